@@ -70,6 +70,11 @@ def _depth(job: Job) -> int:
     return max(deep.values(), default=0)
 
 
+def _waits(scenario: Scenario) -> list[str]:
+    waits = [vertex.source.waits for vertex in scenario.job.vertices if vertex.source is not None]
+    return [place for place in waits if place != "mailbox"]
+
+
 def _fan_out(vertex: Vertex) -> str:
     return "as many" if vertex.fan_out == 1 else "more" if vertex.fan_out > 1 else "fewer"
 
@@ -203,6 +208,7 @@ FEATURES = (
     Feature("skewed keys", lambda scenario: ["yes" for inlet in _all_inputs(scenario.job) if len(set(inlet.weights)) > 1]),
     Feature("records out per record in", lambda scenario: [_fan_out(vertex) for vertex in scenario.job.vertices]),
     Feature("load", loads_of),
+    Feature("sources that wait in poll or with the lock", _waits),
     Feature("parallelism", lambda scenario: [vertex.parallelism for vertex in scenario.job.vertices], str, slack=1),
     Feature("exchanges in a row", lambda scenario: [_depth(scenario.job)], str, slack=1),
     Feature("subtasks", lambda scenario: [sum(vertex.parallelism for vertex in scenario.job.vertices)], str),

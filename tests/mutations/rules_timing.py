@@ -7,6 +7,7 @@ from tests.mutations.rule import Rule
 __all__ = ["TIMING"]
 
 _LATE, _OUTPUT = "tests/plane/test_rules_late.py::test_", "tests/plane/test_rules_output.py::test_O4_"
+_SOURCES = "tests/plane/test_rules_sources.py::test_W3_"
 _WARM = "tests/runtime/jobmanager/test_warm_up.py::test_"
 
 TIMING = (
@@ -65,6 +66,27 @@ TIMING = (
         "        if self.env.now >= self._warm_ns[task]:\n",
         "        if True:\n",
         f"{_WARM}who_restarts_while_cold_begins_anew",
+    ),
+    Rule(
+        "a source in poll is busy until its record is due",
+        "plane/reference/thread.py",
+        " or waits(task) == Wait.POLL:\n",
+        ":\n",
+        f"{_SOURCES}in_poll_a_source_is_busy_until_its_record_is_due[reference]",
+    ),
+    Rule(
+        "a legacy source keeps the lock while it waits for output",
+        "plane/reference/thread.py",
+        " and waits(task) != Wait.LOCK:",
+        ":",
+        f"{_SOURCES}a_mail_waits_for_the_emission_under_the_lock[reference]",
+    ),
+    Rule(
+        "a legacy source takes its lock again before a mail has it",
+        "plane/reference/thread.py",
+        "            task.passed_over = self.is_passed_over(task)\n",
+        "            task.passed_over = False\n",
+        f"{_SOURCES}a_source_that_takes_the_lock_again_passes_the_mail_over[reference]",
     ),
     Rule(
         "each subtask has its own factor of services",

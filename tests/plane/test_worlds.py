@@ -69,9 +69,9 @@ def test_bounded_worlds_end_with_every_record_served(shape, data):
     plan = layout(spec)
 
     for task, v in enumerate(plan.vertex):
-        source = spec.vertices[v].source
-        if source is not None:
-            assert [(task, k) for k in range(source.total)] == plane.served_records(task)
+        log = spec.vertices[v].log(plan.subtask[task])
+        if log is not None:
+            assert [(task, k) for k in range(log.total)] == plane.served_records(task)
     for v, vertex in enumerate(spec.vertices):
         if vertex.source is None:
             assert owed(plane, spec, v) == served(plane, spec, v)

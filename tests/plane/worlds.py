@@ -30,6 +30,7 @@ from sim.plane.seam.interface import (
     Source,
     Trait,
     Vertex,
+    Wait,
 )
 from sim.plane.seam.layout import layout
 
@@ -62,7 +63,8 @@ def sources(draw: st.DrawFn, *, bounded: bool) -> Source:
     total = draw(st.integers(0, 12)) if bounded or draw(st.booleans()) else -1
     first = RateSegment(0, draw(st.sampled_from((0, 0, 40))), draw(st.integers(1, 3)), draw(st.sampled_from((1, 50, 200))))
     later = RateSegment(draw(st.integers(1, 6)), draw(st.integers(0, 800)), 1, draw(st.integers(1, 300)))
-    return Source(draw(st.sampled_from(((), (first,), (first, later)))), total, draw(st.sampled_from((0, 0, 0, 1, 2))))
+    waits, wins = draw(st.sampled_from((Wait.MAILBOX, Wait.MAILBOX, Wait.POLL, Wait.LOCK, Wait.LOCK))), draw(st.sampled_from((0, 1, 3, 4)))
+    return Source(draw(st.sampled_from(((), (first,), (first, later)))), total, draw(st.sampled_from((0, 0, 0, 1, 2))), waits, wins << 30)
 
 
 @st.composite

@@ -22,6 +22,7 @@ from tests.worlds.jobs import (
     draw_residuals,
     draw_second_edges,
     draw_service_factors,
+    draw_waits,
     draw_windows,
 )
 from tests.worlds.settings import draw_checkpoint, draw_cluster, draw_directories, draw_overheads, draw_recovery, draw_restart, draw_storage
@@ -63,6 +64,7 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_first_stages(draw, world)
     draw_second_edges(draw, world)
     draw_service_factors(draw, world)
+    draw_waits(draw, world)
     draw_expiry(draw, world)
     draw_idleness(draw, world)
     if wrong in WRONG:

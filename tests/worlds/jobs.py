@@ -12,7 +12,7 @@ from tests.worlds.draw import Document, Draw
 
 __all__ = [
     "draw_backlogs", "draw_edges", "draw_expiry", "draw_first_stages", "draw_growth", "draw_job", "draw_residuals",
-    "draw_second_edges", "draw_service_factors", "draw_windows",
+    "draw_second_edges", "draw_service_factors", "draw_waits", "draw_windows",
 ]  # fmt: skip
 
 MOST_RECORDS = 1500  # that one vertex reads
@@ -277,6 +277,13 @@ def draw_second_edges(draw: Draw, world: Document) -> None:
                 )
                 inputs[f"{writer}-again"].pop("record", None)
                 inputs[f"{writer}-again"]["output"] = "late"
+
+
+def draw_waits(draw: Draw, world: Document) -> None:
+    """Some sources wait in poll, or with the lock.  Drawn behind all else, too."""
+    for vertex in world["job"].values():
+        if "source" in vertex and draw.chance(0.15):
+            vertex["source"]["waits"] = draw.pick("poll", "lock", "lock", "mailbox")
 
 
 def draw_service_factors(draw: Draw, world: Document) -> None:

@@ -39,6 +39,8 @@ def not_coarse(scenario: Scenario) -> Iterator[str]:
             yield f"job.{vertex.name}: a join reads its inputs record by record"
         if vertex.commit is not None and (vertex.commit.holds_back or vertex.commit.emits == "on-commit"):
             yield f"job.{vertex.name}.commit: it keeps single records"
+        if vertex.source is not None and vertex.source.waits == "poll":
+            yield f"job.{vertex.name}.source: checkpoints wait for single records"
         if vertex.source is not None and vertex.source.total is not None:
             yield f"job.{vertex.name}.source: it ends with a certain record"
 

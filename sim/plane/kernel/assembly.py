@@ -14,7 +14,7 @@ import numpy as np
 from sim.model.randomness.streams import draw, stream
 from sim.plane.kernel.rows import Channel, Element, Gate, General, Line, Partition, Task, World, record_dtype
 from sim.plane.kernel.text.names import BITS, COUNT_HEAD, COUNTS, NEVER, NOTE_WORDS, SERIES, TIMED, UNTIMED
-from sim.plane.seam.interface import Law, PlaneSpec, Ship
+from sim.plane.seam.interface import Law, PlaneSpec, Ship, Wait
 from sim.plane.seam.layout import Layout, layout
 
 __all__ = ["Rows", "as_objects", "assemble", "grown"]
@@ -151,8 +151,11 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
                 row["lag_table"], row["lag_n"] = words.table(vertex.lag.times), len(vertex.lag.times)
                 row["lag_ring"] = words.add(np.zeros(vertex.lag.capacity))
         if not plan.task_gates[t]:
-            row["source"] = 1
             log = vertex.log(plan.subtask[t])
+            row["source"] = log.waits if log else Wait.MAILBOX
+            if log and log.waits == Wait.LOCK:
+                row["lock_stride"], row["lock_offset"] = stream(spec.seed, "lock", vertex.name, plan.subtask[t])
+                row["lock_wins"] = log.wins
             row["total"] = log.total if log else -1
             row["service_table"], row["service_n"] = words.table(vertex.service[0]), len(vertex.service[0])
             if log and log.segments:

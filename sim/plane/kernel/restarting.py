@@ -26,6 +26,7 @@ KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never chang
     Task: {
         "state", "held", "joined", "stride", "offset", "slow_num", "slow_den", "first_partition", "last_partition", "since",
         "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest", "first_gate", "last_gate", "buffers_in", "line", "source", "total",
+        "lock_stride", "lock_offset", "lock_wins",
         "service_table", "service_n", "first_segment", "last_segment", "earlier_in", "earlier_out", "earlier_records", "earlier_served",
         "lag", "lag_capacity", "lag_table", "lag_n", "lag_stride", "lag_offset", "lag_ring",
         "firing_ns", "fired_num", "fired_den", "yields",

@@ -170,7 +170,11 @@ class Task:
     fired_den: int = 1
     yields: int = 0  # L8
     # a source
-    source: int = 0
+    source: int = 0  # where it waits (W3)
+    passed_over: int = 0
+    lock_stride: int = 0
+    lock_offset: int = 0
+    lock_wins: int = 0
     total: int = -1
     exhausted: int = 0  # reported
     paused: int = 0  # T6

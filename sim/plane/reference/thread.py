@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sim.model.randomness.streams import draw
 from sim.plane.reference.parts import Slice, fold, law
-from sim.plane.seam.interface import Kind, Marker, State
+from sim.plane.seam.interface import Kind, Marker, State, Wait
 
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate, Identity, Task
     from sim.plane.reference.ports import Plane
 
 __all__ = ["Thread", "due"]
+
+
+def waits(task: Task) -> Wait:
+    """W3."""
+    return Wait.MAILBOX if task.log is None else task.log.waits
 
 
 def due(task: Task, i: int) -> int:
@@ -37,8 +43,10 @@ class Thread:
         """The work item TURN."""
         if task.in_service or task.held or task.halted:  # T1
             return
-        if task.emission and not self.plane.output.emit(task):  # T2
-            return
+        if task.emission:  # T2
+            if not self.plane.output.emit(task):
+                return
+            task.passed_over = self.is_passed_over(task)
         if not self.plane.late.write(task):  # L3
             return
         before = self.plane.reports
@@ -60,7 +68,7 @@ class Thread:
             return
         before = self.plane.reports
         while True:
-            if task.interrupted:  # T3
+            if task.interrupted and not (task.passed_over and self.has_due(task)):  # T3, W3
                 task.interrupted = False
                 self.plane.report(Kind.SAFE, task)
                 return
@@ -68,7 +76,7 @@ class Thread:
                 self.plane.markers.process(*task.priority.popleft())
                 if self.plane.reports > before:
                     return
-            if not task.output_available:  # T5
+            if not task.output_available and waits(task) != Wait.LOCK:  # T5, W3
                 self.enter(task, State.SOFT)
                 return
             if not task.gates:
@@ -92,14 +100,26 @@ class Thread:
             return
         at = due(task, task.served)
         if task.paused:
+            task.passed_over = False
             self.enter(task, State.IDLE)
-        elif at <= self.plane.now:
+        elif at <= self.plane.now or waits(task) == Wait.POLL:
             if self.plane.identities:
                 task.serving = (task.number, task.served)
-            self.begin_service(task, 0)
+            self.begin_service(task, 0, max(at, self.plane.now))
         else:
+            task.passed_over = False
             self.enter(task, State.IDLE)
             self.set_alarm(task, at, "wake-up")
+
+    def has_due(self, task: Task) -> bool:
+        """Whether a source has a record to emit at once."""
+        return not task.paused and (task.log is None or task.log.total != task.served) and due(task, task.served) <= self.plane.now
+
+    def is_passed_over(self, task: Task) -> bool:
+        """W3: a mail waits, and the source takes the lock again before the mail has it."""
+        if task.log is None or task.log.waits != Wait.LOCK or not task.interrupted:
+            return False
+        return draw(self.plane.stream("lock", task.vertex.name, task.subtask), task.served) >= task.log.wins
 
     def serve_input(self, task: Task) -> bool:
         """T7 to T9; True: a marker was processed and the turn continues at T3."""
@@ -152,7 +172,7 @@ class Thread:
         channel.ever_read += 1
         if end == data.end:
             self.finish_current(data)
-        self.begin_service(task, channel.gate.position)
+        self.begin_service(task, channel.gate.position, self.plane.now)
         return True
 
     def finish_current(self, data: Slice) -> None:
@@ -203,13 +223,13 @@ class Thread:
                 channel.digest = fold(channel.digest, self.plane.now, data.end, data.length)
         return data
 
-    def begin_service(self, task: Task, gate: int) -> None:
-        """T11."""
+    def begin_service(self, task: Task, gate: int, begin_ns: int) -> None:
+        """T11; the thread is busy from now on (W3)."""
         num, den = task.slow
         duration = max(1, law(task.vertex.service[gate], task.service, task.served) * num // den)
         task.in_service = True
         self.enter(task, State.BUSY)
-        self.set_alarm(task, self.plane.now + duration, "served")
+        self.set_alarm(task, begin_ns + duration, "served")
 
     def end_service(self, task: Task) -> None:
         """T11: the outputs are written, the thread turns to whatever is next; a refused segment makes it HARD."""

@@ -10,7 +10,7 @@ from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sim.plane.seam.counted import Counted
-from sim.plane.seam.spec import Debloating, Edge, Lag, Law, PlaneSpec, RateSegment, Ship, Source, Vertex
+from sim.plane.seam.spec import Debloating, Edge, Lag, Law, PlaneSpec, RateSegment, Ship, Source, Vertex, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,6 +42,7 @@ __all__ = [
     "State",
     "Trait",
     "Vertex",
+    "Wait",
 ]
 
 BARRIERS = 0

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from sim.model.cluster import Debloating
 
-__all__ = ["Debloating", "Edge", "Lag", "Law", "PlaneSpec", "RateSegment", "Ship", "Source", "Vertex"]
+__all__ = ["Debloating", "Edge", "Lag", "Law", "PlaneSpec", "RateSegment", "Ship", "Source", "Vertex", "Wait"]
 
 
 class Ship(IntEnum):
@@ -22,6 +22,14 @@ class Ship(IntEnum):
     HASH = 3
     BROADCAST = 4
     GLOBAL = 5
+
+
+class Wait(IntEnum):
+    """Where a source waits (W3)."""
+
+    MAILBOX = 1
+    POLL = 2
+    LOCK = 3
 
 
 Law = tuple[int, ...]
@@ -43,6 +51,8 @@ class Source:
     segments: tuple[RateSegment, ...] = ()  # per subtask; empty: unlimited
     total: int = -1  # records per subtask; -1: unbounded
     silent: int = 0  # the last so many subtasks have no records (T6)
+    waits: Wait = Wait.MAILBOX
+    wins: int = 1 << 32  # of 2**32: how often a mail gets the lock when an emission is complete that waited for output
 
     def due(self, i: int) -> int:
         """W1: when record i may be read."""

@@ -6,6 +6,7 @@ fan-out        records out / records in
 record         bytes / records of an edge
 source rate    its output, if it is idle at times: then it keeps up.  A source that is never idle has more records than it can emit.
                Counters do not tell how many more; only the growth of its backlog (`pendingRecords`) would
+waits          with the lock, if its busy time is NaN: a thread of its own emits, and Flink does not measure that one
 weights        records in of each subtask behind a hash
 =============  ==================================================================================================================
 """
@@ -55,6 +56,8 @@ def _source(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -
     written = flow.total("records_out")
     if job.job.state == "FINISHED" and written > 0 and not any(point.checkpoint_type == "SYNC_SAVEPOINT" for point in job.checkpoints):
         draft.put("source.records", round(written), "the job came to its end without being stopped", job=vertex.name)
+    if flow.subtasks and all(math.isnan(own.busy_ms) and not math.isnan(own.idle_ms) for own in flow.subtasks):
+        draft.put("source.waits", "lock", "its busy time is NaN: a legacy SourceFunction", job=vertex.name)
     outputs = outputs_of(job, vertex.name)
     has_one = len(outputs) < 2 and not any(flowed.edges[place].copies > 1 for place in outputs if place in flowed.edges)
     size = size_counted(flow, "out") if has_one else emitted_size(job, vertex.name, flowed.vertices, flowed.edges)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from sim.model.job import Input, Job, Source, Vertex
+from sim.model.job import LOCK_WON, Input, Job, Source, Vertex
 from sim.model.key_groups import owners
 from sim.model.randomness.quantiles import quantile_table, share_table, size_table
 from sim.model.scenario import Scenario
@@ -130,7 +130,8 @@ def _source(source: Source) -> plane.Source:
     if source.rates and source.rates[-1].per_second == 0:  # the log ends with the last segment that has records
         last = -(-due.numerator // due.denominator)
         total = last if total < 0 else min(total, last)
-    return plane.Source(tuple(_without_empty(segments)), total, source.silent)
+    wins = int(LOCK_WON * 2**32)
+    return plane.Source(tuple(_without_empty(segments)), total, source.silent, plane.Wait[source.waits.upper()], wins)
 
 
 def _without_empty(segments: list[plane.RateSegment]) -> list[plane.RateSegment]:

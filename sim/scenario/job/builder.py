@@ -191,7 +191,8 @@ def _source(given: doc.Source, here: DocumentPath, parallelism: int, reading: Re
     if total == 0:
         reading.wrong((*here, "records" if given.records is not None else "records-per-subtask"), "each subtask emits at least one record")
     rates = _rates(rate, shared, (*here, key), reading, folder, duration_ns)
-    return Source(rates, total, _watermark(given, here, reading), _backlog(given, here, emitting, total, reading), silent)
+    backlog = _backlog(given, here, emitting, total, reading)
+    return Source(rates, total, _watermark(given, here, reading), backlog, silent, given.waits or "mailbox")  # type: ignore[arg-type]  # one of its choices
 
 
 def _backlog(given: doc.Source, here: DocumentPath, parallelism: int, total: int | None, reading: Reading) -> Backlog | None:

@@ -142,6 +142,9 @@ class Source(Section):
     """Bounded: records of each subtask, then end of data."""
     silent: Axis[Count] | None = None
     """Subtasks without records, the last ones: their partitions are silent, or there are fewer partitions than subtasks; default: 0."""
+    waits: Axis[Annotated[str, choice("mailbox", "poll", "lock")]] | None = None
+    """mailbox (the default): checkpoints begin at once.  poll: the reader blocks in pollNext until a record is due.
+    lock: a legacy SourceFunction, which holds the checkpoint lock while it waits for output."""
     watermark: Watermark | None = None
     """Watermarks that the source emits."""
     backlog: Backlog | None = None

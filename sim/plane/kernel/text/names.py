@@ -1,6 +1,6 @@
 """Constants of the kernel: plain integers, equal to the interface's enumerations where those exist."""
 
-from sim.plane.seam.interface import MAX_SERIES, OPEN_COUNTS, SINGLES, Kind, Ship, State, Trait
+from sim.plane.seam.interface import MAX_SERIES, OPEN_COUNTS, SINGLES, Kind, Ship, State, Trait, Wait
 
 IDLE = int(State.IDLE)
 BUSY = int(State.BUSY)
@@ -8,6 +8,10 @@ SOFT = int(State.SOFT)
 HARD = int(State.HARD)
 HELD = int(State.HELD)
 HALTED = int(State.HALTED)
+
+MAILBOX = int(Wait.MAILBOX)
+POLL = int(Wait.POLL)
+LOCK = int(Wait.LOCK)
 
 PRIORITY = int(Trait.PRIORITY)
 BLOCKING = int(Trait.BLOCKING)

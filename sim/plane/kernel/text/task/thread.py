@@ -5,9 +5,23 @@ from sim.plane.kernel.text.channels.offering import append_gate, append_ready, p
 from sim.plane.kernel.text.channels.output import available, emit, fetch_targets, flush_touched, go_on_writing
 from sim.plane.kernel.text.channels.receiving import note_mark, recycle_current
 from sim.plane.kernel.text.channels.sending import send_marker
-from sim.plane.kernel.text.draws import law, record_size
+from sim.plane.kernel.text.draws import draw, law, record_size
 from sim.plane.kernel.text.elements import free_element, take_head
-from sim.plane.kernel.text.names import BUSY, DATA, FLOATING, HARD, IDLE, NOTE_EXHAUSTED, NOTE_SAFE, OWNED, READING, SEGMENT, SOFT
+from sim.plane.kernel.text.names import (
+    BUSY,
+    DATA,
+    FLOATING,
+    HARD,
+    IDLE,
+    LOCK,
+    NOTE_EXHAUSTED,
+    NOTE_SAFE,
+    OWNED,
+    POLL,
+    READING,
+    SEGMENT,
+    SOFT,
+)
 from sim.plane.kernel.text.task.counting import process_marker
 from sim.plane.kernel.text.task.late import become_late, expect_late, go_on_waiting, write_late
 from sim.plane.kernel.text.task.recovery import open_gates, poll_recovered
@@ -21,8 +35,11 @@ def turn(w: World, t: int) -> None:
     task.listed = 0
     if task.serving > 0 or task.held == 1:
         return
-    if task.emitting == 1 and not go_on_writing(w, t):
-        return
+    if task.emitting == 1:
+        if not go_on_writing(w, t):
+            return
+        if task.source == LOCK:
+            pass_over(w, t)
     if task.late > 0 and not write_late(w, t):
         return
     if task.waits_for_late > 0:
@@ -43,7 +60,7 @@ def run(w: World, t: int) -> None:
         open_gates(w, t, task.first_gate, task.last_gate)
         return
     while g.noted == 0:
-        if task.interrupted == 1:
+        if task.interrupted == 1 and (task.passed_over == 0 or not has_due(w, t)):
             task.interrupted = 0
             report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
             return
@@ -53,10 +70,10 @@ def run(w: World, t: int) -> None:
             process_marker(w, w.elements[e].channel, e)
             if g.noted > 0:
                 return
-        if not available(w, t):
+        if not available(w, t) and task.source != LOCK:
             become(w, t, SOFT)
             return
-        if task.source == 1:
+        if task.source > 0:
             read_source(w, t)
             return
         if task.joined == 1:
@@ -78,12 +95,30 @@ def read_source(w: World, t: int) -> None:
         else:
             become(w, t, IDLE)
     elif task.paused == 1:
+        task.passed_over = 0
         become(w, t, IDLE)
     elif task.due <= w.g.now:
-        begin_service(w, t, task.service_table, task.service_n)
+        begin_service(w, t, task.service_table, task.service_n, w.g.now)
+    elif task.source == POLL:
+        begin_service(w, t, task.service_table, task.service_n, task.due)
     else:
+        task.passed_over = 0
         become(w, t, IDLE)
         schedule(w, t, task.due)
+
+
+def has_due(w: World, t: int) -> bool:
+    """Whether a source has a record to emit at once."""
+    task = w.tasks[t]
+    return task.paused == 0 and task.served != task.total and task.due <= w.g.now
+
+
+def pass_over(w: World, t: int) -> None:
+    """W3: a mail that waits for the lock gets it now, or the source takes it again."""
+    task = w.tasks[t]
+    task.passed_over = 0
+    if task.interrupted == 1 and draw(task.lock_stride, task.lock_offset, task.served) >= task.lock_wins:
+        task.passed_over = 1
 
 
 def read_input(w: World, t: int) -> bool:
@@ -157,12 +192,12 @@ def take_record(w: World, t: int, c: int) -> bool:
     if not complete or ch.consumed == ch.taken:
         recycle_current(w, c)
     if complete:
-        begin_service(w, t, gate.service_table, gate.service_n)
+        begin_service(w, t, gate.service_table, gate.service_n, w.g.now)
     return complete
 
 
-def begin_service(w: World, t: int, table: int, n: int) -> None:
-    """T11."""
+def begin_service(w: World, t: int, table: int, n: int, begin_ns: int) -> None:
+    """T11; the thread is busy from now on (W3)."""
     task = w.tasks[t]
     ns = law(w, table, n, task.stride, task.offset, task.served)
     if task.slow_num != task.slow_den:
@@ -173,7 +208,7 @@ def begin_service(w: World, t: int, table: int, n: int) -> None:
         fetch_targets(w, t)
     become(w, t, BUSY)
     task.serving = 1
-    schedule(w, t, w.g.now + ns)
+    schedule(w, t, begin_ns + ns)
 
 
 def end_service(w: World, t: int) -> None:
@@ -181,7 +216,7 @@ def end_service(w: World, t: int) -> None:
     task = w.tasks[t]
     task.serving = 0
     task.served += 1
-    if task.source == 1:
+    if task.source > 0:
         next_due(w, t)
     if task.lag > 0:
         become_late(w, t)

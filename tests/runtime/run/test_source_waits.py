@@ -1,0 +1,55 @@
+"""Where sources wait, seen from checkpoints; what a Flink 2.3 does is said per test."""
+
+import pytest
+
+import sim
+from sim.scenario import loads
+
+TEXT = """# When does the barrier leave the source?
+version: 1
+job:
+  src: {source: {rate: unlimited, record: 404 B}, service: 1 us}
+  map: {input: {src: rebalance}, service: 500 us}
+checkpoint: {interval: 1300 ms, barriers: unaligned}
+storage: {bandwidth: unlimited}
+run: {duration: 80 s}
+"""
+
+
+def delays_ms(*overrides: str) -> list[float]:
+    """The start delays of the source."""
+    found = sim.simulate(loads(TEXT, overrides=list(overrides)).scenarios[0]).subtasks
+    return found[found["vertex"] == "src"]["start_delay"].tolist()
+
+
+def test_a_source_that_waits_in_the_mailbox_begins_at_once():
+    assert max(delays_ms("run.duration=10 s")) < 20
+
+
+def test_a_legacy_source_makes_mails_wait_while_it_waits_for_output():
+    """40 ms for each buffer.  Measured: 66 to 149 ms in the middle half of 19 checkpoints, mean 93, most 168; cold: mean 255, most 929."""
+    found = delays_ms("job.src.source.waits=lock")
+
+    assert sum(found) / len(found) == pytest.approx(110, rel=0.3)
+    assert max(found) > 200
+
+
+def test_a_legacy_source_that_sleeps_lets_mails_in():
+    """One record every 600 ms.  Measured, every 700 ms: 2 to 4 ms in 14 checkpoints."""
+    assert max(delays_ms("job.src.source.waits=lock", "job.src.source.rate=100/min", "run.duration=20 s")) < 20
+
+
+def test_a_reader_that_blocks_in_poll_makes_mails_wait_for_its_next_record():
+    """One record every 600 ms.  Measured, every 700 ms: 30 to 728 ms in 18 checkpoints, each phase alike."""
+    found = delays_ms("job.src.source.waits=poll", "job.src.source.rate=100/min")
+
+    assert sum(found) / len(found) == pytest.approx(300, rel=0.15)
+    assert 500 < max(found) < 620
+
+
+def test_several_records_as_one_would_wait_longer_in_poll():
+    text = (
+        TEXT.replace("unlimited, record", "20k/s, waits: poll, record").replace("500 us", "5 us").replace("80 s", "5 s, resolution: auto")
+    )
+
+    assert "job.src.source: checkpoints wait for single records" in sim.simulate(loads(text).scenarios[0]).resolution.why
