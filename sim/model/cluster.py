@@ -49,3 +49,4 @@ class Cluster:
     nic_bytes_per_second: int | None = None  # outgoing, per task manager; None: never the limit
     network: NetworkMemory = NetworkMemory()
     profile: Literal["1.15", "1.20", "2.x"] = "2.x"
+    cores: int | None = None  # of a task manager, for its tasks and their snapshots; None: as many as want to run

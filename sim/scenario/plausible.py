@@ -37,6 +37,9 @@ def check(document: Document, reading: Reading) -> None:
         reading.wrong(("storage", "dfs", "nodes"), f"is {dfs.nodes}: at most {_MOST_NODES} are simulated")
     if jobs is not None and jobs.count > _MOST_JOBS:
         reading.wrong(("instances", "count"), f"is {jobs.count}: at most {_MOST_JOBS} jobs follow one another")
+    if document.cluster is not None and document.cluster.cores is not None and not _uses_cores(document):
+        advice = "say serialize: of state on the heap, or take canonical savepoints"
+        reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
     for name, vertex in document.job.items():
         if vertex.flush is not None and (vertex.flush.files or 1) > _MOST_FILES:
             reading.wrong(("job", name, "flush", "files"), f"is {vertex.flush.files}: at most {_MOST_FILES} per subtask and snapshot")
@@ -46,6 +49,12 @@ def check(document: Document, reading: Reading) -> None:
         if vertex.state is not None and vertex.state.ttl and _is_still(vertex.state):
             advice = "say growth: (new keys per record) or update: (share of the records that rewrite an entry), which keep keys coming"
             reading.warn(("job", name, "state", "ttl"), f"no record writes to this state, so all of it expires: {advice}")
+
+
+def _uses_cores(document: Document) -> bool:
+    """Whether some snapshot takes processor time."""
+    serialized = any(vertex.state is not None and vertex.state.serialize for vertex in document.job.values())
+    return serialized or bool(document.actions or document.rescale or document.instances)
 
 
 def _never_changes(state: State | None, incremental: str | None) -> bool:

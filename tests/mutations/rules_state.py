@@ -150,6 +150,27 @@ STATE = (
         f"{RUNTIME}task/test_state_transfer.py::test_state_grows_with_the_records_served",
     ),
     Rule(
+        "snapshots share the cores of a task manager",
+        "runtime/taskmanager/processor.py",
+        "        threads = self._load + len(self._shares)\n",
+        "        threads = self._load + 1\n",
+        f"{RUNTIME}taskmanager/test_processor.py::test_snapshots_share_what_there_is_as_they_come_and_go",
+    ),
+    Rule(
+        "task threads take their share of the cores",
+        "runtime/task/state_snapshot.py",
+        "            if self.processor is None or not step.work_ns:\n",
+        "            if True:\n",
+        f"{RUNTIME}taskmanager/test_processor.py::test_asynchronous_phases_are_longer_where_cores_are_short",
+    ),
+    Rule(
+        "a snapshot that is given up leaves its core",
+        "runtime/taskmanager/processor.py",
+        "            self._change(lambda: self._leave(share))\n",
+        "",
+        f"{RUNTIME}taskmanager/test_processor.py::test_a_snapshot_that_is_given_up_leaves_its_core",
+    ),
+    Rule(
         "keys that expire level off",
         "state/expiry.py",
         "            self._expire(last_ns)\n",

@@ -61,3 +61,14 @@ def test_state_that_only_expires_is_said(state, is_said):
     found = loads(BASE.replace("service: 10 us", f"service: 10 us, state: {{size: 1 MB{ttl}{state}}}"), "s").warnings
 
     assert is_said == any("no record writes to this state, so all of it expires" in str(warning) for warning in found)
+
+
+@pytest.mark.parametrize(
+    ("state", "rest", "is_said"),
+    [("", "", True), (", serialize: 100 MB/s", "", False), ("", "actions: [{savepoint: canonical, at: 20 s}]\n", False)],
+)
+def test_cores_that_nobody_waits_for_are_said(state, rest, is_said):
+    text = BASE.replace("service: 10 us", f"service: 10 us, state: {{size: 1 MB{state}}}")
+    found = loads(f"{text}cluster: {{cores: 2}}\n{rest}", "s").warnings
+
+    assert is_said == any("no snapshot takes processor time" in str(warning) for warning in found)

@@ -25,7 +25,16 @@ from tests.worlds.jobs import (
     draw_waits,
     draw_windows,
 )
-from tests.worlds.settings import draw_checkpoint, draw_cluster, draw_directories, draw_overheads, draw_recovery, draw_restart, draw_storage
+from tests.worlds.settings import (
+    draw_checkpoint,
+    draw_cluster,
+    draw_cores,
+    draw_directories,
+    draw_overheads,
+    draw_recovery,
+    draw_restart,
+    draw_storage,
+)
 from tests.worlds.wrong import WRONG
 
 __all__ = ["FOLDER", "document", "text"]
@@ -66,6 +75,7 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_service_factors(draw, world)
     draw_waits(draw, world)
     draw_expiry(draw, world)
+    draw_cores(draw, world)
     draw_idleness(draw, world)
     if wrong in WRONG:
         WRONG[wrong](world)

@@ -6,7 +6,16 @@ from typing import Any
 
 from tests.worlds.draw import Document, Draw
 
-__all__ = ["draw_checkpoint", "draw_cluster", "draw_directories", "draw_overheads", "draw_recovery", "draw_restart", "draw_storage"]
+__all__ = [
+    "draw_checkpoint",
+    "draw_cluster",
+    "draw_cores",
+    "draw_directories",
+    "draw_overheads",
+    "draw_recovery",
+    "draw_restart",
+    "draw_storage",
+]
 
 
 def draw_checkpoint(draw: Draw, job: Document) -> Document:
@@ -47,6 +56,16 @@ def draw_cluster(draw: Draw) -> Document:
     if draw.chance(0.6):
         cluster["network"] = _network(draw)
     return cluster
+
+
+def draw_cores(draw: Draw, world: Document) -> None:
+    """Some clusters have few cores, and state that takes one of them.  Drawn behind all else."""
+    if not draw.chance(0.1):
+        return
+    world.setdefault("cluster", {})["cores"] = draw.pick(1, 1, 2)
+    for vertex in world["job"].values():
+        if vertex.get("state", {}).get("backend", "hashmap") == "hashmap" and "state" in vertex:
+            vertex["state"].setdefault("serialize", draw.pick("1 MB/s", "4 MB/s"))
 
 
 def _network(draw: Draw) -> Document:

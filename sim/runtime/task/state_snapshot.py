@@ -20,6 +20,7 @@ from sim.model.state import StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.runtime.background import begin
 from sim.runtime.contents import StateSnapshot
+from sim.runtime.taskmanager.processor import Processor
 from sim.state.backends import backend
 from sim.state.compaction import CompactionThread
 from sim.state.expiry import Expiry, together
@@ -86,6 +87,7 @@ class SubtaskState:
         self.stands_after = 0  # records served, as far as it was told
         self._types: dict[int, SnapshotType] = {}
         self.log: StateLog | None = None  # what uploads the changelog, if there is one
+        self.processor: Processor | None = None  # of its task manager, if cores are scarce
         self._copies: dict[int, tuple[FileSystem, FileId]] = {}  # checkpoint -> on the local disk
         self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # told of each snapshot
         self.brought: list[Brought] = []  # what it was restored from
@@ -295,7 +297,11 @@ class SubtaskState:
         if slowed:
             self.slow(1 / (1 - self.options.savepoint_cpu))
         try:
-            yield from _both(storage.env, in_parallel(storage.env, works, step.threads), step.work_ns)
+            writing = in_parallel(storage.env, works, step.threads)
+            if self.processor is None or not step.work_ns:
+                yield from _both(storage.env, writing, step.work_ns)
+            else:
+                yield from self.processor.share(writing, step.work_ns)
         except GeneratorExit:
             raise  # the run is over, and so is its plane
         except BaseException:

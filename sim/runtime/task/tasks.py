@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 from sim.protocol.phases import async_operate
 from sim.protocol.strategies import strategy
@@ -22,6 +23,7 @@ from sim.runtime.task.slot import Slot
 from sim.runtime.task.state_snapshot import SubtaskState
 from sim.runtime.task.thread import TaskThread
 from sim.runtime.taskmanager.channel_state import ChannelStateWriter
+from sim.runtime.taskmanager.processor import Busy, Processor
 from sim.runtime.taskmanager.task_manager import TaskManager
 from sim.storage import FileId
 
@@ -36,6 +38,9 @@ class Tasks:
         self.speed = speed
         self.transit = BarriersInTransit()
         self.managers = {host: TaskManager(context, host) for host in sorted(set(context.hosts))}
+        if (cores := context.scenario.cluster.cores) is not None:
+            for host, manager in self.managers.items():
+                manager.processor = self._processor(host, cores)
         self._job: JobManagerPort
         self._checks: Checks | None = None
         self._writers: list[ChannelStateWriter] = []
@@ -92,9 +97,22 @@ class Tasks:
         slow = lambda factor: self.speed.slow(slot.task, "snapshot", factor)  # noqa: E731
         index = self.context.layout.subtask[slot.task]
         state = SubtaskState(slot.vertex, index, run.seed, options, slot.manager.number, slow, slot.manager.compaction)
+        state.processor = slot.manager.processor
         if (checks := self._checks) is not None:
             state.on_taken = lambda checkpoint, snapshot: checks.state_taken(checkpoint, slot.task, snapshot)
         return state
+
+    def _processor(self, host: int, cores: int) -> Processor:
+        context, tasks = self.context, [task for task, other in enumerate(self.context.hosts) if other == host]
+
+        def slow(factor: Fraction) -> None:
+            for task in tasks:
+                self.speed.slow(task, "processor", factor)
+
+        def busy_ns() -> int:
+            return int(context.plane.tasks("busy_ns")["busy_ns"][tasks].sum())
+
+        return Processor(context.env, cores, Busy(busy_ns, int(context.env.now)), slow)
 
     def _ending_of(self, task: int) -> TaskEnding:
         return self._hosts[task].ending

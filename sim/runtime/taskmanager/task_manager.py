@@ -1,9 +1,10 @@
-"""What the tasks of one task manager share: room for staged files, uploads of changelogs, the compaction of state."""
+"""What the tasks of one task manager share: room for staged files, uploads of changelogs, the compaction of state, cores."""
 
 from __future__ import annotations
 
 from sim.runtime.context import Context
 from sim.runtime.taskmanager.log_uploads import LogUploads
+from sim.runtime.taskmanager.processor import Processor
 from sim.runtime.taskmanager.staging import StagingSpace
 from sim.state.compaction import CompactionThread
 
@@ -17,6 +18,7 @@ class TaskManager:
         self.number = number
         self.staging = StagingSpace(context.env, options.staging_bytes, waits=options.staging_full == "block")
         self.compaction = CompactionThread()
+        self.processor: Processor | None = None  # None: nobody waits for a core
         self._log_uploads: LogUploads | None = None
 
     def log_uploads(self, threads: int) -> LogUploads:

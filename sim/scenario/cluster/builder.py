@@ -27,6 +27,7 @@ def build_cluster(given: doc.Cluster, reading: Reading) -> Cluster:
         latency_ns=given.latency,
         nic_bytes_per_second=given.nic or None,
         profile=given.profile,
+        cores=given.cores,
     )
 
 

@@ -68,6 +68,8 @@ class Cluster(Section):
     """One way, between task managers."""
     nic: Axis[ByteRate] | None = None
     """Outgoing, per task manager."""
+    cores: Axis[Positive] | None = None
+    """Each task manager has so many, which serialising snapshots and the threads of tasks share.  Default: nothing waits for a core."""
     profile: Axis[Annotated[str, choice("1.15", "1.20", "2.x")]] | None = None
     """Whose constants and defaults; 1.15: without what came since: overdraft buffers, the timeout of barriers in sender queues."""
     network: Network | None = None

@@ -1,0 +1,177 @@
+"""Threads of snapshots and of tasks share the cores of a task manager: who waits for whom, to the nanosecond."""
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from statistics import median
+
+import pytest
+import simpy
+
+from sim import scenario
+from sim.recordings import read_saved
+from sim.recordings.infer.before_barrier import settled
+from sim.recordings.infer.file_history import written_bytes
+from sim.recordings.infer.flows import flows
+from sim.recordings.source.rest.job import RestJob
+from sim.runtime.run.simulate import simulate
+from sim.runtime.taskmanager.processor import Busy, Processor
+
+MS, S = 1_000_000, 1_000_000_000
+USERS = Path(__file__).parents[2] / "data" / "users-jobs"
+
+
+class Cores:
+    """A processor beside which task threads are busy, and what it tells them."""
+
+    def __init__(self, cores, busy=Fraction(0)):
+        self.env = simpy.Environment(initial_time=10 * S)
+        self.factors, self.ended = [], {}
+        load = Busy(lambda: int(self.env.now * busy))
+        self.processor = Processor(self.env, cores, load, self.factors.append)
+
+    def begin(self, name, work_ns, at_ns=0, writing_ns=0):
+        def run():
+            yield self.env.timeout(at_ns)
+            try:
+                yield from self.processor.share(self.write(writing_ns), work_ns)
+            except simpy.Interrupt:
+                return
+            self.ended[name] = int(self.env.now) - 10 * S
+
+        return self.env.process(run())
+
+    def write(self, writing_ns):
+        if writing_ns:
+            yield self.env.timeout(writing_ns)
+
+
+@pytest.mark.parametrize(("cores", "busy", "expected"), [
+    (1, 0, 100), (2, Fraction(1), 100), (2, Fraction(3), 200), (1, Fraction(1, 2), 150), (2, Fraction(15, 2), 425),
+])  # fmt: skip
+def test_work_takes_its_share_of_the_cores(cores, busy, expected):
+    """100 ms of one thread among as many as want to run."""
+    one_core = Cores(cores, busy)
+    one_core.begin("a", 100 * MS)
+    one_core.env.run()
+
+    assert {"a": expected * MS} == one_core.ended
+
+
+def test_snapshots_share_what_there_is_as_they_come_and_go():
+    """One core.  Until 40 ms alone; both with half of it until the short one has its 30 ms; then alone again."""
+    shared = Cores(1)
+    shared.begin("long", 100 * MS)
+    shared.begin("short", 30 * MS, at_ns=40 * MS)
+    shared.env.run()
+
+    assert {"short": 100 * MS, "long": 130 * MS} == shared.ended
+
+
+def test_writing_goes_on_beside_the_work():
+    """Streams are pipelines: the slower of both counts."""
+    written = Cores(1)
+    written.begin("a", 30 * MS, writing_ns=80 * MS)
+    written.begin("b", 30 * MS, writing_ns=10 * MS)
+    written.env.run()
+
+    assert {"a": 80 * MS, "b": 60 * MS} == written.ended
+
+
+def test_tasks_are_slowed_while_more_threads_want_to_run_than_there_are_cores():
+    """1.5 of 2 cores are busy: one snapshot makes it 2.5, two 3.5.  Then they have their cores again."""
+    slowed = Cores(2, Fraction(3, 2))
+    slowed.begin("a", 100 * MS)
+    slowed.begin("b", 100 * MS)
+    slowed.env.run()
+
+    assert [Fraction(5, 4), Fraction(7, 4), 1] == slowed.factors
+
+
+def test_tasks_that_contend_with_each_other_have_done_so_when_they_were_measured():
+    """Four busy threads on two cores, and one more: records take 5/4 of what they took, not 5/2."""
+    slowed = Cores(2, Fraction(4))
+    slowed.begin("a", 100 * MS)
+    slowed.env.run()
+
+    assert [Fraction(5, 4), 1] == slowed.factors
+
+
+def test_a_snapshot_that_is_given_up_leaves_its_core():
+    one_core = Cores(1)
+    given_up = one_core.begin("a", 100 * MS)
+    one_core.begin("b", 100 * MS)
+    one_core.env.run(until=10 * S + 50 * MS)
+    given_up.interrupt()
+    one_core.env.run()
+
+    assert {"b": 125 * MS} == one_core.ended
+    assert 1 == one_core.factors[-1]
+
+
+def test_the_load_is_the_mean_since_the_last_look_and_holds_for_a_second():
+    """Snapshots of neighbours begin milliseconds apart, and see the same."""
+    total_ns = {0: 0, 4 * S: 6 * S, 4 * S + MS: 99 * S, 6 * S: 8 * S}
+    now = 0
+    busy = Busy(lambda: total_ns[now])
+    for now, expected in zip(total_ns, (0, Fraction(3, 2), Fraction(3, 2), 1), strict=True):
+        assert expected == busy.threads(now)
+
+
+JOB = """\
+job:
+  source: {source: {rate: 2k/s, record: 100 B}, parallelism: 2}
+  sink: {input: {source: hash}, service: 0.8 ms, parallelism: 2, state: {size: 100 MB, serialize: 400 MB/s}}
+checkpoint: {interval: 5 s}
+cluster: {placement: single}
+storage: {file-latency: 10 ms, bandwidth: unlimited}
+run: {duration: 30 s}
+"""
+
+
+@pytest.mark.parametrize("engine", ["reference", "interpreted"])
+def test_asynchronous_phases_are_longer_where_cores_are_short(engine):
+    """50 MB at 400 MB/s are 125 ms.  Two sinks are busy for 1.6 of 2 cores, and two snapshots make it 3.6 threads."""
+    took = {}
+    for cores in (None, 8, 2):
+        text = JOB if cores is None else JOB.replace("single", f"single, cores: {cores}")
+        (built,) = scenario.loads(text, "s").scenarios
+        table = simulate(replace(built, run=replace(built.run, duration_ns=12 * S)), engine=engine).tables["subtasks"]
+        took[cores] = table[table["vertex"] == "sink"]["async_duration"].median()
+
+    assert took[None] == took[8] == pytest.approx(125, abs=1)
+    assert 125 * 3.6 / 2 == pytest.approx(took[2], rel=0.05)
+
+
+RUNS = [
+    f"{job}-{barriers}"
+    for job in ("J2-count", "J4-pressed", "R6-grow", "R7-cores", "R8-outputs")
+    for barriers in (("aligned-r1", "unaligned-r1") if job == "J4-pressed" else ("aligned", "unaligned"))
+]
+
+
+@pytest.mark.slow
+def test_recorded_snapshots_took_their_share_of_two_cores():
+    """Heap state was written at 70 to 280 MB/s.  With the threads that wanted a core it is one pace, within a factor of 1.7."""
+    alone, measured = [], []
+    for name in RUNS:
+        job = RestJob(read_saved(USERS / f"{name}.zip"))
+        threads = 2 + sum(flow.share("busy_ms") * job.vertex(vertex).parallelism for vertex, flow in flows(job).items())
+        bytes_per_s = _warm_pace(job)
+        measured.append(bytes_per_s)
+        alone.append(bytes_per_s * max(1.0, threads / 2))
+
+    assert max(measured) > 3.5 * min(measured)
+    assert max(alone) < 1.7 * min(alone)
+
+
+def _warm_pace(job):
+    """Bytes per second in the latest third of the history, beside 15 ms for the file itself."""
+    last = next(vertex.name for vertex in job.vertices if not job.readers(vertex.name))
+    phases = [
+        (written_bytes(subtask), subtask.checkpoint.async_ - (max(subtask.alignment.duration, 0) if subtask.unaligned_checkpoint else 0))
+        for point in settled(job)
+        for subtask in point.tasks[last].subtasks
+        if written_bytes(subtask) > 2e6
+    ]
+    return median(size / max(took_ms - 15, 1) * 1000 for size, took_ms in phases[-len(phases) // 3 :])
