@@ -152,6 +152,7 @@ class Window:
     hold_ns: int = 0
     flush_ns: int = 0  # of the task thread, for each record read since the last flush: before each barrier, and before it fires
     early: bool = False  # what is held leaves before each barrier, too
+    bundle: int = 0  # with so many records all leave at once; 0: no bound
 
     @property
     def step_ns(self) -> int:

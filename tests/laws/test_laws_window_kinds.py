@@ -1,4 +1,7 @@
-"""Laws 71 to 73 on kinds of windows: what leaves before a barrier, what slides stays in state, and nobody's session ends before its gap."""
+"""Laws 71 to 73, 80 and 81 on kinds of windows: what leaves before a barrier, what slides stays in state, no session ends before its gap.
+
+No bundle holds more than its size.
+"""
 
 from __future__ import annotations
 
@@ -73,3 +76,34 @@ def test_law_73_no_session_ends_before_its_gap(engine, gap_ns, tenth):
 
     waiting = sum(late(world, "stage0"))
     assert RATE * gap_ns / SECOND * 0.85 <= waiting <= RATE * (gap_ns + 200 * MS) / SECOND
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.sampled_from([1, 7, 40]), barriers(), st.sampled_from([0, MS, 4 * MS]))
+def test_law_80_no_bundle_holds_more_than_its_size(engine, size, kind, fire_ns):
+    """One that is full is fired before another record is read; what is not full leaves at the end of its window, or before a barrier."""
+    window = Window(SECOND, "processing", fire_ns, early=True, bundle=size)
+    world = World(scenario(windowed(window), kind, interval_ms=330), engine)
+    world.start()
+    for step in range(1, 60):
+        world.env.run(until=step * 37 * MS)
+
+        assert max(late(world, "stage0")) <= size
+    assert sum(served(world, "stage0")) - sum(late(world, "stage0")) >= sum(served(world, "sink")) > 0
+    assert () == world.violations()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@quick
+@given(st.sampled_from([320 * MS, 640 * MS]), st.integers(0, 9), barriers())
+def test_law_81_no_session_of_processing_time_ends_before_its_gap(engine, gap_ns, tenth, kind):
+    """Nothing leaves before it; what is older than gap and step has left."""
+    step_ns = gap_ns // 32
+    world = World(scenario(windowed(replace(Window(gap_ns), every_ns=step_ns, hold_ns=gap_ns)), kind, seconds=3), engine)
+    world.start()
+    world.env.run(until=gap_ns - 1)
+    assert 0 == sum(served(world, "sink"))
+    world.env.run(until=2 * SECOND + tenth * 20 * MS)
+
+    assert RATE * gap_ns / SECOND * 0.85 <= sum(late(world, "stage0")) <= RATE * (gap_ns + step_ns + 100 * MS) / SECOND

@@ -234,6 +234,27 @@ WINDOWS = (
         f"{_ALIGNED}nobody_waits_for_a_source_that_has_ended",
     ),
     Rule(
+        "a full bundle leaves at once",
+        "plane/reference/late.py",
+        "len(task.late) == lag.capacity:  # L10\n",
+        "len(task.late) > lag.capacity:  # L10\n",
+        "tests/plane/test_rules_late.py::test_L10_a_full_bundle_leaves_at_once[reference]",
+    ),
+    Rule(
+        "sessions of processing time wait for their gap",
+        "runtime/task/windows/processing_time.py",
+        "timer = Timer(self.content.served(), self.slot.now + self.window.hold_ns)",
+        "timer = Timer(self.content.served(), self.slot.now)",
+        f"{_KINDS}a_session_of_processing_time_waits_for_its_gap",
+    ),
+    Rule(
+        "timers of sessions are state",
+        "runtime/task/windows/processing_time.py",
+        "timer.at_ns <= self.slot.now or self.window.hold_ns]",
+        "timer.at_ns <= self.slot.now]",
+        f"{_KINDS}sessions_of_processing_time_go_on_after_a_failure[8 s]",
+    ),
+    Rule(
         "files of RocksDB rise and fall without windows",
         "recordings/infer/windows/inferred.py",
         "sizes = _sizes(job, vertex) if on_heap else []",

@@ -48,6 +48,9 @@ def test_windows_slide_wait_for_a_gap_or_leave_early():
     assert Window(5 * second, "event", every_ns=1, hold_ns=9 * second) == session
     assert (5, 1, 1) == (read("window: {sliding: 10 s, every: 2 s, time: event}").window.overlapping, session.overlapping, session.step_ns)
     assert Window(2 * second, early=True) == read("window: {mini-batch: 2 s, time: processing}").window
+    assert Window(2 * second, early=True, bundle=5000) == read("window: {mini-batch: 2 s, size: 5k, time: processing}").window
+    processing = read("window: {session: 8 s, lasts: 2 s, time: processing}").window
+    assert Window(8 * second, every_ns=second // 4, hold_ns=9 * second) == processing
     local = "window: {tumbling: 7 s, time: event, stage: local, flush: 3 us}"
     assert Window(7 * second, "event", flush_ns=3000, early=True) == read(local).window
 
@@ -80,7 +83,9 @@ def test_part_of_a_service_may_be_constant():
     ("window: {sliding: 7 s, every: 2 s, phase: 3 s, time: event}", "is 3 s, but a window of 2 s ends within 2 s"),
     ("window: {tumbling: 7 s, lasts: 1 s, time: event}", "stands with session"),
     ("window: {session: 7 s, phase: 1 s, time: event}", "not at fixed times: leave it out"),
-    ("window: {session: 7 s, time: processing}", "sessions of processing time end key by key"),
+    ("window: {tumbling: 7 s, time: processing, size: 5}", "other windows hold as many records as come"),
+    ("window: {mini-batch: 7 s, time: processing, size: 0}", "a bundle has 1 record or more"),
+    ("window: {mini-batch: 7 s, time: processing, size: 5, flush: 1 us}", "its work is fire"),
     ("window: {mini-batch: 1 s, time: event}", "the latency of a mini-batch is by the clock"),
     ("window: {tumbling: 7 s, time: event, api: datastream, flush: 1 us}", "the WindowOperator buffers nothing"),
     ("commit: {emits: on-commit, committer: global}", "only a chained one"),

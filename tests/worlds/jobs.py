@@ -345,7 +345,7 @@ def _of_another_kind(draw: Draw, window: Document) -> Document:
         return {"sliding": size, "every": draw.pick("10 ms", "40 ms")} | window
     if kind in ("session", "mini-batch"):
         window.pop("phase", "")
-        window["time"] = "event" if kind == "session" else "processing"
+        window["time"] = window["time"] if kind == "session" else "processing"
         return {kind: size} | ({"lasts": draw.pick("20 ms", "300 ms")} if kind == "session" and draw.chance(0.5) else {}) | window
     if kind == "flush":
         window["api"], window["flush"] = "sql", draw.pick("20 us", "500 us")

@@ -1,4 +1,4 @@
-"""Outputs that leave after the service of their record (rules L1-L8)."""
+"""Outputs that leave after the service of their record (rules L1-L10)."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ class LateOutputs:
             time = law(lag.times, self.plane.stream("lag", task.vertex.name, task.subtask), late.ordinal)
             late.ready = max(self.plane.now + time, task.late[-1].ready if task.late else 0)
         task.late.append(late)
+        if lag is not None and not lag.times and len(task.late) == lag.capacity:  # L10
+            task.let_go = late.ordinal + 1
 
     def ready(self, task: Task, late: Late) -> bool:
         return late.ready <= self.plane.now if self.timed(task) else late.ordinal < task.let_go

@@ -74,7 +74,7 @@ def _lag(vertex: Vertex, *, yields: bool) -> plane.Lag | None:
         return plane.Lag(quantile_table(vertex.async_io.latency), vertex.async_io.capacity)
     if vertex.window is not None:
         outputs = vertex.fan_out.numerator, vertex.fan_out.denominator
-        return plane.Lag(firing_ns=vertex.window.fire_ns, outputs=outputs, yields=yields)
+        return plane.Lag(capacity=vertex.window.bundle, firing_ns=vertex.window.fire_ns, outputs=outputs, yields=yields)
     return plane.Lag() if vertex.commit is not None and vertex.commit.emits == "on-commit" else None
 
 

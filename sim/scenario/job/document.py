@@ -225,11 +225,14 @@ class Window(Section):
     every: Axis[Duration] | None = None
     """sliding only: from one end to the next one."""
     session: Axis[Duration] | None = None
-    """Gap without a record of a key that ends its session; event time only.  Sessions end at every watermark."""
+    """Gap without a record of a key that ends its session.  In event time sessions end at every watermark."""
     lasts: Axis[Duration] | None = None
     """session only: from its first record to its last, on average; default: 0."""
     mini_batch: Axis[Duration] | None = None
     """table.exec.mini-batch.allow-latency: records wait so long, or until the next barrier; processing time only."""
+    size: Axis[Count] | None = None
+    """mini-batch only: with so many records a bundle leaves at once (table.exec.mini-batch.size, python.fn-execution.bundle.size).
+    Default: no bound."""
     time: Axis[Annotated[str, choice("processing", "event")]]
     """Whose time ends a window: the clock's, or that of the records, by watermarks."""
     fire: Axis[Duration] | None = None

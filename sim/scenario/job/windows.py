@@ -13,6 +13,7 @@ from sim.units import format_duration
 __all__ = ["build_window"]
 
 SHORTEST_NS = 1_000_000
+LOOKS = 32  # at sessions of processing time, per gap: so fine is the time at which they end
 KINDS = ("tumbling", "sliding", "session", "mini_batch")
 
 
@@ -44,9 +45,11 @@ def build_window(given: doc.Vertex, name: str, reading: Reading) -> Window | Non
         api=window.api,
         flush_ns=window.flush,
         every_ns=window.every,
+        bundle=window.size,
     )
     if kind == "session":  # every watermark ends the sessions whose gap it passes; their records have waited so long on average
-        built = replace(built, every_ns=1, hold_ns=size_ns + (window.lasts or 0) // 2)
+        step_ns = 1 if window.time == "event" else max(SHORTEST_NS, size_ns // LOOKS)
+        built = replace(built, every_ns=step_ns, hold_ns=size_ns + (window.lasts or 0) // 2)
     return replace(built, early=kind == "mini_batch" or window.stage == "local")
 
 
@@ -66,8 +69,12 @@ def _judge(window: doc.Window, kind: str, size_ns: int, here: DocumentPath, read
     elif window.phase is not None and window.phase >= step_ns:
         step = format_duration(step_ns)
         reading.wrong((*here, "phase"), f"is {format_duration(window.phase)}, but a window of {step} ends within {step}")
-    if kind == "session" and window.time != "event":
-        reading.wrong((*here, "time"), "sessions of processing time end key by key, and are not modelled: write event")
+    if window.size is not None and kind != "mini_batch":
+        reading.wrong((*here, "size"), "stands with mini-batch: other windows hold as many records as come")
+    if window.size == 0:
+        reading.wrong((*here, "size"), "is 0: a bundle has 1 record or more; leave it out if there is no bound")
+    if window.size is not None and window.flush is not None:
+        reading.wrong((*here, "flush"), "a bundle with a size is not merged when it is full but written: its work is fire")
     if kind == "mini_batch" and window.time == "event":
         reading.wrong((*here, "time"), "the latency of a mini-batch is by the clock: write processing")
     if window.flush is not None and window.api == "datastream":

@@ -177,3 +177,60 @@ def test_a_source_with_a_first_stage_ends(stop):
 
     assert "FINISHED" == result.job_status
     assert () == result.violations
+
+
+def test_a_bundle_leaves_when_it_is_full():
+    """Each subtask reads 100 records/s: 50 of them are full after half a second, long before the latency of 10 s or a barrier."""
+    result = run("mini-batch: 10 s, size: 50, time: processing", interval="20 s")
+    at = read(result)
+
+    assert [200] * 15 == pytest.approx(at[(at.index > 2) & (at.index <= 17)].tolist(), abs=110)
+    assert result.checkpoints.empty or 0 == sizes(result).max()
+
+
+def test_a_bundle_that_is_not_full_leaves_after_its_latency_or_before_a_barrier():
+    """Whichever is first: 2 s and the checkpoints of 3 s leave no bundle of 10,000 records a chance."""
+    bounded, unbounded = (read(run(f"mini-batch: 2 s{size}, time: processing"), until=9) for size in (", size: 10k", ""))
+
+    assert unbounded.tolist() == bounded.tolist()
+
+
+def test_a_full_bundle_takes_its_work():
+    """Twenty records of 10 ms each, five times a second: busy all the time, and barriers wait for a bundle at most."""
+    result = run("mini-batch: 10 s, size: 20, time: processing, fire: 8 ms", barriers="unaligned")
+    series = result.series[(result.series["vertex"] == "win") & (result.series["time"] > 3)]
+
+    assert 0.8 == pytest.approx(series["busy"].mean(), abs=0.05)
+    assert () == result.violations
+
+
+def test_a_session_of_processing_time_waits_for_its_gap():
+    """Gap 3.2 s: each record leaves as much later, to a step of a tenth of a second, and without watermarks."""
+    result = run("session: 3200 ms, time: processing, state-per-record: 1 B", interval="1 s")
+    at = read(result)
+
+    assert 0 == at[at.index <= 3].sum()
+    assert [200] * 10 == pytest.approx(at[(at.index > 8) & (at.index <= 18)].tolist(), abs=60)
+    assert 650 == pytest.approx(sizes(result).iloc[10], abs=40)
+
+
+@pytest.mark.parametrize("kill", ["8 s", "11500 ms"])
+def test_sessions_of_processing_time_go_on_after_a_failure(kill):
+    """Their timers are state: what has waited long enough when the task is back leaves at once, the rest in its time."""
+    result = run(
+        "session: 3200 ms, time: processing, state-per-record: 1 B", duration="30 s", sections=f"faults: [{{kill: 'win[0]', at: {kill}}}]\n"
+    )
+    state_bytes = sizes(result)
+
+    assert 1 == len(result.recoveries)
+    assert 650 == pytest.approx(state_bytes.iloc[-1], abs=60)
+    assert [200] * 6 == pytest.approx(read(result, until=26).tail(6).tolist(), abs=60)
+
+
+def test_the_end_of_data_drops_sessions_of_processing_time():
+    """Their timers are dropped with what they hold, as those of all windows of processing time."""
+    result = run("session: 3200 ms, time: processing", bound=", records-per-subtask: 600", duration="30 s")
+    records = int(result.tasks[result.tasks["vertex"] == "sink"]["numRecordsIn"].sum())
+
+    assert "FINISHED" == result.job_status
+    assert 1200 - 640 == pytest.approx(records, abs=40)

@@ -1,7 +1,8 @@
 """Windows of processing time: what they hold leaves at their ends, fired by the task thread.
 
 Flink: WindowOperator, InternalTimerServiceImpl#onProcessingTime.  All keys of a window share its end, so one mail fires them all.
-The records held are the plane's late outputs (rules L1-L8); which of them are due is decided here.
+Sessions end key by key: records that came within one step wait together, and leave when all of them have waited.
+The records held are the plane's late outputs (rules L1-L10); which of them are due is decided here.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ class ProcessingTimeWindows:
     def begin(self) -> None:
         """The task runs: what was due when it was restored fires at once."""
         for timer in self._due:
-            self._post(timer)
+            self._post_in_time(timer)
         self._arm()
 
     def restored(self, timers: tuple[Timer, ...]) -> None:
-        """Timers are state; those of the future are armed with the windows that go on."""
-        self._due = [timer for timer in timers if timer.at_ns <= self.slot.now]
+        """Timers are state; those of windows of the future are armed with the windows that go on."""
+        self._due = [timer for timer in timers if timer.at_ns <= self.slot.now or self.window.hold_ns]
 
     def cut(self) -> tuple[Timer, ...]:
         """The timers of a snapshot taken now."""
-        return (*self._due, Timer(self.content.served(), self._next_end()))
+        return (*self._due, Timer(self.content.served(), self._next_end() + self.window.hold_ns))
 
     def end_input(self) -> None:
         """Pending timers are dropped with what their windows hold (ProcessingTimeServiceImpl#quiesce, FLINK-18647).
@@ -58,10 +59,17 @@ class ProcessingTimeWindows:
         """The records served so far are due; later ones belong to the next window, whenever the thread gets to the timer."""
         if self._quiet or self.slot.thread.stopped:
             return
-        timer = Timer(self.content.served(), self.slot.now)
-        self._due.append(timer)
-        self._post(timer)
+        timer = Timer(self.content.served(), self.slot.now + self.window.hold_ns)
+        if not (self.window.hold_ns and self._due and self._due[-1].records == timer.records):
+            self._due.append(timer)
+            self._post_in_time(timer)
         self._arm()
+
+    def _post_in_time(self, timer: Timer) -> None:
+        if timer.at_ns <= self.slot.now:
+            self._post(timer)
+        else:
+            self.slot.context.env.call_in(timer.at_ns - self.slot.now, lambda: self._post(timer))
 
     def _post(self, timer: Timer) -> None:
         self.slot.thread.post(lambda: self._fire(timer))

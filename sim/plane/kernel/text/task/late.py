@@ -1,4 +1,4 @@
-"""Outputs that leave after the service of their record (L1-L8)."""
+"""Outputs that leave after the service of their record (L1-L10)."""
 
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.channels.output import go_on_writing
@@ -18,6 +18,8 @@ def become_late(w: World, t: int) -> None:
         else:
             set_ready(w, t, task.served - 1)
     task.late += 1
+    if task.lag != TIMED and task.late == task.lag_capacity:  # L10
+        task.let_go = task.served
 
 
 def set_ready(w: World, t: int, k: int) -> None:
