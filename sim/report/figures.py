@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sim.analysis.number_texts import ms_text
 from sim.analysis.strategies.path import PARTS
 from sim.analysis.strategies.picture import alike
 from sim.analysis.strategies.summary import Tables
@@ -33,6 +34,8 @@ SMALL = 9
 """Points: the size of text in figures."""
 _LONG_LABEL = 28
 """Characters: two columns of longer labels are wider than the figure."""
+_LOW = 0.03
+"""Bars below this share of the highest one look like the axis: their panel says how long they are."""
 _MOST_BARS = 150
 """More checkpoints than that are drawn as their means over stretches of time."""
 
@@ -44,6 +47,7 @@ def phases(runs: Mapping[str, Tables]) -> Figure | None:
         return None
     drawn = figure(0.9 + 1.35 * len(stacks))
     panels = drawn.subplots(len(stacks), sharex=True, sharey=True, squeeze=False)[:, 0]
+    highest = max(float(stack.sum(axis="columns").max()) for stack in stacks.values())
     present = [phase for phase in PHASES if any(stack[phase].sum() > 0 for stack in stacks.values())]
     for axes, (name, stack) in zip(panels, stacks.items(), strict=True):
         places = stack.index.to_numpy(dtype=float)
@@ -52,7 +56,9 @@ def phases(runs: Mapping[str, Tables]) -> Figure | None:
         for phase in present:
             axes.bar(places, stack[phase], width, bottom=ends, color=COLOURS[list(PHASES).index(phase)], label=phase, lw=0)
             ends += stack[phase].to_numpy()
-        axes.set_title(label(name, 60), loc="left", fontsize=SMALL, color=INK)
+        low = float(ends.max()) < _LOW * highest
+        title = label(name, 60) + (f": at most {ms_text(1e3 * float(ends.max()))}" if low else "")
+        axes.set_title(title, loc="left", fontsize=SMALL, color=INK)
         style(axes, "seconds")
         axes.set_ylim(bottom=0)
     panels[-1].set_xlabel("trigger [s since the start]", fontsize=SMALL, color=INK)

@@ -27,14 +27,14 @@ def test_every_kind_of_wait_belongs_to_a_phase():
 
 
 def test_bars_are_as_high_as_the_checkpoint():
-    """Stacked on top of each other, in seconds, a panel per strategy on one scale."""
+    """Stacked on top of each other, in seconds, a panel per strategy on one scale; bars too low to see are told."""
     slow = run((0.0, {"behind data": 3000, "sync": 500}), (5000.0, {"behind data": 1000, "upload": 250}))
     drawn = phases({"slow": slow, "quick": run((0.0, {"upload": 50}))})
     heights = [max(bar.get_y() + bar.get_height() for bar in axes.patches) for axes in drawn.axes]
 
     assert pytest.approx(heights) == [3.5, 0.05]
     assert drawn.axes[0].get_ylim() == drawn.axes[1].get_ylim()
-    assert ["slow", "quick"] == [axes.get_title(loc="left") for axes in drawn.axes]
+    assert ["slow", "quick: at most 50 ms"] == [axes.get_title(loc="left") for axes in drawn.axes]
 
 
 def test_thousands_of_checkpoints_are_drawn_as_means():
