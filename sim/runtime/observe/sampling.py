@@ -38,12 +38,13 @@ class Sampler:
         self.rows = PackedRows([column.name for column in SERIES])
         layout = context.layout
         vertices = range(len(context.scenario.job.vertices))
-        vertex = np.array(layout.vertex, np.int32)  # there are millions of channels, whose ends these become
+        vertex = np.array(layout.vertex)
         self._tasks = [np.flatnonzero(vertex == v) for v in vertices]
         self._first = [int(tasks[0]) for tasks in self._tasks]  # a vertex' tasks stand together (N1)
-        self._reader, self._writer = (
-            vertex[np.array(ends, dtype=np.int64)] for ends in (layout.reader, layout.writer)
-        )  # vertex, by channel
+        edges = context.spec.edges
+        self._reader = np.array([edge.downstream for edge in edges], np.int64)  # vertex, by edge
+        self._writer = np.array([edge.upstream for edge in edges], np.int64)
+        self._channels = np.searchsorted(np.array(layout.edge), range(len(edges)))  # the first of each edge: they stand together (N3)
         self._record_latency = RecordLatency(context.scenario.job, self._tasks, context.env.now, context.plane.served())
         self._local = np.array(layout.local, dtype=bool)
         context.env.process(self._run())
@@ -92,8 +93,10 @@ class Sampler:
         return [tuple(map(int, of_vertex)) for of_vertex in zip(*sums, strict=True)]
 
     def _summed(self, vertex: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Exact below 2^53: there is less data in flight."""
-        return np.bincount(vertex, values, len(self._tasks)).astype(np.int64)
+        """Values by channel added up by vertex; `vertex` is that of each edge."""
+        total = np.zeros(len(self._tasks), np.int64)
+        np.add.at(total, vertex, np.add.reduceat(values, self._channels))
+        return total
 
     def _behind(self, v: int, emitted: np.ndarray) -> tuple[int, float]:
         """(records due and not emitted, age of the oldest of them in s) of a source."""
