@@ -83,7 +83,7 @@ def command_page() -> str:
 
 def tables_page() -> str:
     """Columns of all result tables."""
-    from sim.cli.schema import tables
+    from sim.cells.described import described
 
     lines = [
         "# Columns of the tables",
@@ -91,7 +91,7 @@ def tables_page() -> str:
         "`ckptsim schema --results` prints this. `x_` begins the names of columns that Flink does not have.",
         "",
     ]
-    for name, rows in tables().items():
+    for name, rows in described().items():
         lines += [f"## {name}", "", "| column | unit | meaning |", "|---|---|---|"]
         lines += [f"| `{column}` | {_cell(unit)} | {_cell(meaning)} |" for column, unit, meaning in rows]
         lines.append("")

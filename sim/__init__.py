@@ -14,21 +14,25 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from sim.api.advice import Advice, advise
+    from sim.api.calibrated import Calibration, calibrate
     from sim.api.compared import compare, simulate
+    from sim.api.described import columns, schema
     from sim.api.display import Picture
     from sim.api.explanation import Explanation
     from sim.api.imported import ImportedJob, import_job
     from sim.api.results import Results
     from sim.api.study import Study, load, loads
     from sim.api.swept import Sweep, sweep
+    from sim.api.traces import read_traces, trace_windows
     from sim.api.validated import Validation, validate
     from sim.runtime.run.result import Result
     from sim.scenario.reference import explain_key
     from sim.scenario.text.problems import ScenarioError
 
 __all__ = [
-    "Advice", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep", "Validation",
-    "advise", "compare", "explain_key", "import_job", "load", "loads", "simulate", "sweep", "validate",
+    "Advice", "Calibration", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep", "Validation",
+    "advise", "calibrate", "columns", "compare", "explain_key", "import_job", "load", "loads", "read_traces", "schema", "simulate", "sweep",
+    "trace_windows", "validate",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -48,6 +52,12 @@ _HOME = {
     "ImportedJob": "sim.api.imported",
     "sweep": "sim.api.swept",
     "Sweep": "sim.api.swept",
+    "calibrate": "sim.api.calibrated",
+    "Calibration": "sim.api.calibrated",
+    "read_traces": "sim.api.traces",
+    "trace_windows": "sim.api.traces",
+    "schema": "sim.api.described",
+    "columns": "sim.api.described",
     "explain_key": "sim.scenario.reference",
     "validate": "sim.api.validated",
     "Validation": "sim.api.validated",

@@ -72,7 +72,7 @@ def _name(given: object) -> str:
 
 
 def _together(done: Mapping[str, Results]) -> Results:
-    """One comparison, whose strategies begin with the given names."""
+    """One comparison, whose strategies begin with the given names; the history of a job stays if all have the same."""
     runs: dict[str, tuple[Result, ...]] = {}
     baselines: dict[str, Result] = {}
     errors: dict[str, str] = {}
@@ -88,4 +88,5 @@ def _together(done: Mapping[str, Results]) -> Results:
     questions = list(dict.fromkeys(results.question for results in done.values() if results.question))
     comparison = Comparison(questions[0] if len(questions) == 1 else "", " and ".join(done), runs, baselines, errors)
     assumptions = tuple(dict.fromkeys(line for results in done.values() for line in results.assumptions))
-    return Results(comparison, assumptions)
+    backtests = {id(results.backtest): results.backtest for results in done.values() if results.backtest is not None}
+    return Results(comparison, assumptions, backtest=next(iter(backtests.values())) if len(backtests) == 1 else None)

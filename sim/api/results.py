@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -199,9 +200,11 @@ class Results:
         from sim.report.comparison_page import comparison_page
         from sim.report.page import html
         from sim.report.results import Results as Reported
+        from sim.scenario.overrides import command_line
         from sim.whole_file import replace_text
 
-        command = "" if self.origin is None else f"ckptsim run {self.origin.file}{_set_options(self.origin.changes)}"
+        origin = self.origin
+        command = "" if origin is None else f"ckptsim run {shlex.quote(str(origin.file))}{command_line(origin.changes)}"
         first = {name: stories[0] for name, stories in self.violations.items()}
         page = comparison_page(Reported(self.comparison, self.assumptions, command, first, self.backtest))
         replace_text(Path(file), html(page))
@@ -263,7 +266,3 @@ class Results:
         broke = "a run broke what checkpoints promise"
         yield from (f"{name}: no result: {error.splitlines()[0]}" for name, error in self.errors.items())
         yield from (f"{name}: {broke}: {stories[0].splitlines()[0]}" for name, stories in self.violations.items())
-
-
-def _set_options(changes: tuple[str, ...]) -> str:
-    return "".join(f" --set '{line}'" for line in changes)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from sim.calibration.estimate import Estimate
 from sim.calibration.estimators import CONSTANTS
@@ -11,7 +12,16 @@ from sim.foreign import LONGEST_LINE, one_line
 from sim.model.scenario import Overheads
 from sim.units import format_duration
 
-__all__ = ["environment_text"]
+if TYPE_CHECKING:
+    from sim.recordings import Recording
+
+__all__ = ["environment_text", "head"]
+
+
+def head(recordings: Sequence[Recording]) -> list[str]:
+    """The first line of the file."""
+    versions = ", ".join(sorted({recording.flink_version for recording in recordings}))
+    return [f"What no configuration says, of the environment of {len(recordings)} recordings of Flink {versions}."]
 
 
 def environment_text(found: Mapping[str, Estimate], about: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -68,7 +69,7 @@ def _read(places: Sequence[Path]) -> tuple[list[Recording], int]:
 
 
 def _calibrate(recordings: Sequence[Recording], places: Sequence[Path], out: Path | None, as_json: bool) -> None:
-    from sim.calibration.environments import environment_text
+    from sim.calibration.environments import environment_text, head
     from sim.calibration.estimate import estimates, votes
     from sim.whole_file import replace_text
 
@@ -77,12 +78,7 @@ def _calibrate(recordings: Sequence[Recording], places: Sequence[Path], out: Pat
         if estimate.kept:
             count = "no" if not estimate.recordings else "only one"
             print_message(f"{name}: kept at {estimate.value_ms:g} ms: {count} recording tells it")
-    versions = ", ".join(sorted({recording.flink_version for recording in recordings}))
-    about = [
-        f"What no configuration says, of the environment of {len(recordings)} recordings of Flink {versions}.",
-        f"Written by: ckptsim calibrate {' '.join(map(str, places))}",
-    ]
-    text = environment_text(found, about)
+    text = environment_text(found, [*head(recordings), f"Written by: ckptsim calibrate {shlex.join(map(str, places))}"])
     if as_json:
         print(json.dumps({name: _plain(estimate) for name, estimate in found.items()}))
     elif out is None:

@@ -43,7 +43,7 @@ OutOption = Annotated[Path | None, typer.Option(help="Folder for what is kept. (
 SeedOption = Annotated[int | None, typer.Option(min=0, help="Instead of run.seed.", show_default=False)]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Replace a value, e.g. checkpoint.interval='10 s'.", show_default=False),
+    typer.Option("--set", metavar="KEY=VALUE", help="Replace a value, e.g. run.duration='1 h'.", show_default=False),
 ]
 
 

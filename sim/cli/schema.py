@@ -12,7 +12,6 @@ from sim.cli.console.errors import Code, UserError, speaking
 __all__ = ["print_schema"]
 
 COLUMN = ("name", "unit", "meaning")
-SWEPT = ("results", "runs")
 
 
 def print_schema(
@@ -30,9 +29,10 @@ def print_schema(
 
             print(schema_text(Sweep, "ckptsim sweep") if sweep else schema_text(), end="")
             return
+        from sim.cells.described import SWEPT, described
         from sim.cli.console.terminal import show
 
-        found = tables()
+        found = described()
         if as_json:
             print(json.dumps({name: [dict(zip(COLUMN, row, strict=True)) for row in rows] for name, rows in found.items()}, indent=2))
             return
@@ -40,14 +40,3 @@ def print_schema(
             print(f"{name}.parquet{' of a sweep' if name in SWEPT else ''}\n")
             show(COLUMN, rows, text_cells=True)
             print()
-
-
-def tables() -> dict[str, list[tuple[str, str, str]]]:
-    from sim.analysis.sweeps.measure import unit
-    from sim.cells.columns import MEANING, PROVENANCE
-    from sim.metrics.schema import TABLES
-
-    swept: dict[str, list[tuple[str, str, str]]] = {name: [] for name in SWEPT}
-    for name, meaning in MEANING.items():
-        swept[SWEPT[name in PROVENANCE]].append((name, unit(name), meaning))
-    return {name: [(column.name, column.unit, column.meaning) for column in columns] for name, columns in TABLES.items()} | swept

@@ -39,7 +39,7 @@ MOST_LISTED = 10
 
 AxisOption = Annotated[
     list[str] | None,
-    typer.Option("--axis", metavar="KEY=V1,V2", help="Vary a value, e.g. checkpoint.interval='10 s,30 s'.", show_default=False),
+    typer.Option("--axis", metavar="KEY=V1,V2", help="Vary a value, e.g. run.seed=1,2.", show_default=False),
 ]
 MasterOption = Annotated[
     str | None,

@@ -28,7 +28,7 @@ MasterOption = Annotated[
         show_default=False,
     ),
 ]
-HERE, ON_THIS_MACHINE = "here", "local[*]"
+HERE = "here"
 
 
 def _option(name: str, metavar: str, help_text: str) -> Any:
@@ -60,24 +60,15 @@ def read(
     with speaking():
         on_spark = _settings(master, conf)
         choices = _choices(format_, time, time_unit, value, as_, per)
+        from sim.traces.anywhere import read_anywhere
         from sim.traces.listing import list_files
-        from sim.traces.local.size import files_are_small
 
         files, remarks = list_files(folder, without=out)
         if "://" not in out:
             output_folder(Path(out))
         kept = f"tables in {out} may be of two runs: the same command writes all of them anew"
         with stoppable(kept):
-            if master == HERE or (master is None and "://" not in out and files_are_small(files)):
-                from sim.traces.local.tables_of_files import read_traces_here
-
-                counts = read_traces_here(files, out, choices)
-            else:
-                from sim.sweeps.spark.session import session
-                from sim.traces.pipeline import read_traces
-
-                with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=on_spark) as spark:
-                    counts = read_traces(spark, files, out, choices)
+            counts = read_anywhere(files, out, choices, master=master, conf=on_spark)
         raise typer.Exit(_summary(counts, remarks, as_json=as_json))
 
 
@@ -97,8 +88,8 @@ def cut_windows(
         on_spark = _settings(master, conf)
         from sim.cli.console.terminal import put
         from sim.sheet import write_csv
-        from sim.traces.local.size import tables_are_small
-        from sim.traces.windows import CUTS, windows
+        from sim.traces.anywhere import cut_anywhere
+        from sim.traces.windows import CUTS
         from sim.units import parse_duration
 
         if cut not in CUTS:
@@ -110,15 +101,9 @@ def cut_windows(
             raise UserError(f"{tables}: no tables of traces here: run `ckptsim traces read` first", Code.INVALID_INPUT)
         output_folder(out.parent)
         with stoppable(f"{out} is as it was before"):
-            if master == HERE or (master is None and tables_are_small(tables)):
-                from sim.traces.local.cutting import windows_here
-
-                found, remarks = windows_here(tables, length_s=length_s, cut=cut, count=count, trace=trace, base=str(out.parent))
-            else:
-                from sim.sweeps.spark.session import session
-
-                with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=on_spark) as spark:
-                    found, remarks = windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=str(out.parent))
+            found, remarks = cut_anywhere(
+                tables, length_s=length_s, cut=cut, count=count, trace=trace, base=str(out.parent), master=master, conf=on_spark
+            )
         write_csv(found, out, float_format="%.6g")
         for line in remarks:
             print_message(line)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import typer
 
+from sim.cli.console.prose import fitted
 from sim.cli.console.stopping import exit_code, mark_reported, stopped_by
 from sim.foreign import Readable, printable
 
@@ -59,7 +60,8 @@ class Stopped(KeyboardInterrupt):
 
 
 def print_message(message: str) -> None:
-    print(printable(message), file=sys.stderr, flush=True)
+    """On stderr.  On a terminal no word is broken."""
+    print(fitted(printable(message), sys.stderr), file=sys.stderr, flush=True)
 
 
 @contextmanager

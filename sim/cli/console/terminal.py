@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Sequence
-from textwrap import fill
 
+from sim.cli.console.prose import fitted
 from sim.foreign import one_line, printable
 
 __all__ = ["plain", "put", "show"]
@@ -39,13 +38,7 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bo
 
 def put(text: str) -> None:
     """Prose on stdout, which may hold what others wrote.  On a terminal no word is broken."""
-    text = printable(text)
-    if not sys.stdout.isatty():
-        print(text)
-        return
-    width = max(40, shutil.get_terminal_size().columns)
-    for line in text.split("\n"):
-        print(fill(line, width, break_long_words=False, break_on_hyphens=False) if len(line) > width else line)
+    print(fitted(printable(text), sys.stdout))
 
 
 def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> str:

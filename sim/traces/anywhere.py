@@ -1,0 +1,49 @@
+"""Traces into tables and tables into windows: here if they are small, else on Spark; the command and Python alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sim.traces.choices import Choices
+from sim.traces.listing import TraceFile
+from sim.traces.local.size import files_are_small, tables_are_small
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["HERE", "cut_anywhere", "read_anywhere"]
+
+HERE, ON_THIS_MACHINE = "here", "local[*]"
+"""Masters: no Spark at all, and Spark on this machine."""
+
+
+def read_anywhere(
+    files: Sequence[TraceFile], out: str, choices: Choices, *, master: str | None = None, conf: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """The counts of rows.  `master` None: here what is small and lies here, the rest on Spark on this machine."""
+    if master == HERE or (master is None and "://" not in out and files_are_small(files)):
+        from sim.traces.local.tables_of_files import read_traces_here
+
+        return read_traces_here(files, out, choices)
+    from sim.sweeps.spark.session import session
+    from sim.traces.pipeline import read_traces
+
+    with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=conf) as spark:
+        return read_traces(spark, files, out, choices)
+
+
+def cut_anywhere(
+    tables: str, *, length_s: float, cut: str, count: int | None, trace: str | None, base: str, master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
+    """(windows, remarks)."""
+    if master == HERE or (master is None and tables_are_small(tables)):
+        from sim.traces.local.cutting import windows_here
+
+        return windows_here(tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base)
+    from sim.sweeps.spark.session import session
+    from sim.traces.windows import windows
+
+    with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=conf) as spark:
+        return windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base)

@@ -1,0 +1,66 @@
+"""What the command can do beside runs, from Python: constants, traces, schemas; names that a shell takes apart; histories side by side."""
+
+import shlex
+from dataclasses import replace
+
+import pytest
+
+import sim
+from docs.house import ROOT
+from sim.api.compared import compare
+from sim.scenario.overrides import command_line
+
+RECORDINGS = sorted((ROOT / "tests/data/recordings").glob("*.json.gz"))[:2]
+
+
+def test_constants_come_from_recordings(tmp_path, study):
+    """The table shows them, and the file is what `environment:` takes."""
+    (tmp_path / "none.json").write_text("{}")
+    calibration = sim.calibrate(*RECORDINGS, tmp_path / "none.json")
+
+    assert {"trigger", "acknowledge"} <= set(calibration.table["constant"])
+    assert (calibration.table["value_ms"] >= 0).all()
+    assert 1 == len(calibration.skipped)
+    assert "Constants from 2 recordings, 1 skipped" in repr(calibration)
+    assert "<table" in calibration._repr_html_()
+    file = calibration.save(tmp_path / "here.yaml")
+    assert len(study) == len(study.with_({"environment": str(file)}))
+    with pytest.raises(ValueError, match="no recordings"):
+        sim.calibrate(tmp_path)
+
+
+def test_traces_become_tables_and_windows(tmp_path):
+    (tmp_path / "day.csv").write_text("t_s,rate\n" + "".join(f"{k},{1000 + 10 * (k % 7)}\n" for k in range(60)) + "61,many\n")
+    counts = sim.read_traces(tmp_path / "day.csv", tmp_path / "tables", time="t_s", value="rate", master="here")
+    windows = sim.trace_windows(tmp_path / "tables", length="10 s", file=tmp_path / "windows.csv", master="here")
+
+    assert {"rates": 60, "quarantine": 1} == dict(zip(counts["kind"], counts["count"], strict=True))
+    assert 5 == len(windows) == len((tmp_path / "windows.csv").read_text().splitlines()) - 1
+    with pytest.raises(ValueError, match="cut: expected time"):
+        sim.trace_windows(tmp_path / "tables", cut="moon", master="here")
+
+
+def test_schemas_and_columns_are_there():
+    assert "run" in sim.schema()["properties"]
+    assert "answer" in sim.schema("sweep")["properties"]
+    with pytest.raises(ValueError, match="expected scenario or sweep, not 'day'"):
+        sim.schema("day")
+    columns = sim.columns()
+    assert ["table", "column", "unit", "meaning"] == list(columns)
+    assert {"checkpoints", "results"} <= set(columns["table"])
+
+
+@pytest.mark.parametrize("line", ["run.duration=1 h", "job.it's.service=1 ms", "a=$HOME", "plain=1"])
+def test_a_shell_reads_a_change_as_it_was(line):
+    assert ["--set", line] == shlex.split(command_line([line]))
+
+
+def test_the_history_of_one_job_stays_with_its_results(study):
+    """Of several jobs nobody knows whose it would be."""
+    history, other = object(), object()
+    first, second = (study[name].run(jobs=1, progress=False) for name in ("aligned", "unaligned"))
+    mine, own, foreign = (replace(results, backtest=of) for results, of in ((first, history), (second, history), (second, other)))
+
+    assert history is compare({"a": mine, "b": own}).backtest
+    assert history is compare({"a": mine, "b": second}).backtest
+    assert compare({"a": mine, "b": foreign}).backtest is None
