@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-__all__ = ["on_files", "on_page_markdown"]
+__all__ = ["on_files", "on_page_markdown", "on_post_build"]
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))  # mkdocs loads this file by its path
@@ -48,6 +48,13 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if place in OUTSIDE.values():
         markdown = re.sub(r"(\]\(|src=\")docs/", r"\1", markdown)
     return re.sub(r"```mermaid\n(.*?)```", _drawn, markdown, flags=re.DOTALL)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Pages that are opened as files may fetch nothing, not even the index of the search: there it is a script."""
+    folder = Path(config.site_dir, "search")
+    index = (folder / "search_index.json").read_text(encoding="utf-8")
+    (folder / "search_index.js").write_text(f"var __index = {index}", encoding="utf-8")
 
 
 def _drawn(block: re.Match[str]) -> str:

@@ -75,6 +75,33 @@ def test_a_graph_is_drawn_from_the_top():
     assert heights["a"] < heights["b"] < heights["c"]
 
 
+SEARCHED = """new Promise(done => {
+  const box = document.querySelector("input.md-search__input")
+  document.querySelector("#__search").click()
+  box.focus()
+  box.value = "unaligned"
+  box.dispatchEvent(new KeyboardEvent("keyup", { bubbles: true }))
+  const begun = Date.now()
+  const look = () => {
+    const found = [...document.querySelectorAll(".md-search-result__item a")].map(link => link.href)
+    if (found.length || Date.now() - begun > 20000) done(found)
+    else setTimeout(look, 100)
+  }
+  look()
+})"""
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("page", ["index.html", "gallery/index.html"])
+def test_the_search_finds_pages_that_are_opened_as_files(site, reader, page):
+    """Without a web server browsers start no worker and fetch no index."""
+    found = reader.value((site / page).as_uri(), SEARCHED)
+
+    assert found
+    assert all(link.startswith(site.as_uri()) for link in found)
+
+
 @pytest.mark.slow
 def test_nothing_comes_from_elsewhere(site):
     """No style sheet, font, script or image of another host; links that a reader follows are fine."""

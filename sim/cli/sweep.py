@@ -188,7 +188,10 @@ def _keep_answer(swept: SweepResult) -> None:
         "parts": [section._asdict() for section in swept.sections],
         "settings": question.settings,
         "show": question.show,
-        "assumptions": [same, *(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in history_sentences(backtest, residuals))],
+        "assumptions": [
+            *filter(None, [same, swept.left_out]),
+            *(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in history_sentences(backtest, residuals)),
+        ],
         "history": history_of(backtest, residuals),
         "varied": [] if question.racing else list(question.varied),  # effects want the same worlds for all settings
         "depends": question.least or question.show[0],

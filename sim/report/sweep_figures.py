@@ -15,6 +15,7 @@ from sim.report.svg import COLOURS, GRID, INK, figure, label
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
@@ -64,7 +65,7 @@ def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
         style(axes, "")
         axes.set_title(quantity(column), loc="left", fontsize=SMALL, color=INK)
         axes.yaxis.set_major_formatter(_ticks(dict(zip(places.tolist(), labels, strict=True))))
-        axes.xaxis.set_major_formatter(lambda value, _, column=column: text(column, value))
+        _horizontal(axes, column)
         axes.grid(visible=True, axis="x", color=GRID, lw=0.6)
     return drawn
 
@@ -89,7 +90,7 @@ def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
         )
     style(axes, quantity(columns[1]))
     axes.set_xlabel(quantity(columns[0]), fontsize=SMALL, color=INK)
-    axes.xaxis.set_major_formatter(lambda value, _: text(columns[0], value))
+    _horizontal(axes, columns[0])
     axes.yaxis.set_major_formatter(lambda value, _: text(columns[1], value))
     drawn.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=SMALL, labelcolor=INK)
     return drawn
@@ -148,6 +149,14 @@ def _label(index: object) -> str:
 def _key(name: str) -> str:
     """``checkpoint.interval`` as words."""
     return label(name.rpartition(".")[2].replace("-", " "), 40)
+
+
+def _horizontal(axes: Axes, column: str) -> None:
+    """Values with units are long: more than five of them would touch."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+    axes.xaxis.set_major_formatter(lambda value, _: text(column, value))
 
 
 def _ticks(labels: Mapping[int, str]) -> FuncFormatter:

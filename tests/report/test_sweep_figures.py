@@ -1,5 +1,7 @@
 """Figures of a sweep: intervals that stay above zero, points and cells with words for columns."""
 
+from itertools import pairwise
+
 import pandas as pd
 import pytest
 
@@ -31,6 +33,21 @@ def test_intervals_of_durations_do_not_reach_below_zero(rows):
 
     assert 0.0 == min(ends)
     assert ["checkpoint duration, 99th percentile [ms]", "throughput [records/s]"] == [axes.get_title(loc="left") for axes in drawn.axes]
+
+
+@pytest.mark.parametrize("draw", [intervals, trade_off])
+def test_labels_below_an_axis_do_not_touch(rows, draw):
+    """From 254 to 642 ms matplotlib would write nine of them."""
+    rows = rows.assign(end_to_end_p99_ms=[254.0, 265.0, 642.0, 628.0])
+    drawn = draw(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"])
+    drawn.draw_without_rendering()
+    axes = drawn.axes[0]
+    low, high = axes.get_xlim()
+    ticks = [tick.label1 for tick in axes.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    boxes = [label.get_window_extent() for label in ticks]
+
+    assert len(boxes) > 2
+    assert all(after.x0 - before.x1 > 5 for before, after in pairwise(boxes))
 
 
 def test_a_trade_off_has_a_point_per_setting(rows):
