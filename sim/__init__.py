@@ -16,14 +16,13 @@ if _typing.TYPE_CHECKING:
     from sim.api.advice import Advice, advise
     from sim.api.calibrated import Calibration, calibrate
     from sim.api.compared import compare, simulate
-    from sim.api.described import columns, schema
     from sim.api.display import Picture
     from sim.api.explanation import Explanation
+    from sim.api.files import columns, read_traces, schema, trace_windows
     from sim.api.imported import ImportedJob, import_job
     from sim.api.results import Results
     from sim.api.study import Study, load, loads
     from sim.api.swept import Sweep, sweep
-    from sim.api.traces import read_traces, trace_windows
     from sim.api.validated import Validation, validate
     from sim.runtime.run.result import Result
     from sim.scenario.reference import explain_key
@@ -54,10 +53,10 @@ _HOME = {
     "Sweep": "sim.api.swept",
     "calibrate": "sim.api.calibrated",
     "Calibration": "sim.api.calibrated",
-    "read_traces": "sim.api.traces",
-    "trace_windows": "sim.api.traces",
-    "schema": "sim.api.described",
-    "columns": "sim.api.described",
+    "read_traces": "sim.api.files",
+    "trace_windows": "sim.api.files",
+    "schema": "sim.api.files",
+    "columns": "sim.api.files",
     "explain_key": "sim.scenario.reference",
     "validate": "sim.api.validated",
     "Validation": "sim.api.validated",

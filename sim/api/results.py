@@ -190,7 +190,7 @@ class Results:
         `strategy`: the first by default.  `begin` and `end` (such as "30 s") narrow the window, `step` is the time between two looks,
         `limit` the number of events at most.
         """
-        from sim.api.traced import write_timeline
+        from sim.api.explanation import write_timeline
 
         chosen = {name: runs[0].scenario for name, runs in self.runs.items()}
         return write_timeline(chosen, Path(file), strategy=strategy, **window)

@@ -133,7 +133,7 @@ class Study:
 
     def timeline(self, file: str | PathLike[str], *, strategy: str | None = None, **window: Any) -> Path:
         """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev: `Results.timeline`."""
-        from sim.api.traced import write_timeline
+        from sim.api.explanation import write_timeline
 
         return write_timeline(self._by_label(), Path(file), strategy=strategy, **window)
 

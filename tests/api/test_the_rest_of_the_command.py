@@ -56,7 +56,7 @@ def test_a_shell_reads_a_change_as_it_was(line):
 
 
 def test_the_history_of_one_job_stays_with_its_results(study):
-    """Of several jobs nobody knows whose it would be."""
+    """Results of several jobs have no common history."""
     history, other = object(), object()
     first, second = (study[name].run(jobs=1, progress=False) for name in ("aligned", "unaligned"))
     mine, own, foreign = (replace(results, backtest=of) for results, of in ((first, history), (second, history), (second, other)))

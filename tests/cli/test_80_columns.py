@@ -76,7 +76,7 @@ def folder(tmp_path_factory):
 
 
 def on_a_terminal(arguments):
-    """(exit code, everything shown) in a forked process whose terminal is 80 columns wide."""
+    """(exit code, everything screen) in a forked process whose terminal is 80 columns wide."""
     child, terminal = pty.fork()
     if child == 0:
         code = 70
@@ -92,7 +92,7 @@ def on_a_terminal(arguments):
         finally:
             sys.stdout.flush()
             os._exit(code)
-    shown = b""
+    screen = b""
     while True:
         try:
             part = os.read(terminal, 65536)
@@ -100,12 +100,12 @@ def on_a_terminal(arguments):
             part = b""
         if not part:
             break
-        shown += part
+        screen += part
     os.close(terminal)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), ESCAPES.sub("", shown.decode())
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), ESCAPES.sub("", screen.decode())
 
 
-def words(text):
+def split(text):
     return [word for word in FRAMES.split(text) if word]
 
 
@@ -115,12 +115,12 @@ def test_a_command_fits_80_columns_and_a_pipe(folder, monkeypatch, command):
     monkeypatch.chdir(folder)
     arguments = list(map(str, command))
     piped = CliRunner().invoke(app, arguments, prog_name="ckptsim")
-    code, shown = on_a_terminal(arguments)
-    lines = [line for part in shown.split("\n") for line in part.rstrip("\r").split("\r")]  # a bar draws its line again and again
+    code, screen = on_a_terminal(arguments)
+    lines = [line for part in screen.split("\n") for line in part.rstrip("\r").split("\r")]  # a bar draws its line again and again
 
-    assert piped.exit_code == code, shown
-    assert (3 if "mistyped" in str(command) or "unalined" in str(command) else 0) == code, shown
+    assert piped.exit_code == code, screen
+    assert (3 if "mistyped" in str(command) or "unalined" in str(command) else 0) == code, screen
     assert "\x1b" not in piped.stdout + piped.stderr
     assert [] == [line for line in lines if len(line.rstrip()) > WIDTH and " " in line.strip()]
-    assert [] == [word for word in dict.fromkeys(words(piped.stdout)) if word not in set(words(shown))]
-    assert "…" not in shown
+    assert [] == [word for word in dict.fromkeys(split(piped.stdout)) if word not in set(split(screen))]
+    assert "…" not in screen

@@ -23,7 +23,7 @@ def fitted(text: str, stream: TextIO) -> str:
 
 
 def _width(stream: TextIO) -> int:
-    """Of the terminal behind this stream: the other one may be a file."""
+    """The columns of the terminal behind this stream; the other stream may be a file."""
     if os.environ.get("COLUMNS", "").isdigit():
         return int(os.environ["COLUMNS"])
     try:

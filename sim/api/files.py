@@ -1,16 +1,17 @@
-"""Traces of load and failures: files of others into typed tables, and tables into windows for sweeps."""
+"""Files: traces of others into typed tables and windows for sweeps, what may stand in scenarios, and what stands in result tables."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_traces", "trace_windows"]
+__all__ = ["columns", "read_traces", "schema", "trace_windows"]
 
 
 def read_traces(
@@ -61,3 +62,25 @@ def trace_windows(
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         write_csv(found, Path(file), float_format="%.6g")
     return found
+
+
+def schema(of: str = "scenario") -> dict[str, Any]:
+    """The JSON Schema of scenarios, or of files of sweeps (``sim.schema("sweep")``).  ValueError: of neither."""
+    from sim.scenario.schemas import schema_text
+    from sim.sweeps.file.document import Sweep
+
+    texts = {"scenario": schema_text, "sweep": lambda: schema_text(Sweep, "ckptsim sweep")}
+    if of not in texts:
+        raise ValueError(f"expected {' or '.join(texts)}, not '{of}'")
+    found: dict[str, Any] = json.loads(texts[of]())
+    return found
+
+
+def columns() -> pd.DataFrame:
+    """A row per column of all result tables: `table`, `column`, `unit`, `meaning`; `results` and `runs` are of sweeps."""
+    import pandas as pd
+
+    from sim.cells.described import described
+
+    rows = [(table, *row) for table, found in described().items() for row in found]
+    return pd.DataFrame(rows, columns=["table", "column", "unit", "meaning"])
