@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Self
@@ -23,6 +24,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._seen: dict[tuple[int, str], tuple[str, float]] = {}  # (process, start) -> role, CPU seconds
+        self._own_s = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look_on, daemon=True)
 
@@ -37,7 +39,7 @@ class Meter:
     def seconds(self) -> Counter[str]:
         """CPU seconds so far by role, those of processes that have ended included; subtract an earlier answer."""
         self._look()
-        total: Counter[str] = Counter()
+        total: Counter[str] = Counter({"driver": -self._own_s})  # looking takes time, too
         for role, seconds in list(self._seen.values()):
             total[role] += seconds
         return total
@@ -45,6 +47,7 @@ class Meter:
     def _look_on(self) -> None:
         while not self._over.wait(EVERY_S):
             self._look()
+            self._own_s = time.thread_time()
 
     def _look(self) -> None:
         found: dict[int, list[str]] = {}

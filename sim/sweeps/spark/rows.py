@@ -42,6 +42,12 @@ LOOK_S = 5.0
 PATIENCE_S = 300.0
 """The longest wait for an executor: queues of clusters take time."""
 
+QUICK_JAVA = {
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+"""Java compiles quickly and not well: cells run in Python, and a good compiler costs more than it gains."""
+
 _KILLED = ("ExecutorLostFailure", "Python worker exited unexpectedly", "exited with code 137")
 """Spark's messages about killed executors."""
 
@@ -54,7 +60,7 @@ def each_row(
     planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch, check: bool = True, conf: Mapping[str, str] | None = None
 ) -> Iterator[Row]:
     """Rows as they come.  A cell that kills every worker gets an error as its row."""
-    with session(master, conf=conf) as spark:
+    with session(master, conf={**QUICK_JAVA, **(conf or {})}) as spark:
         yield from rows_on(spark, planned, engine=engine, watch=watch, check=check)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -102,6 +103,24 @@ def test_batches_grow_with_the_cluster(jobs):
     second, left = jobs.next_batch(left)
 
     assert (4, 16, 80) == (len(first), len(second), len(left))
+
+
+@pytest.mark.parametrize(("own", "expected"), [(None, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"), ("-Xint", "-Xint")])
+def test_java_compiles_quickly_unless_the_user_says_otherwise(monkeypatch, own, expected):
+    """Cells run in Python: a good compiler took half of what Spark cost them."""
+    confs = []
+
+    @contextmanager
+    def session(_, *, conf):
+        confs.append(conf)
+        yield None
+
+    monkeypatch.setattr(room, "session", session)
+    monkeypatch.setattr(room, "rows_on", lambda *_, **__: [])
+    keys = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+    list(room.each_row([], master="local[1]", engine="compiled", watch=no_watch, conf=own and dict.fromkeys(keys, own)))
+
+    assert [dict.fromkeys(keys, expected)] == confs
 
 
 def test_executors_that_compile_are_told_once(jobs, monkeypatch):
