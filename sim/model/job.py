@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import groupby
 from typing import Literal
 
 from sim.model.catalogs.shipping import SHIPPING, Shipping
@@ -115,6 +116,7 @@ class Input:
     weights: tuple[Fraction, ...] = ()  # hash: share of each reader subtask; empty: its share of the key groups
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # ns per record of this input
     record_bytes: Distribution = field(default_factory=lambda: Distribution(1000))  # on the wire
+    union: str = ""  # of a join: inputs that follow each other and have the same word are one input; empty: one by itself
     output: str = ""  # tag of the side output that it reads; empty: the main one
     fan_out: Fraction | None = None  # records on this edge per record that its upstream reads or, a source, emits; None: the upstream's
 
@@ -197,6 +199,13 @@ class Vertex:
     def emitting(self) -> int:
         """Subtasks of a source that have records."""
         return self.parallelism - (0 if self.source is None else self.source.silent)
+
+    @property
+    def gates_of_inputs(self) -> tuple[int, ...]:
+        """How many gates each input of a join has: edges of one union follow each other."""
+        if not self.joined:
+            return ()
+        return tuple(len(list(edges)) for _, edges in groupby(range(len(self.inputs)), lambda i: self.inputs[i].union or i))
 
     @property
     def owes_outputs(self) -> bool:

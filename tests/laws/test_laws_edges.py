@@ -1,4 +1,4 @@
-"""Laws 61 and 62: every edge carries what is its own, and several between the same vertices are as many single ones."""
+"""Laws 61 and 62, and the turns of a join: edges carry what is their own, several between two vertices are as many single ones."""
 
 from __future__ import annotations
 
@@ -62,3 +62,15 @@ def test_62_a_join_of_a_stream_with_itself_never_stands_still(kind, joined):
 
     assert (done["status"] == "COMPLETED").sum() >= 2
     assert {""} == set(done["x_standstill"])
+
+
+@pytest.mark.parametrize(("union", "shares"), [("", [1, 1, 1]), ("left", [1, 1, 2])])
+def test_a_join_gives_each_of_its_inputs_a_turn(union, shares):
+    """However many edges an input is made of: a union of two is served as often as the other input."""
+    words = {"a": union, "b": union, "c": ""}
+    inputs = tuple(Input(name, "rebalance", service=Distribution(MS), record_bytes=Distribution(500), union=words[name]) for name in words)
+    given = Job((*map(source, words), Vertex("join", inputs=inputs, joined=True)))
+    tasks = simulate(scenario(given, UNALIGNED, seconds=20)).tables["tasks"].set_index("vertex")
+    emitted = [tasks.loc[name, "numRecordsIn"] for name in words]
+
+    assert shares == pytest.approx([count / emitted[0] for count in emitted], rel=0.1)

@@ -305,6 +305,30 @@ def test_T9_joined_inputs_take_turns_record_by_record(build, hosts):
     assert [(50, 0), (50, 50), (100, 50), (100, 100), (150, 100), (150, 150), (200, 150), (200, 200)] == consumed
 
 
+@pytest.mark.parametrize("hosts", [(0, 1, 2, 3), (0, 0, 0, 0)])
+def test_T9_an_input_of_several_gates_is_read_buffer_by_buffer(build, hosts):
+    """Gates 0 and 1 are the first input, gate 2 is the second: every other record is from gate 2, while it has any."""
+    reader = replace(vertex("d", service=(10, 10, 10)), joined=True, gates_of_inputs=(2, 1))
+    sources = [source(name, total=4) for name in "abc"]
+    plane = build(world([*sources, reader], [edge(up, 3, size=50) for up in range(3)], hosts=hosts))
+    plane.hold(3)
+    run(plane, 100)
+    plane.release(3)
+    order, before = [], [0, 0, 0]
+    for until in range(101, 221, 10):
+        run(plane, until)
+        consumed = column(plane.channels(), "consumed")
+        order += [gate for gate in range(3) if consumed[gate] > before[gate]]
+        before = consumed
+
+    assert [0, 2, 0, 2, 1, 2, 1, 2, 0, 0, 1, 1] == order
+
+
+def test_every_gate_belongs_to_one_input():
+    with pytest.raises(ValueError, match="inputs of \\(2, 2\\) gates, and 3 gates"):
+        replace(vertex("d", service=(10, 10, 10)), joined=True, gates_of_inputs=(2, 2))
+
+
 def test_T9_a_joined_task_goes_on_with_the_gate_that_has_something(build):
     """Gate 1 has nothing; a marker on gate 0 counts as its turn."""
     plane = build(joined_world())

@@ -44,6 +44,7 @@ SHAPES: dict[str, tuple[int, tuple[tuple[int, int], ...]]] = {
     "fork": (3, ((0, 1), (0, 2))),
     "join": (3, ((0, 2), (1, 2))),
     "twice": (2, ((0, 1), (0, 1))),
+    "thrice": (2, ((0, 1), (0, 1), (0, 1))),
     "diamond": (4, ((0, 1), (0, 2), (1, 3), (2, 3))),
     "join and on": (4, ((0, 2), (1, 2), (2, 3))),
 }
@@ -110,9 +111,10 @@ def worlds(draw: st.DrawFn, shape: str = "", *, live: bool = False) -> PlaneSpec
     services = [tuple(draw(laws(0, 90)) for _ in range(max(1, gates))) for gates in fed]
     fed_by = [None if gates else draw(sources(bounded=live)) for gates in fed]
     joined = [gates > 1 and draw(st.booleans()) for gates in fed]
+    inputs = [draw(st.sampled_from(((), (2, 1), (1, 2)))) if joins and gates == 3 else () for gates, joins in zip(fed, joined, strict=True)]
     lags = [draw(lagging) if gates else None for gates in fed]
     return PlaneSpec(
-        tuple(Vertex(f"v{v}", parallelism[v], services[v], fed_by[v], joined[v], lags[v]) for v in range(count)),
+        tuple(Vertex(f"v{v}", parallelism[v], services[v], fed_by[v], joined[v], lags[v], inputs[v]) for v in range(count)),
         tuple(draw(edges(up, down, parallelism, segment)) for up, down in pairs),
         hosts=tuple(draw(st.lists(st.integers(0, 2), min_size=sum(parallelism), max_size=sum(parallelism)))),
         seed=draw(st.integers(0, 3)),

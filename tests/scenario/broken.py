@@ -370,6 +370,13 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         but(("{a: hash}", "{a: hash, c: {from: a, ship: hash}}"), ("checkpoint:", "  c: {input: {b: hash}}\ncheckpoint:")),
         ("s:5:24: job.b.input.c: reads 'a', but has the name of another vertex: choose another name",),
     ),
+    "a union that is torn apart": (
+        but(
+            ("{a: hash}", "{a: {ship: hash, union: x}, y: {from: a, ship: hash}, z: {from: a, ship: hash, union: x}}"),
+            ("service: 10 us", "combine: join, service: 10 us"),
+        ),
+        ("job.b.input.z.union: the inputs of 'x' do not follow each other: write them one after the other",),
+    ),
     "a side output that is none": (
         but(("{a: hash}", "{a: {ship: hash, output: late}}")),
         ("s:5:31: job.b.input.a.output: 'a' has no side output 'late': write outputs: {late: {fan-out: 0.1}} there",),

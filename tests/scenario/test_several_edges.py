@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 from sim.model.job import Distribution
+from sim.runtime.setup.lowering import plane_spec
 from sim.scenario import loads
 
 TEXT = """# Who sees it twice?
@@ -72,3 +73,30 @@ def test_a_side_output_that_nobody_reads_is_warned_of():
     (warning,) = loads(text, name="x").warnings
 
     assert "x:8:52: job.op.outputs.errors: has no effect: no input says output: errors" == str(warning)
+
+
+UNION = """# Who waits for whom?
+version: 1
+job:
+  a: {source: {rate: 100/s, record: 1 kB}}
+  b: {source: {rate: 100/s, record: 1 kB}}
+  c: {source: {rate: 100/s, record: 1 kB}}
+  join: {input: {a: {ship: hash, union: left}, b: {ship: hash, union: left}, c: hash}, combine: join}
+checkpoint: {interval: 5 s}
+run: {duration: 10 s}
+"""
+
+
+def test_edges_of_a_union_are_one_input_of_a_join():
+    scenario = loads(UNION, name="x").scenarios[0]
+
+    assert (2, 1) == scenario.job.vertices[-1].gates_of_inputs
+    assert (2, 1) == plane_spec(scenario).vertices[-1].gates_of_inputs
+    assert (1, 1, 1) == loads(UNION.replace(", union: left", ""), name="x").scenarios[0].job.vertices[-1].gates_of_inputs
+
+
+def test_a_union_without_a_join_is_warned_of():
+    warnings = loads(UNION.replace(", combine: join", ""), name="x").warnings
+
+    assert ["job.join.input.a.union", "job.join.input.b.union"] == [str(warning).split(": ")[1] for warning in warnings]
+    assert "without combine: join all inputs are one stream" in str(warnings[0])

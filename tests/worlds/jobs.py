@@ -271,6 +271,9 @@ def draw_second_edges(draw: Draw, world: Document) -> None:
                 0.4, service=lambda: draw.pick("1 us", "200 us"), record=lambda: draw.size_law(draw.pick(*RECORDS))
             )
             vertex.setdefault("combine", draw.pick("join", "join", "union"))
+            if vertex["combine"] == "join" and writer == list(inputs)[-2] and draw.chance(0.5):
+                for name in (writer, f"{writer}-again"):
+                    inputs[name] = (inputs[name] if isinstance(inputs[name], dict) else {"ship": inputs[name]}) | {"union": "both"}
             if draw.chance(0.3):
                 job[writer].setdefault("outputs", {})["late"] = {"fan-out": inputs[f"{writer}-again"].pop("fan-out")} | draw.section(
                     0.5, record=lambda: draw.size_law(draw.pick(*RECORDS))

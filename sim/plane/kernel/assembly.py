@@ -190,6 +190,7 @@ def gate_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
         vertex = spec.vertices[plan.vertex[t]]
         bit_words = -(-len(channels) // BITS)
         row["task"], row["place"] = t, i - plan.task_gates[t].start
+        row["input_end"] = plan.task_gates[t].start + vertex.input_of(row["place"]).stop
         row["first_channel"], row["channels"] = words.add(channels), len(channels)
         row["idle"] = spec.floating
         service = vertex.service[row["place"]]

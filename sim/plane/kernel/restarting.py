@@ -36,8 +36,8 @@ KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never chang
         "weights", "weights_n", "stride", "offset", "buffers_out",
     },
     Gate: {
-        "task", "place", "first_channel", "channels", "service_table", "service_n", "size_table", "size_n", "settled", "closed_bits",
-        "counts", "count_words",
+        "task", "place", "input_end", "first_channel", "channels", "service_table", "service_n", "size_table", "size_n", "settled",
+        "closed_bits", "counts", "count_words",
     },
     Channel: {"stride", "offset", "local", "writer", "reader", "partition", "gate", "place", "digest", "earlier_read", "earlier_written"},
 }  # fmt: skip

@@ -223,6 +223,7 @@ class Partition:
 class Gate:
     task: int = 0
     place: int = 0  # among the gates of its task
+    input_end: int = 0  # behind the last gate of its input: joined inputs are read in turn (T9)
     first_channel: int = 0  # in `words`: its channels by writer
     channels: int = 0
     ready_head: int = -1

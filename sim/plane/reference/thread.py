@@ -140,18 +140,26 @@ class Thread:
 
     def serve_joined(self, task: Task) -> bool:
         """T9 of joined inputs; True: a marker was processed and the turn continues at T3."""
-        for step in range(1, len(task.gates) + 1):
-            gate = task.gates[(task.last_used + step) % len(task.gates)]
-            served, marker = self.take_record(task, gate), False
-            while not served and not marker and gate.ready:
-                marker = self.poll(task, gate)
-                served = not marker and self.take_record(task, gate)
-            if served or marker:
-                task.last_used = gate.position
-                return marker
-            self.plane.debloat.pause(gate)
-            if gate.shut and self.plane.restarts.open_gate(gate):
-                return False
+        last = task.vertex.input_of(task.last_used).stop if task.last_used >= 0 else 0
+        for _ in task.gates:
+            inlet = task.vertex.input_of(last % len(task.gates))
+            gates, last = task.gates[inlet.start : inlet.stop], inlet.stop
+            while True:
+                used = next((gate for gate in gates if self.take_record(task, gate)), None)
+                if used is not None:
+                    task.last_used = used.position
+                    return False
+                for gate in gates:
+                    if not gate.ready:
+                        self.plane.debloat.pause(gate)
+                        if gate.shut and self.plane.restarts.open_gate(gate):
+                            return False
+                ready = next((gate for gate in task.ready_gates if gate.position in inlet), None)
+                if ready is None:
+                    break
+                if self.poll(task, ready):
+                    task.last_used = ready.position
+                    return True
         self.enter(task, State.IDLE)
         return False
 

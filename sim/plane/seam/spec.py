@@ -84,6 +84,21 @@ class Vertex:
     source: Source | None = None
     joined: bool = False  # several logical inputs, read in turn record by record (T9); else all gates are one input
     lag: Lag | None = None
+    gates_of_inputs: tuple[int, ...] = ()  # joined: how many each input has, in their order; empty: one each
+
+    def __post_init__(self) -> None:
+        """Every gate belongs to one input."""
+        if self.gates_of_inputs and (sum(self.gates_of_inputs) != len(self.service) or min(self.gates_of_inputs) < 1):
+            raise ValueError(f"vertex {self.name}: inputs of {self.gates_of_inputs} gates, and {len(self.service)} gates")
+
+    def input_of(self, gate: int) -> range:
+        """The gates of the input that a gate is one of (T9)."""
+        begin = 0
+        for gates in self.gates_of_inputs:
+            if gate < begin + gates:
+                return range(begin, begin + gates)
+            begin += gates
+        return range(gate, gate + 1)
 
     def log(self, subtask: int) -> Source | None:
         """What a subtask of a source reads: a silent one nothing."""

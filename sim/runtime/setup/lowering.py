@@ -64,8 +64,9 @@ def _vertex(vertex: Vertex, *, yields: bool) -> plane.Vertex:
     laws = [inlet.service for inlet in vertex.inputs] or [vertex.service]
     source = None if vertex.source is None else _source(vertex.source)
     return plane.Vertex(
-        vertex.name, vertex.parallelism, tuple(quantile_table(law) for law in laws), source, vertex.joined, _lag(vertex, yields=yields)
-    )
+        vertex.name, vertex.parallelism, tuple(quantile_table(law) for law in laws), source, vertex.joined, _lag(vertex, yields=yields),
+        vertex.gates_of_inputs,
+    )  # fmt: skip
 
 
 def _lag(vertex: Vertex, *, yields: bool) -> plane.Lag | None:

@@ -40,8 +40,25 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, dur
         inputs = [_input(name, key, vertex, job, emitted, reading) for key, upstream in vertex.upstreams.items() if upstream in built]
         emitted[name] = _record(name, vertex, inputs, name in read, reading)
         built[name] = _vertex(name, vertex, tuple(inputs), reading, folder, duration_ns)
+    for name in built:
+        _check_unions(name, job[name], reading)
     _all_read(job, reading)
     return Job(with_committers(tuple(built.values()), reading))
+
+
+def _check_unions(name: str, vertex: doc.Vertex, reading: Reading) -> None:
+    """Gates of one input of a join follow each other."""
+    words = {key: given.union for key, given in (vertex.input or {}).items() if isinstance(given, doc.Input) and given.union is not None}
+    before, closed = "", set[str]()
+    for key in vertex.input or {}:
+        word, here = words.get(key, ""), ("job", name, "input", key, "union")
+        if word and vertex.combine != "join":
+            reading.warn(here, "has no effect: without combine: join all inputs are one stream")
+        elif word in closed:
+            reading.wrong(here, f"the inputs of '{word}' do not follow each other: write them one after the other")
+        if word != before and before:
+            closed.add(before)
+        before = word
 
 
 def _all_read(job: dict[str, doc.Vertex], reading: Reading) -> None:
@@ -113,6 +130,7 @@ def _input(
         weights=_weights(details, vertex, (*here, "weights"), reading),
         service=_law(details.service, default, (*here, "service"), reading),
         record_bytes=_law(size, emitted[upstream], size_place, reading),
+        union=details.union or "",
         output=details.output or "",
         fan_out=fan_out,
     )

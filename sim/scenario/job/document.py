@@ -165,6 +165,8 @@ class Input(Section):
 
     from_: str | None = Field(None, alias="from", min_length=1)
     """Upstream vertex, where several edges lead from it to this one; default: the name of the input."""
+    union: str | None = Field(None, min_length=1)
+    """combine: join only: inputs with the same word are a union, which the join reads as one input; default: it is one by itself."""
     output: str | None = Field(None, min_length=1)
     """Side output of the upstream vertex that it reads (OutputTag); default: the main output.  Edges of an output carry the same."""
     ship: Axis[Ship]

@@ -151,33 +151,52 @@ def read_input(w: World, t: int) -> bool:
 def read_joined(w: World, t: int) -> bool:
     """T9 of joined inputs until the turn ends (True) or a marker was processed (False)."""
     task = w.tasks[t]
-    i = task.last_used
+    last = w.gates[task.last_used].input_end
     for _ in range(task.first_gate, task.last_gate):
-        i += 1
-        if i == task.last_gate:
-            i = task.first_gate
-        gate = w.gates[i]
+        first = last
+        if first == task.last_gate:
+            first = task.first_gate
+        last = w.gates[first].input_end
         while True:
-            c = gate.current
-            if c >= 0:
-                if take_record(w, t, c):
-                    if w.channels[c].current == 0:
-                        gate.current = -1
-                    task.last_used = i
+            if take_joined(w, t, first, last):
+                return True
+            for k in range(first, last):
+                pause_gate(w, k)
+                if w.gates[k].shut == 1 and w.gates[k].ready_head < 0 and open_gates(w, t, k, k + 1):
                     return True
-                gate.current = -1
-            if gate.ready_head < 0:
+            i = ready_gate(w, t, first, last)
+            if i < 0:
                 break
             e = poll(w, t, i)
             if e >= 0:
                 task.last_used = i
                 process_marker(w, w.elements[e].channel, e)
                 return False
-        pause_gate(w, i)
-        if gate.shut == 1 and open_gates(w, t, i, i + 1):
-            return True
     become(w, t, IDLE)
     return True
+
+
+def take_joined(w: World, t: int, first: int, last: int) -> bool:
+    """T7 and T8 with the current buffer of the input that has these gates; True: the service of a record begins."""
+    for i in range(first, last):
+        gate = w.gates[i]
+        c = gate.current
+        if c >= 0:
+            if take_record(w, t, c):
+                if w.channels[c].current == 0:
+                    gate.current = -1
+                w.tasks[t].last_used = i
+                return True
+            gate.current = -1
+    return False
+
+
+def ready_gate(w: World, t: int, first: int, last: int) -> int:
+    """The first gate of the task's list that is one of these; -1: none has a ready channel."""
+    i = w.tasks[t].gate_head
+    while i >= 0 and (i < first or i >= last):
+        i = w.gates[i].after
+    return i
 
 
 def take_record(w: World, t: int, c: int) -> bool:
