@@ -182,7 +182,7 @@ def test_buffers_start_small_only_with_debloating():
 def dues(*rates: tuple[int, Fraction | int], total: int | None = None) -> list[Fraction]:
     """When the plane has the records of the first 10 seconds due [s], asked by its own rule (W1)."""
     source = plane_spec(with_rates(*rates, total=total)).vertices[0].source
-    task = type("Task", (), {"vertex": type("Vertex", (), {"source": source})})
+    task = type("Task", (), {"log": source})
     times = []
     while source.total < 0 or len(times) < source.total:
         at = due(task, len(times))
