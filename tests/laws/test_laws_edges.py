@@ -67,10 +67,10 @@ def test_62_a_join_of_a_stream_with_itself_never_stands_still(kind, joined):
 @pytest.mark.parametrize(("union", "shares"), [("", [1, 1, 1]), ("left", [1, 1, 2])])
 def test_a_join_gives_each_of_its_inputs_a_turn(union, shares):
     """However many edges an input is made of: a union of two is served as often as the other input."""
-    words = {"a": union, "b": union, "c": ""}
-    inputs = tuple(Input(name, "rebalance", service=Distribution(MS), record_bytes=Distribution(500), union=words[name]) for name in words)
-    given = Job((*map(source, words), Vertex("join", inputs=inputs, joined=True)))
+    unions = {"a": union, "b": union, "c": ""}
+    inputs = tuple(Input(name, "rebalance", service=Distribution(MS), record_bytes=Distribution(500), union=unions[name]) for name in unions)
+    given = Job((*map(source, unions), Vertex("join", inputs=inputs, joined=True)))
     tasks = simulate(scenario(given, UNALIGNED, seconds=20)).tables["tasks"].set_index("vertex")
-    emitted = [tasks.loc[name, "numRecordsIn"] for name in words]
+    emitted = [tasks.loc[name, "numRecordsIn"] for name in unions]
 
     assert shares == pytest.approx([count / emitted[0] for count in emitted], rel=0.1)

@@ -48,17 +48,17 @@ def build_job(job: dict[str, doc.Vertex], reading: Reading, folder: Path, *, dur
 
 def _check_unions(name: str, vertex: doc.Vertex, reading: Reading) -> None:
     """Gates of one input of a join follow each other."""
-    words = {key: given.union for key, given in (vertex.input or {}).items() if isinstance(given, doc.Input) and given.union is not None}
+    unions = {key: given.union for key, given in (vertex.input or {}).items() if isinstance(given, doc.Input) and given.union is not None}
     before, closed = "", set[str]()
     for key in vertex.input or {}:
-        word, here = words.get(key, ""), ("job", name, "input", key, "union")
-        if word and vertex.combine != "join":
+        union, here = unions.get(key, ""), ("job", name, "input", key, "union")
+        if union and vertex.combine != "join":
             reading.warn(here, "has no effect: without combine: join all inputs are one stream")
-        elif word in closed:
-            reading.wrong(here, f"the inputs of '{word}' do not follow each other: write them one after the other")
-        if word != before and before:
+        elif union in closed:
+            reading.wrong(here, f"the inputs of '{union}' do not follow each other: write them one after the other")
+        if union != before and before:
             closed.add(before)
-        before = word
+        before = union
 
 
 def _all_read(job: dict[str, doc.Vertex], reading: Reading) -> None:
