@@ -64,11 +64,11 @@ def test_62_a_join_of_a_stream_with_itself_never_stands_still(kind, joined):
     assert {""} == set(done["x_standstill"])
 
 
-@pytest.mark.parametrize(("union", "shares"), [("", [1, 1, 1]), ("left", [1, 1, 2])])
-def test_a_join_gives_each_of_its_inputs_a_turn(union, shares):
+@pytest.mark.parametrize(("together", "shares"), [("", [1, 1, 1]), ("left", [1, 1, 2])])
+def test_a_join_gives_each_of_its_inputs_a_turn(together, shares):
     """However many edges an input is made of: a union of two is served as often as the other input."""
-    unions = {"a": union, "b": union, "c": ""}
-    inputs = tuple(Input(name, "rebalance", service=Distribution(MS), record_bytes=Distribution(500), union=unions[name]) for name in unions)
+    unions = {"a": together, "b": together, "c": ""}
+    inputs = tuple(Input(name, service=Distribution(MS), record_bytes=Distribution(500), union=union) for name, union in unions.items())
     given = Job((*map(source, unions), Vertex("join", inputs=inputs, joined=True)))
     tasks = simulate(scenario(given, UNALIGNED, seconds=20)).tables["tasks"].set_index("vertex")
     emitted = [tasks.loc[name, "numRecordsIn"] for name in unions]
