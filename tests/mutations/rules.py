@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.mutations.rule import Rule
 from tests.mutations.rules_accounts import ACCOUNTS
+from tests.mutations.rules_edges import EDGES
 from tests.mutations.rules_ends import ENDS
 from tests.mutations.rules_files import FILES
 from tests.mutations.rules_finishing import FINISHING
@@ -414,5 +415,5 @@ SINKS = (
 
 RULES: tuple[Rule, ...] = (
     *BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING, *RECOVERY, *ENDS, *TIMING, *ACCOUNTS, *WINDOWS,
-    *RESIDUALS,
+    *RESIDUALS, *EDGES,
 )  # fmt: skip

@@ -30,6 +30,11 @@ def test_without_a_break_the_tests_pass():
     assert PASSED == run(*sorted({rule.test for rule in RULES}))
 
 
+def test_a_rule_that_holds_passes():
+    """If the way tests are run were broken, every broken rule would seem to be noticed."""
+    assert PASSED == run(RULES[0].test)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.rule)
 def test_a_broken_rule_is_noticed(rule):
