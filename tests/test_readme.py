@@ -33,6 +33,14 @@ def test_the_sweep_of_the_docs_can_be_run(tmp_path):
     assert ("checkpoint.interval",) == definition.question.settings
 
 
+def test_the_makefile_keeps_to_posix():
+    """It says so; functions of GNU make expand to nothing elsewhere."""
+    makefile = (ROOT / "Makefile").read_text()
+
+    assert ".POSIX:" in makefile
+    assert [] == re.findall(r"(?<!\$)\$[({][\w-]+\s[^)}]*", makefile)
+
+
 def test_the_targets_of_make_are_there():
     """Those that a page calls; `tests/test_docs.py` looks for files and folders."""
     targets = set(re.findall(r"(?:^ {4}|`)make (?:PY=\S+ )?([a-z-]+)", TEXT, re.MULTILINE))
