@@ -7,7 +7,7 @@ Subtasks that write alike show only the sum.  Then late checkpoints may show the
 
 With unaligned checkpoints an asynchronous phase also waits for the remaining barriers, and for tasks that share its file of channel
 state (FLINK-26803).  Under an aligned timeout it waits for the barrier to leave the output queue as well.  Then only vertices without
-readers give points, from snapshots that waited for no barrier; if these are few, from those with little in flight.
+readers give points, from snapshots that waited for no barrier; if these are no line, from those with little in flight.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ FASTEST_BYTES_PER_SECOND = 10**12
 LONG = 3  # latencies: a longer asynchronous phase is mostly transfer of bytes
 PROMPT_MS = 10  # alignment of a snapshot that waited for no barrier
 LITTLE = 0.1  # of the bytes of the state: so much in flight is written beside it
+LONG_BEFORE = 0.25  # of an asynchronous phase: a barrier that came by then held nothing up
 _QUESTION = "How fast does checkpoint storage write one file, in bytes per second?"
 
 
@@ -100,7 +101,8 @@ def _phases(draft: Draft, job: RestJob) -> list[Phase]:
         return [phase for vertex in job.vertices for phase in _of_vertex(draft, job, vertex, lambda _: True)]
     ends = [vertex for vertex in job.vertices if not job.readers(vertex.name)]
     prompt = [phase for vertex in ends for phase in _of_vertex(draft, job, vertex, _is_prompt)]
-    if len(prompt) >= FEWEST:
+    line = line_through(prompt)
+    if len(prompt) >= FEWEST and line is not None and line.is_told:
         return prompt
     return [phase for vertex in ends for phase in _of_vertex(draft, job, vertex, _has_little_in_flight)] or prompt
 
@@ -110,8 +112,9 @@ def _is_prompt(subtask: Subtask) -> bool:
 
 
 def _has_little_in_flight(subtask: Subtask) -> bool:
-    """Beside its state; and the last barrier was there when the asynchronous phase began."""
-    waits = subtask.alignment.duration > max(subtask.checkpoint.sync, 0) + PROMPT_MS
+    """Beside its state; and the last barrier was there when the asynchronous phase began, or long before it ended."""
+    waited_ms = subtask.alignment.duration
+    waits = waited_ms > max(subtask.checkpoint.sync, 0) + PROMPT_MS and waited_ms > LONG_BEFORE * subtask.checkpoint.async_
     return not waits and subtask.alignment.persisted < LITTLE * written_bytes(subtask)
 
 

@@ -306,6 +306,22 @@ def test_waits_of_unaligned_snapshots_are_not_storage(history):
     assert "How fast does checkpoint storage write one file, in bytes per second?" in inference.unknown
 
 
+def test_a_barrier_that_came_long_before_the_end_held_no_write_up(history):
+    """Large snapshots wait for barriers for a while and tell the bandwidth; those that waited for none are small and tell none."""
+
+    def edit(number, vertex, subtask):
+        large = 40_000_000 * (subtask["index"] + number % 4 + 1)
+        size = large if vertex == "sink" and subtask["index"] else 100_000
+        took = 20 + size // 250_000
+        align = 40 if size == large else 5
+        phases(subtask, start=10, align=align, sync=0, async_=took, total=took + 13, persisted=1_000_000 if size == large else 0)
+        subtask["state_size"] = subtask["checkpointed_size"] = size
+
+    inference = history(edit, unaligned_checkpoints=True)
+
+    assert parse_byte_rate(inference.document["storage"]["bandwidth"]) == pytest.approx(250_000_000, rel=0.1)
+
+
 def test_the_first_checkpoint_of_a_job_does_not_count():
     """Caches are cold, queues are empty; a history that begins later lacks it."""
     snapshot = read_saved(REST / "pressed.zip")
