@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sim.backtest.causes import evidence_of, with_causes
+from sim.backtest.chance import other_settings
 from sim.backtest.compared import agreements, row_per_quantity, tail_of
 from sim.backtest.runs import BUDGET_S, Watch, runs_within
 from sim.model.backtest import Backtest
@@ -44,4 +45,6 @@ def backtest(
     explained = with_causes(rows, evidence_of(history, scenario, chains or {}, unbalanced))
     longest = sorted(durations.tolist(), reverse=True)[:LONGEST]
     compared, length_ns = tuple(row_per_quantity(explained)), results[0].scenario.run.duration_ns
-    return Backtest(compared, tuple(longest), tail_of(rows), len(results), length_ns)
+    duration = next((row for row in rows if row.quantity == "end-to-end"), None)
+    others = other_settings(durations.tolist(), duration)
+    return Backtest(compared, tuple(longest), tail_of(rows), len(results), length_ns, others)

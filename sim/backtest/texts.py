@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text
 from sim.model.backtest import QUANTITIES, Kind
+from sim.scenario.backtest.verdict import other_settings_text
 from sim.units import format_duration
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _TEXT: dict[Kind, Callable[[float], str]] = {"duration": ms_text, "size": bytes_
 
 
 def lines_of(backtest: Backtest) -> list[str]:
-    return [*_head(backtest), *_table(backtest), *_findings(backtest)]
+    return [*_head(backtest), *_table(backtest), *_findings(backtest), *_others(backtest)]
 
 
 def _head(backtest: Backtest) -> Iterator[str]:
@@ -68,6 +69,11 @@ def _findings(backtest: Backtest) -> Iterator[str]:
     for cause in dict.fromkeys(row.cause for row in backtest.off):
         alike = ", ".join(_named(row) for row in backtest.off if row.cause == cause)
         yield from _wrapped(f"- {alike}: {cause}.", indent="  ")
+
+
+def _others(backtest: Backtest) -> list[str]:
+    text = other_settings_text(backtest.other_settings)
+    return _wrapped(f"The history tells of {text}.") if text else []
 
 
 def _named(row: Compared) -> str:

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["QUANTITIES", "Backtest", "Compared", "Kind", "Level", "Quantiles"]
+__all__ = ["QUANTITIES", "Backtest", "Compared", "Kind", "Level", "OtherSettings", "Quantiles"]
 
 Kind = Literal["duration", "size", "rate"]
 Level = Literal["p50", "p90"]
@@ -62,12 +62,21 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherSettings:
+    """Factors within which durations of whole checkpoints under other settings are predicted.  Infinite: nothing is known of them."""
+
+    p50: float
+    p90: float
+
+
+@dataclass(frozen=True, slots=True)
 class Backtest:
     compared: tuple[Compared, ...]
     longest_ms: tuple[float, ...] = ()  # recorded checkpoints, the longest first
     tail: float = 1.0  # of checkpoints: observed / predicted; 1: no further apart than repetitions are
     runs: int = 1
     simulated_ns: int = 0  # each of the runs
+    other_settings: OtherSettings | None = None  # None: written before this was known
 
     def of(self, quantity: str) -> Compared | None:
         return next((compared for compared in self.compared if compared.quantity == quantity), None)

@@ -155,3 +155,11 @@ def test_the_horizon_knows_when_keys_expire():
 
     (state,) = horizons.horizon(growing, None, 7200 * S).states
     assert (100.0, pytest.approx(4_000_000, rel=0.05)) == (state.ttl_s, state.after(7200))
+
+
+def test_keys_that_are_rewritten_stay(job):
+    """40 kB/s for an hour, on 1 MB: with an update nobody knows which keys go."""
+    job.write_text(JOB.replace("growth: 100 B", "growth: 100 B, ttl: 100 s, update: 10 %"))
+    (rewritten,) = bench_of(job, 3600).horizon.states
+
+    assert 1.45e8 == pytest.approx(rewritten.after(3600), rel=0.02)

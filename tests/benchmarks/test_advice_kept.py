@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from benchmarks.advice_kept import HEADER, Answer, agrees, limit_of, siblings
+from benchmarks.advice_kept import HEADER, Answer, limits_of, siblings, table
 
 
 def test_recordings_of_one_job_under_other_barriers():
@@ -11,26 +11,30 @@ def test_recordings_of_one_job_under_other_barriers():
     assert [] == siblings("J1-q20-aligned")
 
 
-def test_a_limit_leaves_room_above_the_history():
+def test_limits_leave_room_above_the_history():
     rows = [("end_to_end_duration", False, value) for value in range(100, 1200, 100)] + [
         ("end_to_end_duration", True, 9e6),
         ("sync", False, 9e6),
     ]
 
-    assert 1250 == limit_of(pd.DataFrame(rows, columns=["quantity", "first", "value"]))
+    assert [1250, 5000] == limits_of(pd.DataFrame(rows, columns=["quantity", "first", "value"]))
 
 
-@pytest.mark.parametrize(("factor", "expected"), [(1.0, True), (1.2, True), (1.5, False), (0.6, False)])
-def test_what_agrees(factor, expected):
-    measured = pd.Series([1000.0, 1100.0, 1200.0, 2000.0])
-
-    assert expected == agrees(measured, measured * factor)
+def answer(longer_ms=900.0, checkpoints=300):
+    kept = checkpoints > 0 and longer_ms <= 1000
+    return Answer("J2", 1000.0, "aligned, every 5 s", 0.9, longer_ms, checkpoints, "J2 1.2 s", kept, False, 12.0)
 
 
 @pytest.mark.parametrize(("longer", "text"), [(900.0, "kept"), (1100.0, "BROKEN")])
 def test_what_is_printed(longer, text):
-    answer = Answer("J2", 1000.0, "aligned, every 5 s", 0.9, longer, 300, "J2 1.2 s", longer <= 1000, False, False, (), 12.0)
+    row = answer(longer).row()
 
-    assert ["J2", "1 s", "aligned, every 5 s", "90%"] == answer.row()[:4]
-    assert [text, "J2 1.2 s BROKEN"] == answer.row()[5:7]
-    assert len(HEADER) == len(answer.row())
+    assert ["J2", "1 s", "aligned, every 5 s", "90%"] == row[:4]
+    assert [text, "J2 1.2 s BROKEN"] == row[5:7]
+    assert len(HEADER) == len(row)
+
+
+def test_what_keeps_and_what_is_refused_is_counted():
+    last = table([answer(), answer(1100.0), answer(float("nan"), 0)]).splitlines()[-1]
+
+    assert "1 of 2 advised settings keep their limit in a longer run, 0 of 2 in their own recording; for 1 limits none was advised." == last

@@ -1,8 +1,14 @@
 """`backtest:` is checked as every section is, and no run depends on it."""
 
+import math
+from fractions import Fraction
+
 import pytest
 
+from sim.model.backtest import OtherSettings
 from sim.scenario import ScenarioError, loads
+from sim.scenario.backtest.verdict import verdict
+from sim.scenario.backtest.writer import section_of
 
 TINY = """\
 # Is it true?
@@ -36,6 +42,16 @@ def test_what_it_says():
     assert (("p90",), "unknown", 0.41) == (found.off[0].off, found.off[0].cause, found.off[0].agreement("p90"))
 
 
+def test_what_it_says_of_other_settings():
+    """A file that is older says nothing; a level that is left out is unknown."""
+    found = loads(TINY + SECTION + "  other-settings: {p50: 1.5}\n").backtest
+
+    assert OtherSettings(1.5, math.inf) == found.other_settings
+    assert verdict(found).endswith("; checkpoints of other settings: p50 within a factor of 1.5, p90 unknown")
+    assert None is loads(TINY + SECTION).backtest.other_settings
+    assert {"p50": Fraction("1.5")} == section_of(found)["other-settings"]
+
+
 def test_a_file_without_one():
     assert None is loads(TINY).backtest
 
@@ -53,6 +69,7 @@ def test_runs_do_not_depend_on_it():
         (("p50: 400 ms, ", ""), "backtest.end-to-end.observed", "write p50, p90, max and count"),
         (("off: [p90]", "off: [p99]"), "backtest.end-to-end.off", "expected p50 or p90"),
         (("longest: [2 s, 1 s]", "longest: [1 s, 2 s]"), "backtest.longest", "the longest duration first"),
+        (("runs: 3", "runs: 3\n  other-settings: {p50: 0.5}"), "backtest.other-settings", "factors of 1 and more"),
         (("async", "asynchronous"), "backtest.asynchronous", "unknown key"),
         (("max: 400/s", "max: unlimited"), "backtest.throughput.observed", "expected p50 <= p90 <= max"),
     ],

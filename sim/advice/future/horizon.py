@@ -71,7 +71,7 @@ def horizon(scenarios: Sequence[Scenario], backtest: Backtest | None, ahead_ns: 
     begun = [
         GrowingState(
             name, state.bytes, state.growth_bytes * fmean(rate[name] for rate in rates),
-            inf if state.ttl is None else state.ttl.after_ns / _S,
+            inf if state.ttl is None or state.update_share > 0 else state.ttl.after_ns / _S,  # keys that are rewritten stay young
         )
         for name, state in growing
     ]  # fmt: skip

@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from sim.model.backtest import QUANTITIES, Backtest, Compared, Kind, Quantiles
+from sim.model.backtest import QUANTITIES, Backtest, Compared, Kind, OtherSettings, Quantiles
 from sim.scenario.backtest import document as doc
 
 if TYPE_CHECKING:
@@ -44,7 +44,19 @@ def build_backtest(given: doc.Backtest, reading: Reading) -> Backtest:
     if given.tail is not None and not given.tail:
         reading.wrong(("backtest", "tail"), "expected more than 0")
     tail = 1.0 if given.tail is None else float(given.tail)
-    return Backtest(tuple(compared), tuple(duration / 1e6 for duration in longest), tail, given.runs, given.simulated)
+    return Backtest(
+        tuple(compared), tuple(duration / 1e6 for duration in longest), tail, given.runs, given.simulated, _other_settings(given, reading)
+    )
+
+
+def _other_settings(given: doc.Backtest, reading: Reading) -> OtherSettings | None:
+    factors = given.other_settings
+    if factors is None:
+        return None
+    p50, p90 = (math.inf if factor is None else float(factor) for factor in (factors.p50, factors.p90))
+    if min(p50, p90) < 1:
+        reading.wrong(("backtest", "other-settings"), "expected factors of 1 and more")
+    return OtherSettings(p50, p90)
 
 
 def _field(quantity: str) -> str:

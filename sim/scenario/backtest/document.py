@@ -7,7 +7,7 @@ from typing import Annotated
 from sim.scenario.grammar.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
 from sim.scenario.grammar.section import Section
 
-__all__ = ["Backtest", "ComparedDurations", "ComparedRates", "ComparedSizes"]
+__all__ = ["Backtest", "ComparedDurations", "ComparedRates", "ComparedSizes", "OtherSettings"]
 
 
 class Durations(Section):
@@ -85,6 +85,15 @@ class ComparedRates(_Compared):
     """In simulation."""
 
 
+class OtherSettings(Section):
+    """Factors of end-to-end durations."""
+
+    p50: Number | None = None
+    """Factor of the median.  Not given: nothing is known."""
+    p90: Number | None = None
+    """Factor of the 90 % quantile.  Not given: nothing is known."""
+
+
 class Backtest(Section):
     """What `import` found when it simulated the job as it is.  Nothing of a run depends on it."""
 
@@ -96,6 +105,8 @@ class Backtest(Section):
     """Recorded end-to-end durations, the longest first: the tail of the history."""
     tail: Number | None = None
     """The tail of end-to-end durations, observed / predicted, where both differ by more than repetitions do."""
+    other_settings: OtherSettings | None = None
+    """Factors within which other settings are predicted: chance in so short a history, the machine, and what is off."""
     end_to_end: ComparedDurations | None = None
     """Duration of checkpoints."""
     start_delay: ComparedDurations | None = None

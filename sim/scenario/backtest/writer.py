@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ def section_of(backtest: Backtest) -> dict[str, Any]:
         section["longest"] = [_text(value, "duration") for value in backtest.longest_ms]
     if backtest.tail != 1:
         section["tail"] = Fraction(f"{backtest.tail:.3g}")
+    if backtest.other_settings is not None:
+        factors = {"p50": backtest.other_settings.p50, "p90": backtest.other_settings.p90}
+        section["other-settings"] = {level: Fraction(f"{factor:.3g}") for level, factor in factors.items() if math.isfinite(factor)}
     return section | {compared.quantity: _compared(compared) for compared in backtest.compared}
 
 
