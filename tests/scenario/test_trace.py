@@ -169,3 +169,12 @@ def test_settings_of_a_sweep_share_the_rates_of_a_window(tmp_path):
     assert rates("2 s") is rates("2 s", interval="9 s")
     assert rates("2 s") != rates("4 s")
     assert rates("2 s") != rates("2 s", parallelism=1)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_column_that_is_there_twice_is_refused_by_all_readers(tmp_path, reader):
+    """The last one counted silently where speeds and faults are read."""
+    with pytest.raises(ScenarioError) as refused:
+        read("t,v,v\n0,1,5\n1,2,6\n2,3,7\n", tmp_path, reader)
+
+    assert "t.csv has the column 'v' twice" in str(refused.value)

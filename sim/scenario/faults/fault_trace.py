@@ -9,8 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from sim.scenario.faults.document import Fault
-from sim.scenario.job.trace import TraceError, columns_and_rows, file_stamp, moment
-from sim.scenario.text.problems import did_you_mean
+from sim.scenario.job.trace import TraceError, columns_and_rows, file_stamp, moment, must_have
 from sim.units import UnitError, parse_number
 
 __all__ = ["read_faults"]
@@ -65,11 +64,11 @@ def _rows(file: FilePath, required: list[str]) -> Iterator[tuple[int, dict[str, 
     if file.suffix == ".parquet":
         table = _parquet(file)
         names: list[str] = list(table.column_names)
-        _check(file, required, names)
+        must_have(file, names, required)
         yield from enumerate(table.to_pylist(), start=1)
         return
     names, rows = columns_and_rows(file)
-    _check(file, required, names)
+    must_have(file, names, required)
     yield from rows
 
 
@@ -82,12 +81,6 @@ def _parquet(file: FilePath) -> Any:
         raise TraceError(f"no such file: {file}") from None
     except (OSError, ArrowException) as error:
         raise TraceError(f"{file} cannot be read: {error}") from None
-
-
-def _check(file: FilePath, required: list[str], names: list[str]) -> None:
-    for column in required:
-        if column not in names:
-            raise TraceError(f"{file} has no column '{column}'{did_you_mean(column, names)}; it has {', '.join(names) or 'none'}")
 
 
 def _blank(value: object) -> bool:

@@ -7,7 +7,7 @@ import gzip
 import io
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
@@ -19,7 +19,7 @@ from sim.scenario.job.document import Trace
 from sim.scenario.text.problems import did_you_mean
 from sim.units import UnitError, format_duration, parse_number
 
-__all__ = ["TraceError", "columns_and_rows", "file_stamp", "length_ns", "moment", "rates_of_trace", "read_trace"]
+__all__ = ["TraceError", "columns_and_rows", "file_stamp", "length_ns", "moment", "must_have", "rates_of_trace", "read_trace"]
 
 MAX_BYTES = 200 * 10**6
 TIME = "t_s"
@@ -77,11 +77,7 @@ def _all_steps(
     """
     columns, rows = columns_and_rows(file)
     time = time or (TIME if _is_parquet(file) else columns[0] if columns else "")
-    for name in (column, *([] if every_ns else [time])):
-        if name not in columns:
-            raise TraceError(f"{file} has no column '{name}'{did_you_mean(name, columns)}; it has {', '.join(columns) or 'none'}")
-        if columns.count(name) > 1:
-            raise TraceError(f"{file} has the column '{name}' twice")
+    must_have(file, columns, [column, *([] if every_ns else [time])])
     if time == column and not every_ns:
         raise TraceError(f"{file}: the column '{column}' cannot be both the time and the rate: name another with time:")
     steps: list[tuple[int, Fraction]] = []
@@ -113,6 +109,15 @@ def file_stamp(file: FilePath) -> tuple[int, int]:
     except (OSError, ValueError):
         return 0, 0
     return stat.st_mtime_ns, stat.st_size
+
+
+def must_have(file: FilePath, columns: Sequence[str], required: Iterable[str]) -> None:
+    """TraceError: a required column is missing, or is there twice."""
+    for name in required:
+        if name not in columns:
+            raise TraceError(f"{file} has no column '{name}'{did_you_mean(name, columns)}; it has {', '.join(columns) or 'none'}")
+        if columns.count(name) > 1:
+            raise TraceError(f"{file} has the column '{name}' twice")
 
 
 def columns_and_rows(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:

@@ -12,8 +12,7 @@ from pydantic import Field
 from sim.model.storage import SlowTrace
 from sim.scenario.grammar.fields import Axis, Duration
 from sim.scenario.grammar.section import Section
-from sim.scenario.job.trace import TraceError, columns_and_rows, file_stamp, moment
-from sim.scenario.text.problems import did_you_mean
+from sim.scenario.job.trace import TraceError, columns_and_rows, file_stamp, moment, must_have
 from sim.units import UnitError, format_duration, parse_number
 
 __all__ = ["SlowSeries", "read_slowness"]
@@ -64,9 +63,7 @@ def _all_series(
     """
     columns, rows = columns_and_rows(file)
     time = time or (columns[0] if columns else "")
-    for name in (time, column, *([machine] if machine else [])):
-        if name not in columns:
-            raise TraceError(f"{file} has no column '{name}'{did_you_mean(name, columns)}; it has {', '.join(columns) or 'none'}")
+    must_have(file, columns, [time, column, *([machine] if machine else [])])
     machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # (time, speed)
     for line, row in rows:
         if (text := (row[column] or "").strip()) != "":
