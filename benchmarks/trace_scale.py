@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from benchmarks.measure import record
 from benchmarks.standalone import Cluster, standalone
 
 TIMES = (1, 10, 100)
@@ -124,6 +125,7 @@ def main() -> None:
     options.add_argument("--standalone", action="store_true")
     options.add_argument("--one-file", action="store_true")
     given = options.parse_args()
+    kept: list[tuple[str, str, float, str]] = []
     print("  ".join(["what       times      rows      s  rows/s   CPU s", *(f"{role:>13}" for role in ROLES)]), flush=True)
     for times in given.times:
         with ExitStack() as stack:
@@ -141,6 +143,10 @@ def main() -> None:
                 seconds, use = measured(["traces", *arguments, "--master", master], cluster)
                 numbers = [f"{name:10} {times:5d} {rows:9d} {seconds:6.0f} {rows / seconds:7.0f} {use.cpu_s:7.0f}"]
                 print("  ".join([*numbers, *(f"{use.most_mb[role]:13.0f}" for role in ROLES)]), flush=True)
+                case = f"{name}, {rows} rows, {'standalone' if cluster else master}"
+                kept.append((case, "CPU", use.cpu_s, "s"))
+                kept += [(case, f"memory of {role}", use.most_mb[role], "MB") for role in ROLES if use.most_mb[role]]
+    record("traces", kept)
 
 
 if __name__ == "__main__":
