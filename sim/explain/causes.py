@@ -159,9 +159,15 @@ class Causes:
         if any(file.durable_ns is None or file.durable_ns > parts[-1].end_ns for file in files):
             text = f"{what} was not durable when the checkpoint was given up"
         else:
-            text = f"{what}, {bytes_text(size)} at {bytes_text(size * _SECOND / spent_ns)}/s"
+            text = f"{what}, {bytes_text(size)} at {bytes_text(size * _SECOND / spent_ns)}/s{self._compacted(parts[0].task, files)}"
         slow = self.slow(parts)
         return text if slow is None else f"{text}; {slow.place} (bandwidth divided by {float(slow.factor):g})"
+
+    def _compacted(self, task: int, files: Sequence[StoredFile]) -> str:
+        """How much of it only a compaction made new; empty: little."""
+        names = self.instance.compacted(self.checkpoint, task)
+        anew = sum(file.size_bytes for file in files if str(file.name[-1]) in names)
+        return f", of which a compaction wrote {bytes_text(anew)} anew" if 2 * anew > sum(file.size_bytes for file in files) else ""
 
     def _async_work(self, part: Part) -> str:
         vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]

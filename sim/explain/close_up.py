@@ -1,4 +1,4 @@
-"""A run again, and what its tables leave out: what lay in the channels when a barrier set out, and every file of storage."""
+"""A run again, and what its tables leave out: what lay in channels when a barrier set out, files of storage, output of compactions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sim.plane.seam.positions import channels_out
 from sim.runtime.observe.paths import Paths
 from sim.runtime.run.simulate import simulate
+from sim.state.lsm import TreeImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from sim.model.scenario import Scenario
     from sim.plane import Engine
-    from sim.runtime.contents import TaskSnapshot
+    from sim.runtime.contents import StateSnapshot, TaskSnapshot
     from sim.runtime.context import Context
     from sim.runtime.run.result import Result
     from sim.runtime.run.world import World
@@ -42,6 +43,7 @@ class Instance:
     context: Context
     queued: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # (checkpoint, task): by output channel, two columns
     waiting: dict[tuple[int, int, int], int] = field(default_factory=dict)  # (checkpoint, who cuts, reader): records its window holds
+    merged: dict[tuple[int, int], frozenset[str]] = field(default_factory=dict)  # (checkpoint, task): tables below level 0
     paths: Paths | None = None
 
     def path_finder(self) -> Paths:
@@ -54,6 +56,13 @@ class Instance:
         writer, reader = self.context.layout.writer[channel], self.context.layout.reader[channel]
         before, after = self.waiting.get((checkpoint, writer, reader)), self.waiting.get((checkpoint, reader, reader))
         return 0 if before is None or after is None else max(0, before - after)
+
+    def compacted(self, checkpoint: int, task: int) -> frozenset[str]:
+        """Tables that compactions wrote since the checkpoint before; none for the first, which has to write all of them."""
+        earlier = [number for number, owner in self.merged if owner == task and number < checkpoint]
+        if not earlier:
+            return frozenset()
+        return self.merged.get((checkpoint, task), frozenset()) - self.merged[max(earlier), task]
 
     def before_barrier(self, checkpoint: int, channel: int) -> Queued | None:
         """What lay in the channel when the barrier set out; None: none did."""
@@ -93,7 +102,11 @@ def look(
             for reader in sorted({task, *(world.layout.reader[channel] for channel in mine)} & windows):
                 instance.waiting[checkpoint, task, reader] = world.plane.position(reader).late
 
-        world.contents.on_cut = cut
+        def stored(checkpoint: int, task: int, files: StateSnapshot) -> None:
+            if isinstance(files.keyed.image, TreeImage):
+                instance.merged[checkpoint, task] = frozenset(table.name for level in files.keyed.image.levels[1:] for table in level)
+
+        world.contents.on_cut, world.contents.on_stored = cut, stored
         attach(world)
 
     result = simulate(scenario, engine=engine, progress=progress, check=False, attach=watch)

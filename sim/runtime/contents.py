@@ -113,6 +113,7 @@ class Contents:
     plane: DataPlane
     checkpoints: dict[int, dict[int, TaskSnapshot]] = field(default_factory=dict)  # id -> task -> its part
     on_cut: Callable[[int, int, TaskSnapshot], None] = lambda *_: None  # told of each: checkpoint, task, its part
+    on_stored: Callable[[int, int, StateSnapshot], None] = lambda *_: None  # told of durable state: checkpoint, task, its files
 
     def cut(
         self, checkpoint: int, task: int, committables: Uncommitted | None = None, *,
@@ -156,6 +157,7 @@ class Contents:
         """Its state is durable."""
         if (part := self.of(checkpoint, task)) is not None:
             part.state_bytes, part.parts = state_bytes, ((files, _ALL),)
+            self.on_stored(checkpoint, task, files)
 
     def completed(self, checkpoint: int, needed: Collection[int]) -> None:
         """What older checkpoints left behind goes, late cuts of aborted ones too; `needed` are retained or still under way (savepoints)."""

@@ -99,6 +99,12 @@ TWELVE = {
         extra="storage: {bandwidth: 20 MB/s}"),
         which="first",
     ),
+    "compaction": Planted(
+        "upload", "sink[", "of which a compaction wrote 20 MB anew",
+        scenario(STEADY, "interval: 1 s, incremental: true", sink=", state: {size: 40 MB, backend: rocksdb, update: 10 %}",
+        extra="storage: {bandwidth: 50 MB/s}", run="duration: 4900 ms"),
+        which="last",
+    ),
     "the operator's asynchronous work": Planted(
         "async work", "sink[", "the operator's own work in the asynchronous part", scenario(STEADY, sink=", snapshot: {async: 900 ms}"),
     ),
