@@ -161,7 +161,7 @@ def _cause(line: StrategyRow, *, tail: bool = False) -> str:
         case "async work":
             return f"Asynchronous work of {worker} takes {took} of {duration}, beside its files: neither storage nor barriers decide"
         case "upload":
-            written = bytes_text(row.checkpointed_bytes) if row.checkpointed_bytes else "files"
+            written = bytes_text(row.checkpointed_bytes) if row.checkpointed_bytes and not tail else "files"  # the median writes other ones
             return f"Writing {written} takes {took} of {duration}: storage decides, not the barriers"
         case "channel state":
             return f"Writing in-flight data of {worker} takes {took} of {duration}: storage decides, once barriers are through"

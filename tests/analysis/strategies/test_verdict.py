@@ -115,6 +115,8 @@ def test_a_quick_median_does_not_hide_a_slow_tail(made, edges):
     text = waiting_for(made, edges, "async work", before=60)
 
     assert text.startswith("Checkpoints take 60 ms, the slowest hundredth 1.5 s: asynchronous work of 'sink' takes 1.4 s")
+    upload = waiting_for(made, edges, "upload", before=60)
+    assert upload.startswith("Checkpoints take 60 ms, the slowest hundredth 1.5 s: writing files takes 1.4 s")  # not the median's bytes
 
 
 CIRCLE = "'sink' reads no more from 'map' until the barrier of 'source' comes, and 'source' cannot send it"
