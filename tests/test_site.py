@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from matplotlib.image import imread
 
 from docs.drawing import lanes, layers
 from docs.pictures import FOLDER, PICTURES
@@ -73,6 +74,17 @@ def test_a_graph_is_drawn_from_the_top():
     }
 
     assert heights["a"] < heights["b"] < heights["c"]
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_page_seen_by_day_is_dark_at_night(site, reader, tmp_path):
+    """The theme of the documentation keeps the scheme of the first visit, and there is no switch to change it."""
+    for dark in (False, True):
+        reader.look(site / "tutorial.html", dark=dark, picture=tmp_path / f"{dark}.png")
+
+    assert imread(tmp_path / "False.png")[600, 5, :3].mean() > 0.9
+    assert imread(tmp_path / "True.png")[600, 5, :3].mean() < 0.2
 
 
 SEARCHED = """new Promise(done => {
