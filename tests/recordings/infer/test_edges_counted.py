@@ -190,3 +190,13 @@ def test_a_broadcast_record_is_as_large_as_one_of_its_copies():
     rates = {"rules": flow(written=10.0, size=800.0), "data": flow(written=100.0), "op": flow(140.0, size=18000 / 140)}
 
     assert "200 B" == drafted(vertices, rates).document["job"]["rules"]["source"]["record"]
+
+
+@pytest.mark.parametrize(("upstreams", "is_question"), [(("a", "b"), False), (("a", "b", "a"), True)])
+def test_a_union_in_front_of_a_join_is_is_question_for(upstreams, is_question):
+    """The plan draws three edges, and does not say which of them are one input."""
+    rates = {"a": flow(written=100.0), "b": flow(written=100.0), "join": flow(100.0 * len(upstreams))}
+    draft = drafted([vertex("a"), vertex("b"), vertex("join", *upstreams)], rates)
+
+    assert is_question == any("Which of its edges are a union" in text for text in draft.unknown)
+    assert is_question == draft.comments["job.join.combine"].startswith("UNKNOWN: Which of its edges are a union")

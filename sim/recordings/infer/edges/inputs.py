@@ -143,10 +143,14 @@ def _as_section(draft: Draft, reader: str, path: str) -> None:
 def _combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
     """Set `combine`.  The plan draws a union like an operator of two inputs; some versions of Flink give the latter a watermark each."""
     question, first = "Are its inputs joined, or one stream?", vertex.chain[0] if vertex.chain else ""
-    if ".currentInput2Watermark" in series(job, vertex):
-        draft.put("combine", "join", "an operator of its chain has a metric currentInput2Watermark", job=vertex.name)
-    elif re.search(r"join|\bco-|\bcoprocess", first, re.IGNORECASE):
-        draft.put("combine", "join", "by its name", job=vertex.name)
+    watermarks = ".currentInput2Watermark" in series(job, vertex)
+    if watermarks or re.search(r"join|\bco-|\bcoprocess", first, re.IGNORECASE):
+        if len(vertex.inputs) > 2:
+            assumed = "none, each takes a turn of its own; write union: left at both of them."
+            draft.ask("combine", "join", "Which of its edges are a union, one input of the join?", assumed, job=vertex.name)
+        else:
+            origin = "an operator of its chain has a metric currentInput2Watermark" if watermarks else "by its name"
+            draft.put("combine", "join", origin, job=vertex.name)
     elif any(edge.ship == "HASH" for edge in vertex.inputs):
         draft.ask("combine", "join", question, "joined, because they are keyed.", job=vertex.name)
     else:
