@@ -255,6 +255,13 @@ WINDOWS = (
         f"{_KINDS}sessions_of_processing_time_go_on_after_a_failure[8 s]",
     ),
     Rule(
+        "a source waits for records if those subtasks do that have any",
+        "recordings/infer/windows/silent.py",
+        "    return replace(flow, subtasks=tuple(own for own in flow.subtasks if own.records_out > 0))\n",
+        "    return flow\n",
+        "tests/recordings/infer/test_silent.py::test_who_emits_nothing_while_others_do_is_silent[records0-1-2]",
+    ),
+    Rule(
         "files of RocksDB rise and fall without windows",
         "recordings/infer/windows/inferred.py",
         "sizes = _sizes(job, vertex) if on_heap else []",

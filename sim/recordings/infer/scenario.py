@@ -18,6 +18,7 @@ from sim.recordings.infer.residuals import infer_residuals
 from sim.recordings.infer.state import infer_state
 from sim.recordings.infer.storage import infer_storage
 from sim.recordings.infer.windows.inferred import infer_windows, longest_run_ns
+from sim.recordings.infer.windows.silent import infer_idleness
 from sim.recordings.infer.work import infer_work
 from sim.recordings.source.rest.job import RestJob
 from sim.recordings.source.rest.snapshot import RestSnapshot
@@ -48,6 +49,7 @@ def infer_job(job: RestJob) -> Inference:
     infer_checkpoint(draft, job)
     infer_state(draft, job, flowed)
     infer_windows(draft, job, flowed)
+    infer_idleness(draft, flowed)
     infer_cluster(draft, job)
     infer_storage(draft, job)
     infer_residuals(draft, job)

@@ -6,6 +6,7 @@ fan-out        records out / records in
 record         bytes / records of an edge
 source rate    its output, if it is idle at times: then it keeps up.  A source that is never idle has more records than it can emit.
                Counters do not tell how many more; only the growth of its backlog (`pendingRecords`) would
+silent         subtasks that emit nothing while others do; the rest is what the others do
 waits          with the lock, if its busy time is NaN: a thread of its own emits, and Flink does not measure that one
 weights        records in of each subtask behind a hash
 =============  ==================================================================================================================
@@ -21,6 +22,7 @@ from sim.recordings.infer.edges.inputs import EdgeFlows, infer_inputs
 from sim.recordings.infer.edges.sizes import emitted_size, outputs_of, size_counted
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.infer.services import infer_service
+from sim.recordings.infer.windows.silent import infer_silent
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_number, format_rate, format_size
 
@@ -50,7 +52,7 @@ def infer_work(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows
 
 
 def _source(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
-    flow = flowed.vertices[vertex.name]
+    flow = infer_silent(draft, vertex.name, flowed.vertices[vertex.name])
     emitted = flow.per_second("records_out")
     _pace(draft, job, vertex, flow, emitted)
     written = flow.total("records_out")
