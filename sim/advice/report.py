@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sim.advice import texts
 from sim.advice.doubts import capped, doubts, remarks
+from sim.advice.future.horizon import served
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.lasting import horizon_sentence, lasting, lasting_sentence, to_json
 from sim.advice.race import Affords, Race, RunTrials, any_amount
@@ -22,7 +22,6 @@ from sim.advice.trials import SETTLED_NS, UNDISTURBED, Bench
 from sim.advice.unknowns import Unknown, unknowns
 from sim.analysis.section import Section
 from sim.analysis.theory import daly, renewal, young
-from sim.cells.plan import baseline
 from sim.model.scenario import Scenario
 from sim.scenario.flink.text import flink_text
 from sim.units import format_duration
@@ -104,13 +103,7 @@ def _served(race: Race, marked: Sequence[Unknown]) -> dict[str, float]:
     """The most records per second that each source can emit; computed only if a marked source is unlimited."""
     if not any(unknown.assumed == "unlimited" for unknown in marked):
         return {}
-    from sim.runtime.run.simulate import simulate
-
-    bare = baseline(replace(race.scenario, faults=(), run=replace(race.scenario.run, duration_ns=2 * SETTLED_NS, warmup_ns=0)))
-    tasks = simulate(bare, check=False).tables["tasks"]
-    copies = tasks.groupby("vertex")["numRecordsOut"].sum()
-    readers = Counter(inlet.upstream for vertex in race.scenario.job.vertices for inlet in vertex.inputs)
-    return {str(name): float(copies[name]) / readers[name] / (2 * SETTLED_NS / 1e9) for name in copies.index if readers[name]}
+    return served(race.scenario, 2 * SETTLED_NS)
 
 
 def _unknown_inputs(race: Race, marked: Sequence[Unknown], found: Sequence[Sensitivity], mtbf_ms: float | None) -> Iterator[str | Section]:

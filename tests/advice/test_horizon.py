@@ -74,9 +74,17 @@ def test_every_trial_ends_at_the_horizon(job):
 
 def test_a_job_whose_state_stays_as_it_is_is_not_run_for_that(job, monkeypatch):
     job.write_text(JOB.replace(", growth: 100 B", ""))
-    monkeypatch.setattr(horizons, "_served", None)
+    monkeypatch.setattr(horizons, "served", None)
 
     assert Horizon(7200 * S) == bench_of(job, 7200).horizon
+
+
+def test_edges_with_a_fan_out_of_their_own_do_not_count_twice(job):
+    """A source emits 400 records per second, whatever number of copies each edge writes."""
+    job.write_text(JOB.replace("{input: {source: hash}, service", "{input: {source: {ship: hash, fan-out: 0.25}}, service"))
+
+    rates = horizons.served(bench_of(job, 3600).load({}), 10 * S)
+    assert {"source": 400.0, "sink": 100.0} == pytest.approx(rates, rel=0.02)
 
 
 def test_the_horizon_begins_at_the_end_of_the_history(job):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sim.model.backtest import Backtest
     from sim.model.scenario import Scenario
 
-__all__ = ["AHEAD_NS", "GrowingState", "Horizon", "horizon"]
+__all__ = ["AHEAD_NS", "GrowingState", "Horizon", "horizon", "served"]
 
 _S = 1_000_000_000
 AHEAD_NS = 7200 * _S
@@ -66,7 +66,7 @@ def horizon(scenarios: Sequence[Scenario], backtest: Backtest | None, ahead_ns: 
     ]
     if not growing:
         return Horizon(ahead_ns)
-    rates = [_served(scenario) for scenario in scenarios]
+    rates = [served(scenario) for scenario in scenarios]
     known_s = _history_s(scenarios[0], backtest)
     begun = [
         GrowingState(
@@ -86,10 +86,10 @@ def _history_s(scenario: Scenario, backtest: Backtest | None) -> float:
     return (first + backtest.checkpoints) * scenario.checkpoint.interval_ns / _S
 
 
-def _served(scenario: Scenario) -> dict[str, float]:
-    """Records per second that each vertex serves."""
+def served(scenario: Scenario, observed_ns: int = OBSERVED_NS) -> dict[str, float]:
+    """Records per second that each vertex serves, and each source emits, without checkpoints and faults."""
     from sim.runtime.run.simulate import simulate
 
-    bare = baseline(replace(scenario, faults=(), run=replace(scenario.run, duration_ns=OBSERVED_NS, warmup_ns=0)))
+    bare = baseline(replace(scenario, faults=(), run=replace(scenario.run, duration_ns=observed_ns, warmup_ns=0)))
     records = simulate(bare, check=False).tables["tasks"].groupby("vertex")["numRecordsIn"].sum()
-    return {str(vertex): float(count) / (OBSERVED_NS / _S) for vertex, count in records.items()}
+    return {str(vertex): float(count) / (observed_ns / _S) for vertex, count in records.items()}
