@@ -45,8 +45,8 @@ class Difference:
         if not math.isfinite(self.change):
             return NONE
         sign = "+" if self.change > 0 else "-" if self.change < 0 else ""
-        spread = self.text(self.half_width) if math.isfinite(self.half_width) else "?"
-        return f"{sign}{self.text(abs(self.change))} ± {spread}"
+        spread = f" ± {self.text(self.half_width)}" if math.isfinite(self.half_width) else ""
+        return f"{sign}{self.text(abs(self.change))}{spread}"
 
 
 def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]) -> list[Difference]:

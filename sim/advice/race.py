@@ -30,6 +30,8 @@ POSSIBLE = 0.01
 """A setting that fewer draws choose leaves the race."""
 FIRST = 3
 """Replications of the settings that stay in the race: fewer give no spread."""
+REPEATED = 2
+"""Runs of today's setting and of the choice, where the budget has no room for more: the least that has a spread."""
 CLEARLY = 1.15
 """Longer intervals are skipped once a limit is broken by this factor."""
 COSTLY = 0.003
@@ -123,6 +125,12 @@ class Race:
         """The setting that would be advised at another rate of failures."""
         return choose(judged(self.trials, self.limits, mtbf_s, patience_ms=self.bench.patience_ns / 1e6), self.changes)
 
+    @property
+    def confirmed(self) -> bool:
+        """Whether the choice ran for long, if a limit is on the tail of checkpoints: short runs show none."""
+        chosen = self.chosen
+        return self.limits.checkpoint_ms is None or chosen is None or chosen.name in self.longer_ms
+
     def candidate_of(self, name: tuple[str, str]) -> Candidate:
         return next(candidate for candidate in self.runs if candidate.name == name)
 
@@ -133,6 +141,7 @@ class Race:
         if self.chosen is None:
             self._extras()
         self._replicate_until_sure()
+        self._repeat()
         self._confirm()
 
     def replicate(self, candidates: Sequence[Candidate], replications: int) -> None:
@@ -234,6 +243,14 @@ class Race:
             if not self._covers(stay, runs, CERTAINTY, f"{runs} runs of each setting that may be the best"):
                 return
             self.replicate(stay, runs)
+
+    def _repeat(self) -> None:
+        """Run today's setting and the choice twice if they have run once: a single difference has no confidence interval."""
+        chosen = self.chosen
+        once = [] if chosen is None else [self.candidate_of(name) for name in dict.fromkeys([chosen.name, self._today]) if name is not None]
+        once = [candidate for candidate in once if self.runs[candidate] < min(REPEATED, self.max_replications)]
+        if once and self._covers(once, REPEATED, CERTAINTY, f"{REPEATED} runs of the advised and of today's setting"):
+            self.replicate(once, REPEATED)
 
     def _confirm(self) -> None:
         """Run the chosen setting for long where a limit is on the tail of checkpoints: a few of them show none."""

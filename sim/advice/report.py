@@ -154,6 +154,7 @@ def _to_json(race: Race, choice: Choice, chosen: Setting | None, configured: str
         "today": None if race.today is None else next(asdict(setting) for setting in race.settings if setting.name == race.today.name),
         "confidence": {"setting": choice.same_setting, "protocol": choice.same_protocol},
         "doubts": doubts(race.bench.backtest, race.limits),
+        "confirmed": None if chosen is None else race.confirmed,
         "checkpoints_seen": None if chosen is None else race.seen(chosen.name),
         "limits": asdict(race.limits),
         "mtbf_s": race.mtbf_s,

@@ -45,7 +45,10 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     if chosen is None:
         return [f"No setting that was tried keeps the limits ({bounds}).", *closest(race), *_not_known(race)]
     today = None if race.today is None else race.today.name
-    if chosen.name == today:
+    if not race.confirmed:
+        use = "stay with today's setting" if chosen.name == today else "use"
+        advice = f"Not confirmed: {use} {name_of(chosen.name)}. In short runs it keeps the limits ({bounds})."
+    elif chosen.name == today:
         now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds})" if bounds else f"{name_of(chosen.name)} is good"
         advice = f"Stay: {now}; nothing that was tried loses clearly less."
     else:
@@ -84,7 +87,7 @@ def _seen(race: Race, chosen: Setting) -> list[str]:
         return []
     count = race.seen(chosen.name)
     few = "" if count >= LONG_RUNS * ENOUGH else f": fewer than {LONG_RUNS * ENOUGH} show no 99 % quantile with 95 % confidence"
-    unknown = "" if chosen.name in race.longer_ms else " Whether more of them keep it is unknown: the budget has no room for a long run."
+    unknown = "" if race.confirmed else " Whether more of them keep it is unknown: the budget has no room for a long run (--budget)."
     return [f"The limit on checkpoints is judged by the longest of {count} simulated ones{few}.{unknown}"]
 
 
@@ -119,11 +122,13 @@ def comparison_with_today(race: Race) -> Section | None:
     chosen, today = race.chosen, race.today
     if chosen is None or today is None or chosen.name == today.name:
         return None
-    rows = [difference.row() for difference in differences(race.trials, today.name, chosen.name)]
+    found = differences(race.trials, today.name, chosen.name)
+    rows = [difference.row() for difference in found]
     now = next(setting for setting in race.settings if setting.name == today.name)
     rows.append(["time lost", share(now.lost), share(chosen.lost), ""])
-    title = f"Against today ({name_of(today.name)}), run by run, with 95 % confidence"
-    return Section(title, ["", "today", "advised", "difference"], rows)
+    are_repeated = any(math.isfinite(difference.half_width) for difference in found)
+    how = "run by run, with 95 % confidence" if are_repeated else "a single run of each"
+    return Section(f"Against today ({name_of(today.name)}), {how}", ["", "today", "advised", "difference"], rows)
 
 
 def all_settings(race: Race) -> Section:

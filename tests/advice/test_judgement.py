@@ -187,6 +187,9 @@ def test_what_the_change_costs_is_told_run_by_run():
     assert ["checkpoint p99", "6.3 s", "63 ms", "-6.2 s ± 738 ms"] == rows["checkpoint p99"]
     assert ["written per hour", "240 MB", "240 MB", "0 B ± 0 B"] == rows["written per hour"]
     assert "output visible p99" not in rows  # no sink is transactional
+    once = measured(table[table["replication"] == 0], now="aligned", unlimited=False)
+    (single,) = (row for row in differences(once, ("60 s", "aligned"), ("60 s", "unaligned")) if row.quantity == "checkpoint p99")
+    assert "±" not in single.row()[-1], "a single run has no confidence interval"
 
 
 @pytest.mark.parametrize(("completed", "expected"), [(4, 130.0), (40, 120.0)])

@@ -8,6 +8,7 @@ from sim.advice.judgement import Limits
 from sim.advice.race import ALL, Race
 from sim.advice.requirements import requirements
 from sim.advice.sensitivity import section, sensitivity
+from sim.advice.texts import comparison_with_today, verdict
 from sim.advice.trials import Bench
 from sim.advice.unknowns import Unknown
 from sim.scenario import ScenarioError
@@ -148,7 +149,38 @@ def test_a_choice_that_is_not_run_for_long_is_said(job):
     found = budgeted(job, MadeUp({"aligned": 100.0}), lambda _steady, _failing, share: share < ALL, checkpoint_ms=1000)
 
     assert not found.longer_ms
+    assert not found.confirmed
+    first, *_, seen = verdict(found, found.choice())
+    assert (
+        "Not confirmed: stay with today's setting aligned, every 30 s. In short runs it keeps the limits (checkpoints at most 1 s)."
+        == first
+    )
+    assert seen.endswith("the budget has no room for a long run (--budget).")
     assert ["a run of the choice for 100 checkpoints: more processor time than the budget leaves"] == found.given_up[-1:]
+
+
+def test_what_is_not_confirmed_does_not_keep_limits(job):
+    """Without a limit on the tail there is nothing to confirm; a long run confirms it."""
+    run = {"aligned": 9000.0, "unaligned": 60.0}
+    found = budgeted(job, MadeUp(run), lambda _steady, _failing, share: share < ALL, checkpoint_ms=1000)
+
+    assert verdict(found, found.choice())[0].startswith("Not confirmed: use unaligned, every 30 s. In short runs it keeps the limits")
+    assert verdict(kept := race(job, MadeUp(run), checkpoint_ms=1000), kept.choice())[0].startswith("Use unaligned, every 30 s. It keeps")
+    assert budgeted(job, MadeUp(run), lambda _steady, _failing, share: share < ALL).confirmed
+
+
+def test_a_small_budget_still_repeats_what_is_compared(job):
+    """Three runs of all that may be the best are over the budget; two of today's setting and of the advised one are not."""
+    run = MadeUp({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 70.0})
+
+    def affords(steady, failing, share):
+        return max(scenario.run.replications for scenario in (*steady, *failing)) < 3
+
+    found = budgeted(job, run, affords, checkpoint_ms=1000)
+    assert {found.chosen.name, ("30 s", "aligned")} == {name for name, count in run.replications.items() if count == 2}
+    assert "with 95 % confidence" in comparison_with_today(found).title
+    alone = race(job, MadeUp(run.duration), most=1, checkpoint_ms=1000)
+    assert "Against today (aligned, every 30 s), a single run of each" == comparison_with_today(alone).title
 
 
 def test_inputs_that_the_budget_leaves_out_are_named(job):
