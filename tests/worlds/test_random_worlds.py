@@ -16,7 +16,7 @@ from tests.worlds.trial import Outcome, run_document, run_text
 from tests.worlds.wrong import WRONG
 
 SEEDS = range(40)
-SOUND_SEEDS = range(207, 218)
+SOUND_SEEDS = range(123, 134)
 KNOWN_WORLDS = sorted(FOLDER.glob("*.yaml"))
 GO_BACK = {"changelog-claimed-savepoint"}  # their second job begins behind what the first one committed, which comes twice
 
