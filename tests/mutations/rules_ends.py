@@ -108,6 +108,13 @@ EVENTS = (
         f"{RUNTIME}task/test_task_thread.py::test_mails_wait_until_what_was_let_go_is_written",
     ),
     Rule(
+        "a source whose data has ended takes mails again behind what was let go",
+        "runtime/task/thread.py",
+        "        if self.mails_only:\n            self.plane.report_written",
+        "        if False:\n            self.plane.report_written",
+        f"{RUNTIME}task/test_task_thread.py::test_a_thread_that_takes_mails_only_goes_back_to_them",
+    ),
+    Rule(
         "a snapshot aborted in the moment of its turn goes no further",
         "runtime/task/async_thread.py",
         "            if turn not in self._turns:",

@@ -205,17 +205,21 @@ class OperatorIO:
         """A watermark arrives, or outputs are written."""
         if notice.kind is Kind.NONE_LATE:
             self.answered()
-        elif notice.kind is Kind.WRITTEN and self._when_written is not None:
-            self.slot.thread.written()
-            written, self._when_written = self._when_written, None
-            written()
-        elif self.event_time is not None and notice.kind is Kind.WRITTEN:
-            self.event_time.forward()
-        elif self._generator is not None and notice.kind is Kind.WRITTEN:
-            self.slot.thread.written()
-            self._generator.forward()
+        elif notice.kind is Kind.WRITTEN:
+            self._outputs_written()
         elif self.event_time is not None:
             self.event_time.arrived(notice.channel, notice.number)
+
+    def _outputs_written(self) -> None:
+        """The snapshot or the watermark behind them goes on.  Behind what left when the data of a source had ended there is neither."""
+        ended = self.slot.thread.written()
+        if self._when_written is not None:
+            written, self._when_written = self._when_written, None
+            written()
+        elif self.event_time is not None:
+            self.event_time.forward()
+        elif self._generator is not None and not ended:
+            self._generator.forward()
 
     def limit(self, watermark_ns: int) -> None:
         """How far the watermark of a source may come."""

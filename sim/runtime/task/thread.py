@@ -49,10 +49,15 @@ class TaskThread:
             self.plane.interrupt(self.task)
 
     def let_go(self, until: int) -> None:
-        """The thread writes the outputs of the first `until` records now: they may block it, and mails wait for them."""
+        """The thread writes the outputs of the first `until` records now: they may block it, and mails wait for them.
+
+        A thread that takes mails only goes back to them: the plane says when the outputs are written.
+        """
         self.plane.let_go(self.task, until)
         self._writes = True
         self._release()
+        if self.mails_only:
+            self.plane.report_written(self.task)
 
     def stop(self) -> None:
         """The thread takes no mail any more."""
@@ -117,13 +122,19 @@ class TaskThread:
         if self._mails and not self.occupied:
             self._call()
 
-    def written(self) -> None:
-        """What was let go is written: a thread that takes mails only does so again.  Call when the plane says so."""
-        if self._released:
+    def written(self) -> bool:
+        """What was let go is written: a thread that takes mails only does so again, unless its operator waits for late outputs.
+
+        True: it was such a thread that wrote.  Call when the plane says so.
+        """
+        if not self._released:
+            return False
+        if not self.yields:
             self._released = False
             self.plane.hold(self.task)
             if self._mails:
                 self._call()
+        return True
 
     def _release(self) -> None:
         """The data of this task has ended, but it still has outputs to write."""

@@ -113,6 +113,32 @@ def test_mails_wait_until_what_was_let_go_is_written(thread, plane):
     assert ["commit", "next"] == story
 
 
+def test_a_thread_that_takes_mails_only_goes_back_to_them(thread, plane):
+    """Its data has ended: it writes what is let go, be it nothing, serves no record, and its mails go on."""
+    story = []
+    thread.serve_mails_only()
+    thread.post(lambda: (story.append("timer"), thread.let_go(7)))
+    thread.post(lambda: story.append("next"))
+
+    assert ["timer"] == story
+    assert [("hold", 3), ("let_go", 3, 7), ("release", 3), ("report_written", 3)] == plane.verbs[:4]
+    assert thread.written()
+    assert ("hold", 3) == plane.verbs[-1]
+    assert ["timer", "next"] == story
+
+
+def test_what_an_operator_waits_for_at_its_end_comes_before_mails(thread, plane):
+    """Outputs were let go and are written; others are still late, so the thread stays with them."""
+    thread.serve_mails_only()
+    thread.let_go(7)
+    thread.begin_yield()
+
+    assert thread.written()
+    assert 1 == plane.verbs.count(("hold", 3))
+    thread.end_yield()
+    assert 2 == plane.verbs.count(("hold", 3))
+
+
 @pytest.mark.parametrize("engine", ["reference", "interpreted"])
 def test_a_mail_never_runs_inside_a_record(engine):
     """Posted at 13 while the record of 10 to 20 is served: it runs at 20."""

@@ -179,6 +179,20 @@ def test_a_source_with_a_first_stage_ends(stop):
     assert () == result.violations
 
 
+def test_a_timer_of_a_source_that_has_ended_does_not_keep_it():
+    """Its savepoint takes 5 s, and a mini-batch of nothing ends every 2 s: the source hears of the savepoint, and emits nothing more."""
+    text = JOB.format(
+        window="tumbling: 5 s, time: event", bound="", fan_out="1", interval="3 s", barriers="aligned", duration="60 s"
+    ).replace("parallelism: 2}\n  win", "parallelism: 2, window: {mini-batch: 2 s, time: processing}}\n  win")
+    text = text.replace("parallelism: 2}\ncheckpoint", "parallelism: 2, snapshot: {async: 5 s}}\ncheckpoint")
+    result = simulate(loads(text + "actions: [{at: 8 s, stop: no-drain}]\n", name="win").scenarios[0])
+    read_by = result.tasks[result.tasks["vertex"] == "win"]
+
+    assert "FINISHED" == result.job_status
+    assert 2 * 100 * 8 == pytest.approx(read_by["numRecordsIn"].sum(), abs=4)
+    assert () == result.violations
+
+
 def test_a_bundle_leaves_when_it_is_full():
     """Each subtask reads 100 records/s: 50 of them are full after half a second, long before the latency of 10 s or a barrier."""
     result = run("mini-batch: 10 s, size: 50, time: processing", interval="20 s")
