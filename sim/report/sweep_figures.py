@@ -31,6 +31,8 @@ _QUANTITIES = {
     "throughput_change": "throughput against no checkpoints",
     "checkpointed_bytes": "written per checkpoint",
     "persisted_bytes": "in-flight data per checkpoint",
+    "delay_mean_s": "mean delay of records",
+    "delay_p99_s": "delay of records, 99th percentile",
     "caught_up_ms": "time until caught up after a failure",
     "downtime_ms": "downtime",
     "completed": "completed checkpoints",

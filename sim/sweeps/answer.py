@@ -60,11 +60,12 @@ def _best(question: Question, results: pd.DataFrame) -> str:
     if found.setting is None:
         return f"None of {found.settings} settings keeps {limits or 'a value at all'} as a mean over windows x seeds."
     chosen = ", ".join(f"{key} {value}" for key, value in found.setting.items())
-    among = f" of {found.settings} settings"
+    among = f"of {found.settings} settings"
     if limits:
-        among = f" among the {found.within_limits} of {found.settings} settings that keep {limits}"
-        among = f" of the settings that keep {limits}" if question.racing else among  # those that are out may keep them
-    least = f"Least {question.least}, {text(question.least, found.value)} on the mean{among}: {chosen}."
+        keep = "keeps" if found.within_limits == 1 else "keep"
+        among = f"{found.within_limits} of {found.settings} settings {keep} {limits}"
+        among = f"of the settings that keep {limits}" if question.racing else among  # those that are out may keep them
+    least = f"Least {question.least}: {text(question.least, found.value)} on average, with {chosen} ({among})."
     if found.settings > 1 and (count := len(worlds(results, question.settings, question.least))) < FEW:
         rows = "one window x seed is" if count == 1 else f"{count} windows x seeds are"
         return f"{least} But {rows} too few to tell: {FEW} or more are needed, by more windows or replications."
@@ -146,4 +147,4 @@ def _percent(share: float) -> str:
 
 def _limit(limit: Limit) -> str:
     upper = math.isfinite(limit.at_most)
-    return f"{limit.column} of {'at most' if upper else 'at least'} {text(limit.column, limit.at_most if upper else limit.at_least)}"
+    return f"{limit.column} {'at most' if upper else 'at least'} {text(limit.column, limit.at_most if upper else limit.at_least)}"

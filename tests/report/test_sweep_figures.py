@@ -23,6 +23,7 @@ def rows():
 def test_columns_have_words_and_units():
     assert "checkpoint duration, 99th percentile [ms]" == quantity("end_to_end_p99_ms")
     assert "throughput against no checkpoints" == quantity("throughput_change")
+    assert "mean delay of records [s]" == quantity("delay_mean_s")
     assert "start delay [ms]" == quantity("start_delay_ms")
 
 

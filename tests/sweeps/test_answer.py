@@ -60,9 +60,10 @@ def test_the_sentence(results):
     """What to choose, what it gives, what it keeps and how sure that is."""
     answer = sentence(QUESTION, results)
 
-    among = "among the 1 of 2 settings that keep throughput_change of at least -5.0 %"
-    assert answer.startswith(f"Least end_to_end_p99_ms, 4.4 s on the mean {among}")
-    assert answer.endswith("interval 30 s. Chosen in > 99 % of bootstrap resamples.")
+    among = "1 of 2 settings keeps throughput_change at least -5.0 %"
+    assert f"Least end_to_end_p99_ms: 4.4 s on average, with interval 30 s ({among}). Chosen in > 99 % of bootstrap resamples." == answer
+    all_keep = replace(QUESTION, limits=(Limit("throughput_change", at_least=-0.5),))
+    assert "(2 of 2 settings keep throughput_change at least -50 %)." in sentence(all_keep, results)
 
 
 def test_few_worlds_tell_nothing(results):
@@ -85,8 +86,8 @@ def test_an_answer_for_each_value(results):
     assert [["quiet", "30 s", "-5 s ± 0 ms", "+5.0 % ± 0 %"], ["busy", "30 s", "-5 s ± 0 ms", "+5.0 % ± 0 %"]] == apart.rows
     assert [["interval", "98 %", "98 %"], ["window", "2 %", "2 %"]] == shares.rows
     quiet, busy = sentence(question, results).splitlines()
-    assert quiet.startswith("window quiet: Least end_to_end_p99_ms, 4 s on")
-    assert busy.startswith("window busy: Least end_to_end_p99_ms, 4.7 s on")
+    assert quiet.startswith("window quiet: Least end_to_end_p99_ms: 4 s on")
+    assert busy.startswith("window busy: Least end_to_end_p99_ms: 4.7 s on")
 
 
 def test_a_mean_says_what_it_leaves_out(results):
@@ -102,7 +103,7 @@ def test_when_nothing_will_do(results):
     limit = Limit("end_to_end_p99_ms", at_most=1.0)
     question = Question(("interval",), ("end_to_end_p99_ms",), ("interval",), "end_to_end_p99_ms", (limit,))
 
-    assert "None of 2 settings keeps end_to_end_p99_ms of at most 1 ms as a mean over windows x seeds." == sentence(question, results)
+    assert "None of 2 settings keeps end_to_end_p99_ms at most 1 ms as a mean over windows x seeds." == sentence(question, results)
 
 
 def test_no_results_no_tables(results):
