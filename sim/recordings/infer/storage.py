@@ -38,7 +38,7 @@ FASTEST_BYTES_PER_SECOND = 10**12
 LONG = 3  # latencies: a longer asynchronous phase is mostly transfer of bytes
 PROMPT_MS = 10  # alignment of a snapshot that waited for no barrier
 LITTLE = 0.1  # of the bytes of the state: so much in flight is written beside it
-LONG_BEFORE = 0.25  # of an asynchronous phase: a barrier that came by then held nothing up
+LONG_BEFORE = 0.25  # of the usual asynchronous phase: a barrier that came by then held nothing up
 _QUESTION = "How fast does checkpoint storage write one file, in bytes per second?"
 
 
@@ -104,18 +104,36 @@ def _phases(draft: Draft, job: RestJob) -> list[Phase]:
     line = line_through(prompt)
     if len(prompt) >= FEWEST and line is not None and line.is_told:
         return prompt
-    return [phase for vertex in ends for phase in _of_vertex(draft, job, vertex, _has_little_in_flight)] or prompt
+    return [phase for vertex in ends for phase in _of_vertex(draft, job, vertex, _has_little_in_flight(job, vertex))] or prompt
 
 
 def _is_prompt(subtask: Subtask) -> bool:
     return not subtask.unaligned_checkpoint and subtask.alignment.duration <= PROMPT_MS
 
 
-def _has_little_in_flight(subtask: Subtask) -> bool:
-    """Beside its state; and the last barrier was there when the asynchronous phase began, or long before it ended."""
-    waited_ms = subtask.alignment.duration
-    waits = waited_ms > max(subtask.checkpoint.sync, 0) + PROMPT_MS and waited_ms > LONG_BEFORE * subtask.checkpoint.async_
-    return not waits and subtask.alignment.persisted < LITTLE * written_bytes(subtask)
+def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[Subtask], bool]:
+    """Beside its state; and the last barrier was there when the asynchronous phase began, or long before it usually ends.
+
+    The usual phase decides, not the own one: that would choose long phases among those that waited, and make storage slow.
+    """
+    usual_ms = _usual_ms(job, vertex)
+
+    def counts(subtask: Subtask) -> bool:
+        waited_ms = subtask.alignment.duration
+        waits = waited_ms > max(subtask.checkpoint.sync, 0) + PROMPT_MS and waited_ms > LONG_BEFORE * usual_ms[subtask.index]
+        return not waits and subtask.alignment.persisted < LITTLE * written_bytes(subtask)
+
+    return counts
+
+
+def _usual_ms(job: RestJob, vertex: RestVertex) -> dict[int, float]:
+    """The median asynchronous phase of each subtask."""
+    phases: dict[int, list[int]] = {}
+    for point in settled(job):
+        for subtask in point.tasks[vertex.name].subtasks if vertex.name in point.tasks else ():
+            if subtask.status == "completed" and subtask.checkpoint.async_ >= 0:
+                phases.setdefault(subtask.index, []).append(subtask.checkpoint.async_)
+    return {index: median(durations) for index, durations in phases.items()}
 
 
 def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, counts: Callable[[Subtask], bool]) -> list[Phase]:
