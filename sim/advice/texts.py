@@ -31,6 +31,7 @@ __all__ = [
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
 LIMITED = {"checkpoint_ms": "checkpoints", "loss": "throughput loss", "visible_ms": "output visible", "recovery_ms": "recovery"}
+_QUANTITY = LIMITED | {"checkpoint_ms": "p99 of checkpoints"}
 _SHORT = {"checkpoint_ms": "p99", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
 """In a remark beside numbers."""
 COUNTED = 0.005
@@ -110,11 +111,11 @@ def closest(race: Race) -> list[str]:
     if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
     near, limits = race.nearest, race.limits
-    broken = [f"{LIMITED[limit.column]} {_value(limit.column, near)} instead of {_bound(limit)}"
+    broken = [f"{_QUANTITY[limit.column]} is {_value(limit.column, near)} instead of {_bound(limit)}"
               for limit in limits.of_means() if limit.column in near.breaks]  # fmt: skip
-    keeps = [f"{LIMITED[limit.column]} {_value(limit.column, near)}" for limit in limits.of_means() if limit.column not in near.breaks]
-    kept = f"; it keeps {', '.join(keeps)}" if keeps else ""
-    return [f"Closest: {name_of(near.name)} breaks {', '.join(broken)}{kept}."]
+    keeps = [f"{_QUANTITY[limit.column]} {_value(limit.column, near)}" for limit in limits.of_means() if limit.column not in near.breaks]
+    kept = f"; {', '.join(keeps)} within the limit" if keeps else ""
+    return [f"Closest: {name_of(near.name)}: {', '.join(broken)}{kept}."]
 
 
 def comparison_with_today(race: Race) -> Section | None:
