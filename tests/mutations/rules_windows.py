@@ -252,7 +252,7 @@ WINDOWS = (
         "runtime/task/windows/processing_time.py",
         "timer.at_ns <= self.slot.now or self.window.hold_ns]",
         "timer.at_ns <= self.slot.now]",
-        f"{_KINDS}sessions_of_processing_time_go_on_after_a_failure[8 s]",
+        f"{_KINDS}sessions_that_were_restored_end_in_their_time",
     ),
     Rule(
         "a source waits for records if those subtasks do that have any",

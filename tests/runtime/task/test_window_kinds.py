@@ -241,6 +241,16 @@ def test_sessions_of_processing_time_go_on_after_a_failure(kill):
     assert [200] * 6 == pytest.approx(read(result, until=26).tail(6).tolist(), abs=60)
 
 
+def test_sessions_that_were_restored_end_in_their_time():
+    """Down from 9.1 to 10.3 s: what was read about 8 s leaves about 11 s, and not with the next records."""
+    result = run(
+        "session: 3200 ms, time: processing, state-per-record: 1 B", duration="30 s", sections="faults: [{kill: 'win[0]', at: 9100 ms}]\n"
+    )
+    at = read(result, until=26)
+
+    assert 200 == pytest.approx(at.iloc[11], abs=60)
+
+
 def test_the_end_of_data_drops_sessions_of_processing_time():
     """Their timers are dropped with what they hold, as those of all windows of processing time."""
     result = run("session: 3200 ms, time: processing", bound=", records-per-subtask: 600", duration="30 s")
