@@ -11,9 +11,10 @@ from typing import Any
 import pandas as pd
 
 from sim.analysis.section import Section
+from sim.analysis.sweeps.quantity_names import quantity
 from sim.explain.runs import FolderError
 from sim.report.page import Block, Page
-from sim.report.sweep_figures import heat_map, intervals, quantity, sensitivity, trade_off
+from sim.report.sweep_figures import heat_map, intervals, sensitivity, trade_off
 
 __all__ = ["ADVICE", "ANSWER", "answer_page"]
 

@@ -5,7 +5,8 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from sim.report.sweep_figures import heat_map, intervals, quantity, trade_off
+from sim.analysis.sweeps.quantity_names import quantity
+from sim.report.sweep_figures import heat_map, intervals, trade_off
 
 SETTINGS = ["interval", "barriers"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
@@ -12,6 +13,7 @@ from sim import units
 from sim.analysis.strategies.picture import COLOURS
 from sim.analysis.sweeps.answers import Limit, means
 from sim.analysis.sweeps.measure import text
+from sim.analysis.sweeps.quantity_names import quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["answer_picture"]
 
 _MARKERS = "os^Dv<>P"
+_LABEL = 28  # characters of a label's line
 _DODGE = 0.02  # of the axis; lines are shifted so that bars of confidence don't hide each other
 
 
@@ -124,7 +127,7 @@ def _dressed(axes: Axes, column: str, limits: Sequence[Limit]) -> None:
     for limit in limits:
         bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
         axes.axhline(bound, color="#555555", ls="--", lw=1)
-    axes.set_ylabel(column)
+    axes.set_ylabel("\n".join(wrap(quantity(column), _LABEL)) if column else "")
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -31,6 +31,7 @@ def test_quantities_lie_on_the_axis_in_their_order():
     assert [[1001, 3001, 2001], [2001, 6001, 4001]] == [y for _, y in lines(durations)]
     assert all(list(x) == sorted(x) for x, _ in lines(durations))
     assert {"10 s", "30 s", "1 min"} == {tick.get_text() for tick in figure.axes[-1].get_xticklabels()}
+    assert ["checkpoint duration, median\n[ms]", "in-flight data per\ncheckpoint [bytes]"] == [axes.get_ylabel() for axes in figure.axes]
     assert ["interval", "log"] == [figure.axes[-1].get_xlabel(), figure.axes[-1].get_xscale()]
     assert ["aligned", "unaligned"] == [text.get_text() for text in durations.get_legend().get_texts()]
 
