@@ -32,7 +32,7 @@ def job(*inputs, parallelism=2, joined=False, total=None):
     st.lists(st.tuples(st.sampled_from(SHIPS), st.sampled_from([None, Fraction(0), Fraction(1, 2), Fraction(2)])), min_size=1, max_size=3),
     st.booleans(),
 )
-def test_61_every_edge_carries_its_share_of_what_is_written(edges, joined):
+def test_law_61_every_edge_carries_its_share_of_what_is_written(edges, joined):
     """Whatever the number of edges: each copy is read once, a broadcast one by every subtask."""
     given = job(*[edge(ship, fan_out) for ship, fan_out in edges], joined=joined, total=RECORDS)
     tasks = simulate(scenario(given, UNALIGNED, seconds=60)).tables["tasks"]
@@ -42,7 +42,7 @@ def test_61_every_edge_carries_its_share_of_what_is_written(edges, joined):
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_62_several_edges_hold_as_much_as_that_many_single_ones(joined):
+def test_law_62_several_edges_hold_as_much_as_that_many_single_ones(joined):
     """In-flight data of k edges is k times that of one; their barriers are one checkpoint."""
 
     def persisted(edges):
@@ -55,7 +55,7 @@ def test_62_several_edges_hold_as_much_as_that_many_single_ones(joined):
 
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
 @pytest.mark.parametrize("joined", [False, True])
-def test_62_a_join_of_a_stream_with_itself_never_stands_still(kind, joined):
+def test_law_62_a_join_of_a_stream_with_itself_never_stands_still(kind, joined):
     """The barrier on one gate waits for the other while the writer has one output full."""
     given = job(edge("hash", size=2000), edge("rebalance", Fraction(1, 10), size=20, service_ns=3 * MS), joined=joined)
     done = simulate(scenario(given, kind, seconds=12)).tables["checkpoints"]
