@@ -58,11 +58,13 @@ class Answer:
     recorded: str  # the recording of the advised setting, and its 99 % quantile; empty: there is none
     keeps: bool
     recording_keeps: bool
+    confirmed: bool  # by a long run, which the budget may have no room for: then the answer begins with "Not confirmed"
     spent_s: float
 
     def row(self) -> list[str]:
         longer = "–" if not self.checkpoints else f"{ms_text(self.longer_ms)} ({self.checkpoints})"
         kept = "" if not self.checkpoints else "kept" if self.keeps else "BROKEN"
+        kept += "" if self.confirmed or not kept else ", not confirmed"
         recorded = f"{self.recorded}{'' if not self.recorded or self.recording_keeps else ' BROKEN'}"
         return [self.name, ms_text(self.limit_ms), self.advised, f"{self.sure:.0%}", longer, kept, recorded, f"{self.spent_s:.0f} s"]
 
@@ -89,13 +91,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def table(found: Sequence[Answer]) -> str:
     """Markdown: a row per recording and limit, then how many settings keep theirs."""
     lines = [f"| {' | '.join(HEADER)} |", f"|{' --- |' * len(HEADER)}", *(f"| {' | '.join(answer.row())} |" for answer in found)]
-    advised = [answer for answer in found if answer.checkpoints]
+    advised = [answer for answer in found if answer.checkpoints and answer.confirmed]
+    unsure = [answer for answer in found if answer.checkpoints and not answer.confirmed]
     recorded = [answer for answer in advised if answer.recorded]
     kept = f"{sum(answer.keeps for answer in advised)} of {len(advised)} advised settings keep their limit in a longer run"
-    refused = f"for {len(found) - len(advised)} limits none was advised"
+    refused = f"For {len(found) - len(advised) - len(unsure)} limits none was advised"
+    unsaid = f"Of {len(unsure)} advised as not confirmed {sum(answer.keeps for answer in unsure)} kept it"
     return "\n".join([
         *lines, "",
-        f"{kept}, {sum(answer.recording_keeps for answer in recorded)} of {len(recorded)} in their own recording; {refused}.",
+        f"{kept}, {sum(answer.recording_keeps for answer in recorded)} of {len(recorded)} in their own recording. {unsaid}. {refused}.",
     ])  # fmt: skip
 
 
@@ -120,7 +124,7 @@ def _answer(name: str, limit_ms: float, bench: Bench, scratch: Path) -> Answer:
     return Answer(
         name, limit_ms, name_of(None if advice.chosen is None else advice.chosen.name), advice.data["confidence"]["setting"], longer_ms,
         len(longer), "" if recorded is None else f"{recorded[0]} {ms_text(recorded[1])}", longer_ms <= limit_ms,
-        recorded is not None and recorded[1] <= limit_ms, time.process_time() - begun_s,
+        recorded is not None and recorded[1] <= limit_ms, advice.data["confirmed"] is not False, time.process_time() - begun_s,
     )  # fmt: skip
 
 

@@ -20,9 +20,9 @@ def test_limits_leave_room_above_the_history():
     assert [1250, 5000] == limits_of(pd.DataFrame(rows, columns=["quantity", "first", "value"]))
 
 
-def answer(longer_ms=900.0, checkpoints=300):
+def answer(longer_ms=900.0, checkpoints=300, *, confirmed=True):
     kept = checkpoints > 0 and longer_ms <= 1000
-    return Answer("J2", 1000.0, "aligned, every 5 s", 0.9, longer_ms, checkpoints, "J2 1.2 s", kept, False, 12.0)
+    return Answer("J2", 1000.0, "aligned, every 5 s", 0.9, longer_ms, checkpoints, "J2 1.2 s", kept, False, confirmed, 12.0)
 
 
 @pytest.mark.parametrize(("longer", "text"), [(900.0, "kept"), (1100.0, "BROKEN")])
@@ -37,4 +37,13 @@ def test_what_is_printed(longer, text):
 def test_what_keeps_and_what_is_refused_is_counted():
     last = table([answer(), answer(1100.0), answer(float("nan"), 0)]).splitlines()[-1]
 
-    assert "1 of 2 advised settings keep their limit in a longer run, 0 of 2 in their own recording; for 1 limits none was advised." == last
+    assert last.startswith("1 of 2 advised settings keep their limit in a longer run, 0 of 2 in their own recording. ")
+    assert last.endswith(" For 1 limits none was advised.")
+
+
+def test_what_was_advised_as_not_confirmed_is_counted_apart():
+    last = table([answer(), answer(1100.0, confirmed=False), answer(confirmed=False)]).splitlines()[-1]
+
+    assert last.startswith("1 of 1 advised settings keep")
+    assert " Of 2 advised as not confirmed 1 kept it. " in last
+    assert "BROKEN, not confirmed" == answer(1100.0, confirmed=False).row()[5]
