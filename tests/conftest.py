@@ -22,6 +22,10 @@ hypothesis.settings.register_profile("ci", max_examples=25, derandomize=True, de
 hypothesis.settings.register_profile(
     "deep", max_examples=2000, deadline=None, phases=PHASES, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
+# mutants: what is broken on purpose fails, and need not be made small.
+hypothesis.settings.register_profile(
+    "mutants", max_examples=25, derandomize=True, deadline=None, phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate]
+)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 # A shell's background job starts with interrupts ignored, and so would everything the tests of Ctrl-C start.

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,34 +73,54 @@ def run_all(rules: Sequence[Rule] = RULES, jobs: int = 2, report: Callable[[Outc
 
 def run(*tests: str, rule: Rule | None = None) -> int:
     """Exit code of tests on a copy of the package, broken if a rule is given."""
-    with tempfile.TemporaryDirectory(prefix="ckptsim-mutation-") as folder:
-        copy = Path(folder)
-        # With what is compiled already: bytecode and kernel know by time and size whether their source is still the same.
-        for name in ("sim", "tests", "scenarios"):
-            shutil.copytree(ROOT / name, copy / name)
-        shutil.copy(ROOT / "pyproject.toml", copy)
-        if rule is not None:
-            path = copy / "sim" / rule.file
-            path.write_text(path.read_text().replace(rule.text, rule.broken))
-        answer = _answer_of(Request(folder, ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *LOADED, "--rootdir", folder, *tests]))
-        cpu_seconds.add(answer.cpu_s)
-        return answer.code
+    if not hasattr(_own, "server"):
+        _own.server, _own.copy = _start_server(), _make_copy()
+    folder = _own.copy.name
+    if rule is None:
+        answer = _answer_of(folder, tests)
+    else:
+        with _broken(Path(folder), rule):
+            answer = _answer_of(folder, tests)
+    cpu_seconds.add(answer.cpu_s)
+    return answer.code
 
 
-_servers = threading.local()
-"""Each thread has a server of its own, that answers one request after the other."""
+_own = threading.local()
+"""Each thread has a server of its own, that answers one request after the other, and a copy of the repository."""
 
 
-def _answer_of(request: Request) -> Answer:
-    if not hasattr(_servers, "process"):
-        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "ci"}
-        environment.pop("PYTHONPATH", None)  # the copy is the only one there
-        command = [sys.executable, "-P", fork_server.__file__]
-        _servers.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    server = _servers.process
-    server.stdin.write(json.dumps(request) + "\n")
-    server.stdin.flush()
-    return Answer(*json.loads(server.stdout.readline()))
+def _make_copy() -> tempfile.TemporaryDirectory[str]:
+    """With its bytecode, which knows by time and size whether its source is still the same."""
+    folder = tempfile.TemporaryDirectory(prefix="ckptsim-mutation-")
+    for name in ("sim", "tests", "scenarios"):
+        shutil.copytree(ROOT / name, Path(folder.name) / name)
+    shutil.copy(ROOT / "pyproject.toml", folder.name)
+    return folder
+
+
+@contextmanager
+def _broken(copy: Path, rule: Rule) -> Iterator[None]:
+    """The rule is broken in the copy, and whole again afterwards, with the time of its file."""
+    path = copy / "sim" / rule.file
+    path.write_text(path.read_text().replace(rule.text, rule.broken))
+    try:
+        yield
+    finally:
+        shutil.copy2(ROOT / "sim" / rule.file, path)
+
+
+def _start_server() -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "mutants"}
+    environment.pop("PYTHONPATH", None)  # the copy is the only one there
+    command = [sys.executable, "-P", fork_server.__file__]
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _answer_of(folder: str, tests: Sequence[str]) -> Answer:
+    arguments = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *LOADED, "--rootdir", folder, *tests]
+    _own.server.stdin.write(json.dumps(Request(folder, arguments)) + "\n")
+    _own.server.stdin.flush()
+    return Answer(*json.loads(_own.server.stdout.readline()))
 
 
 def table(outcomes: Sequence[Outcome]) -> str:

@@ -35,6 +35,12 @@ def test_a_rule_that_holds_passes():
     assert PASSED == run(RULES[0].test)
 
 
+def test_a_broken_rule_is_whole_again_for_the_next():
+    """All rules are broken in one copy, one after the other."""
+    assert FAILED == run(RULES[0].test, rule=RULES[0])
+    assert PASSED == run(RULES[0].test)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.rule)
 def test_a_broken_rule_is_noticed(rule):

@@ -25,7 +25,6 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-import hypothesis
 import pytest
 
 from tests.mutations.changes import ROOT, Mutant, changed_tree
@@ -69,9 +68,6 @@ class TrialRequest(NamedTuple):
 def try_all(requests: Sequence[TrialRequest], receive: Receiver, seconds: dict[str, float]) -> None:
     """In the order given.  `seconds`: how long a test took."""
     names = sorted({name for request in requests for name in request.tests})
-    hypothesis.settings.register_profile(
-        "mutants", max_examples=25, derandomize=True, deadline=None, phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate]
-    )  # what fails need not be made small
     os.environ["HYPOTHESIS_PROFILE"] = "mutants"
     files = sorted({str(ROOT / name.partition("::")[0]) for name in names})
     server = Server(requests, receive, seconds)
