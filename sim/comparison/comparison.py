@@ -18,7 +18,7 @@ from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
 from sim.analysis.strategies.stored import stored
 from sim.analysis.strategies.summary import Summary, summarize
 from sim.analysis.strategies.verdict import verdict
-from sim.analysis.strategies.warm_up import WarmUp, is_automatic, warm_up
+from sim.analysis.strategies.warm_up import WarmUp, warm_up
 from sim.cells.plan import baseline
 from sim.model.scenario import Scenario
 from sim.runtime.run.manifest import identity
@@ -72,7 +72,7 @@ class Comparison:
     @property
     def left_out(self) -> str:
         """What was left out where the scenario leaves that to the runs; empty: it says so itself."""
-        found = {name: warm for name, warm in self.warm_ups.items() if is_automatic(self.results[name][0])}
+        found = {name: warm for name, warm in self.warm_ups.items() if self.results[name][0].scenario.run.finds_warm_up}
         if not found:
             return ""
         if not any(warm.ns for warm in found.values()):

@@ -13,7 +13,10 @@ from sim.model.instances import Instances
 from sim.model.job import Job
 from sim.model.residuals import Residuals
 
-__all__ = ["Overheads", "Run", "Scenario"]
+__all__ = ["AUTO_WARM_UP", "Overheads", "Run", "Scenario"]
+
+AUTO_WARM_UP = -1
+"""A warm-up that ends where the run has settled: the results tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,14 @@ class Overheads:
 @dataclass(frozen=True, slots=True)
 class Run:
     duration_ns: int
-    warmup_ns: int = 0  # left out of the results; -1: until the run has settled
+    warmup_ns: int = 0  # left out of the results; or AUTO_WARM_UP
     seed: int = 1
     replications: int = 1
     resolution: int = 1  # records simulated as one; 1: exact, 0: as many as does no harm
+
+    @property
+    def finds_warm_up(self) -> bool:
+        return self.warmup_ns == AUTO_WARM_UP
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sim.analysis.number_texts import ms_text
 from sim.analysis.section import Section
-from sim.analysis.strategies.warm_up import AUTO
 from sim.analysis.sweeps.answer_picture import answer_picture
 from sim.cells.cell import Row
 from sim.cells.folder_name import run_folder
@@ -69,7 +68,7 @@ class SweepResult:
     @cached_property
     def left_out(self) -> str:
         """How much was left out where the scenarios leave that to the runs; empty: they say so themselves."""
-        if not any(scenario.run.warmup_ns == AUTO for scenario in self.definition.scenarios):
+        if not any(scenario.run.finds_warm_up for scenario in self.definition.scenarios):
             return ""
         found = self._fine.loc[self._fine["strategy"] != "none", "warmup_ms"]
         if found.empty:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from sim.comparison.expect import ExpectationError, check, expectation
+from sim.model.scenario import Run
 
 
 def result(warmup_s=0):
@@ -20,7 +21,7 @@ def result(warmup_s=0):
     subtasks = pd.DataFrame({"id": [1, 2, 2], "start_delay": [500.0, 7, -1]})
     series = pd.DataFrame({"time": [1.0, 2.0], "busy": [1.0, 0.5]})
     tables = {"checkpoints": checkpoints, "subtasks": subtasks, "series": series}
-    run = SimpleNamespace(warmup_ns=int(warmup_s * 1e9))
+    run = Run(3600 * 10**9, int(warmup_s * 1e9))
     return SimpleNamespace(tables=tables, checkpoints=checkpoints, scenario=SimpleNamespace(run=run))
 
 

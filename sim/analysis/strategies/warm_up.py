@@ -23,13 +23,10 @@ from sim.analysis.strategies.summary import Tables
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AUTO", "WarmUp", "is_automatic", "settled_after", "warm_up"]
+__all__ = ["WarmUp", "settled_after", "warm_up"]
 
 BY = 0.1
 """So much larger or smaller than all that follow an extreme is, as a share."""
-
-AUTO = -1
-"""The warm-up of a scenario that leaves it to this rule."""
 
 
 class WarmUp(NamedTuple):
@@ -50,14 +47,11 @@ class HasTables(Protocol):
     def tables(self) -> Tables: ...
 
 
-def is_automatic(result: HasTables) -> bool:
-    return bool(result.scenario.run.warmup_ns == AUTO)
-
-
 def warm_up(results: Sequence[HasTables]) -> WarmUp:
     """The longest warm-up among the replications of one setting, so that all leave out the same."""
-    if not is_automatic(results[0]):
-        return WarmUp(results[0].scenario.run.warmup_ns)
+    run = results[0].scenario.run
+    if not run.finds_warm_up:
+        return WarmUp(run.warmup_ns)
     return max(_found(result.tables) for result in results)
 
 

@@ -15,6 +15,7 @@ from pydantic_core.core_schema import CoreSchema, no_info_plain_validator_functi
 
 from sim import units
 from sim.condition import parse_condition
+from sim.model.scenario import AUTO_WARM_UP
 from sim.scenario.text.problems import did_you_mean
 
 __all__ = [
@@ -46,8 +47,6 @@ __all__ = [
 
 MOST_AS_ONE = 1000
 """Records that may be simulated as one."""
-FOUND = -1
-"""A warm-up that ends where the run has settled."""
 _RESOLUTIONS = {"exact": 1, "auto": 0}
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
 
@@ -154,7 +153,7 @@ def _percent(value: object) -> int:
 
 def _warm_up(value: object) -> int:
     if value == "auto":
-        return FOUND
+        return AUTO_WARM_UP
     try:
         return units.parse_duration(value)
     except units.UnitError:
@@ -213,7 +212,7 @@ RecordRate = Annotated[
 ]
 """Records per second."""
 WarmUp = Annotated[int, quantity(_warm_up, f"{_DECIMAL} ?{_TIME}", "30 s", or_else=("auto",))]
-"""ns; -1: until the run has settled."""
+"""ns, or AUTO_WARM_UP."""
 Resolution = Annotated[
     int, Leaf(_resolution, {"anyOf": [{"enum": list(_RESOLUTIONS)}, {"type": "integer", "minimum": 2, "maximum": MOST_AS_ONE}]})
 ]

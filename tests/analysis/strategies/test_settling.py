@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sim.analysis.strategies.warm_up import AUTO, WarmUp, warm_up
+from sim.analysis.strategies.warm_up import WarmUp, warm_up
+from sim.model.scenario import AUTO_WARM_UP, Run
 
 
-def run(*checkpoints, queues=(), lag=(), failed=(), warmup_ns=AUTO):
+def run(*checkpoints, queues=(), lag=(), failed=(), warmup_ns=AUTO_WARM_UP):
     """A checkpoint is (trigger [ms], duration, size); queues and lag have a value per second."""
     rows = [{"status": "COMPLETED", "trigger_timestamp": float(at), "end_to_end_duration": float(ms), "checkpointed_size": float(size)}
             for at, ms, size in checkpoints]  # fmt: skip
@@ -23,7 +24,7 @@ def run(*checkpoints, queues=(), lag=(), failed=(), warmup_ns=AUTO):
         "checkpoints": pd.DataFrame(rows, columns=columns), "series": series,
         "recoveries": pd.DataFrame({"failed": np.array(failed, dtype=float)}),
     }  # fmt: skip
-    return SimpleNamespace(tables=tables, scenario=SimpleNamespace(run=SimpleNamespace(warmup_ns=warmup_ns)))
+    return SimpleNamespace(tables=tables, scenario=SimpleNamespace(run=Run(3600 * 10**9, warmup_ns)))
 
 
 def ms_of(*checkpoints, **others):
