@@ -18,8 +18,9 @@ import math
 from fractions import Fraction
 
 from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.edges.counted import outputs_of
 from sim.recordings.infer.edges.inputs import EdgeFlows, infer_inputs
-from sim.recordings.infer.edges.sizes import emitted_size, outputs_of, size_counted
+from sim.recordings.infer.edges.sizes import emitted_size, size_counted
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.infer.services import infer_service
 from sim.recordings.infer.windows.silent import infer_silent

@@ -14,7 +14,7 @@ from sim.recordings.infer.edges.sums import TOLERANCE, Range, Sum, alike, narrow
 from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob, RestVertex
 
-__all__ = ["Edge", "Place", "Unbalanced", "edge_flows", "unbalanced"]
+__all__ = ["Edge", "Place", "Unbalanced", "edge_flows", "outputs_of", "unbalanced"]
 
 CHANCE = 3  # standard deviations of a count
 
@@ -80,7 +80,7 @@ def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> dict[Place, Edge]:
 def unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
     """Vertices that read more or less than others write, as far as both count."""
     for vertex in job.vertices:
-        written, out = flowed[vertex.name].per_second("records_out"), _outputs(job, vertex)
+        written, out = flowed[vertex.name].per_second("records_out"), outputs_of(job, vertex.name)
         counted = [_per_edge(job.vertex(reader), i, flowed) for reader, i in out]
         if out and not math.isnan(written) and not any(map(math.isnan, counted)):
             slack, writes = _slack(flowed[vertex.name], written), f"'{vertex.name}' writes {written:,.4g} records/s"
@@ -102,7 +102,7 @@ def _read_otherwise(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows
         return
     slack, reads = _slack(flowed[vertex.name], read), f"'{vertex.name}' reads {read:,.4g} records/s"
     edges = tuple((vertex.name, i) for i in range(len(upstreams)))
-    own = math.fsum(most for upstream, most in zip(upstreams, written, strict=True) if len(_outputs(job, job.vertex(upstream))) == 1)
+    own = math.fsum(most for upstream, most in zip(upstreams, written, strict=True) if len(outputs_of(job, upstream)) == 1)
     if read > math.fsum(written) + slack:
         yield Unbalanced(f"{reads} and its inputs write {math.fsum(written):,.4g}/s together", edges)
     elif read < own - slack and read > max(written) - slack:  # else a writer has said so already
@@ -113,7 +113,7 @@ def _sums(job: RestJob, flowed: Mapping[str, Flows], number: Mapping[Place, int]
     """What is counted together: of records, and of bytes."""
     records, sizes = [], []
     for vertex in job.vertices:
-        into, out = [number[vertex.name, i] for i in range(len(vertex.inputs))], [number[place] for place in _outputs(job, vertex)]
+        into, out = [number[vertex.name, i] for i in range(len(vertex.inputs))], [number[place] for place in outputs_of(job, vertex.name)]
         flow = flowed[vertex.name]
         records += [
             Sum({k: float(copies[k]) for k in into}, flow.per_second("records_in")),
@@ -132,8 +132,9 @@ def _at_most(written: float, *, is_exact: bool) -> Range:
     return Range() if math.isnan(written) else Range(written if is_exact else 0.0, written)
 
 
-def _outputs(job: RestJob, vertex: RestVertex) -> list[Place]:
-    return [(reader.name, i) for reader in job.readers(vertex.name) for i, edge in enumerate(reader.inputs) if edge.upstream == vertex.name]
+def outputs_of(job: RestJob, writer: str) -> list[Place]:
+    """The edges that lead from a vertex."""
+    return [(reader.name, i) for reader in job.readers(writer) for i, edge in enumerate(reader.inputs) if edge.upstream == writer]
 
 
 def _per_edge(reader: RestVertex, i: int, flowed: Mapping[str, Flows]) -> float:

@@ -10,9 +10,9 @@ from fractions import Fraction
 
 from sim.model.catalogs.shipping import SHIPPING
 from sim.recordings.infer.draft import Draft
-from sim.recordings.infer.edges.counted import Edge, Place
+from sim.recordings.infer.edges.counted import Edge, Place, outputs_of
 from sim.recordings.infer.edges.names import input_names
-from sim.recordings.infer.edges.sizes import edge_size, emitted_size, outputs_of
+from sim.recordings.infer.edges.sizes import edge_size, emitted_size
 from sim.recordings.infer.edges.sums import Range
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sim.recordings.infer.edges.counted import Edge, Place
+from sim.recordings.infer.edges.counted import Edge, Place, outputs_of
 from sim.recordings.infer.edges.sums import Range
 from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob
 
-__all__ = ["Size", "edge_size", "emitted_size", "outputs_of", "size_counted"]
+__all__ = ["Size", "edge_size", "emitted_size", "size_counted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,3 @@ def emitted_size(job: RestJob, writer: str, flowed: Mapping[str, Flows], edges: 
     places = outputs_of(job, writer)
     found = [(size, edges[place].likely_records) for place in places if place in edges and (size := edge_size(job, place, flowed, edges))]
     return max(found, key=lambda pair: (pair[0].range.is_exact, pair[1]))[0] if found else None
-
-
-def outputs_of(job: RestJob, writer: str) -> list[Place]:
-    """The edges that lead from a vertex."""
-    return [(reader.name, i) for reader in job.readers(writer) for i, edge in enumerate(reader.inputs) if edge.upstream == writer]
