@@ -28,7 +28,6 @@ MasterOption = Annotated[
         show_default=False,
     ),
 ]
-HERE = "here"
 
 
 def _option(name: str, metavar: str, help_text: str) -> Any:
@@ -112,6 +111,8 @@ def cut_windows(
 
 def _settings(master: str | None, conf: list[str] | None) -> dict[str, str] | None:
     """What --conf says; None: not on Spark."""
+    from sim.traces.anywhere import HERE
+
     if master == HERE and conf:
         raise UserError("--conf is for Spark: say another --master", Code.USAGE)
     return spark_settings(None if master == HERE else master, conf)

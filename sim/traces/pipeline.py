@@ -22,11 +22,10 @@ from sim.traces import task
 from sim.traces.choices import Choices
 from sim.traces.lines import TraceFileError
 from sim.traces.listing import TraceFile
-from sim.traces.tables import MOST_GAP_S, TABLES, UNION
+from sim.traces.tables import MOST_GAP_S, STAGING, TABLES, UNION
 
 __all__ = ["read_traces", "schema_of"]
 
-STAGING = "_staging"
 MOST_TASKS = 2000
 """A task costs some 50 ms: beyond this number files share tasks."""
 

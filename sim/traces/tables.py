@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["MOST_GAP_S", "TABLES", "UNION", "Column", "folder_of"]
+__all__ = ["MOST_GAP_S", "STAGING", "TABLES", "UNION", "Column", "folder_of"]
 
+STAGING = "_staging"
+"""The folder that new tables are written to, beside the earlier ones, until they are complete."""
 MOST_GAP_S = 86_400
 """Seconds without arrivals are written up to a day; of a longer gap, only its first and its last."""
 

@@ -20,11 +20,9 @@ from sim.traces.choices import Choices
 from sim.traces.files import rows_of
 from sim.traces.lines import TraceFileError
 from sim.traces.listing import TraceFile
-from sim.traces.tables import MOST_GAP_S, TABLES, folder_of
+from sim.traces.tables import MOST_GAP_S, STAGING, TABLES, folder_of
 
 __all__ = ["lower_quantile", "read_traces_here"]
-
-STAGING = "_staging"
 
 
 def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
