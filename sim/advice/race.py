@@ -17,7 +17,7 @@ import pandas as pd
 from sim.advice.doubts import ENOUGH, corrected
 from sim.advice.judgement import MEASURED, NEGLIGIBLE, SAME, Choice, Limits, Setting, Trials, choose, judged, measured, redrawn
 from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate, extras, intervals, protocols, todays_setting, with_default_timeout
-from sim.advice.trials import INTERVAL, LONG, PROTOCOL, TRIAL, WORLD, Bench, Trial
+from sim.advice.trials import FAILURE, INTERVAL, LONG, PROTOCOL, TRIAL, UNDISTURBED, WORLD, Bench, Trial
 from sim.analysis.theory import renewal
 from sim.model.scenario import Scenario
 from sim.units import format_duration, parse_duration
@@ -156,8 +156,8 @@ class Race:
     def _scenarios(self, runs: Mapping[Candidate, int]) -> tuple[list[Scenario], list[Scenario]]:
         """(undisturbed runs, runs with a failure)."""
         trials = [(trial, count) for candidate, count in runs.items() for trial in self.bench.trials(candidate)]
-        steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == "undisturbed"]
-        return steady, [self._scenario(trial, count) for trial, count in trials if trial.kind == "failure"]
+        steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == UNDISTURBED]
+        return steady, [self._scenario(trial, count) for trial, count in trials if trial.kind == FAILURE]
 
     def _covers(self, candidates: Sequence[Candidate], replications: int, share: float, what: str) -> bool:
         """Whether a share of the budget covers these runs; if not, what is not run is noted."""

@@ -65,11 +65,10 @@ class Bench:
     """
 
     def __init__(
-        self, file: Path, common: Point, *, patience_ns: int, worlds: dict[str, Point] | None = None, backtest: Backtest | None = None,
-        horizon: Horizon | None = None,
-    ) -> None:  # fmt: skip
+        self, file: Path, common: Point, *, patience_ns: int, worlds: dict[str, Point] | None = None, backtest: Backtest | None = None
+    ) -> None:
         self.backtest = backtest
-        self.horizon = horizon or Horizon()
+        self.horizon = Horizon()  # the job of an advice sets it: it needs scenarios of this bench
         self.file = file
         self.common = common
         self.patience_ns = max(patience_ns, PATIENCE_NS)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from sim.advice.judgement import Limits
     from sim.advice.report import Report
-    from sim.advice.trial_runner import TrialRunner
     from sim.advice.trials import Bench
 
 __all__ = ["advise_on"]
@@ -69,6 +68,7 @@ def advise_on(
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
         on_spark = spark_settings(master, conf)
         from sim.advice.judgement import Limits
+        from sim.advice.report import report
         from sim.advice.trial_runner import TrialRunner
 
         limits = Limits(_duration("--recovery", recovery), _duration("--p99", p99), _share("--loss", loss), _duration("--visible", visible))
@@ -81,16 +81,16 @@ def advise_on(
         trying = bar("trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress)
         with stoppable(kept), trying as runner.watch:
             bench = _prepared(source, text, folder, limits, round((ahead_ms or 0.0) * 1e6), load or [], overrides or [])
-            report = _advised(bench, folder, limits, mtbf_ms, replications, unknowns, runner)
+            found = report(bench, limits, mtbf_ms, runner.run, folder, max_replications=replications, affords=runner.affords, vary=unknowns)
         table = runner.collected()
         for finding in runner.store.findings():
             print_message(finding)
-        _keep(report, folder, name)
-        _print(report, folder, runner.spent_s(), as_json=as_json)
+        _keep(found, folder, name)
+        _print(found, folder, runner.spent_s(), as_json=as_json)
         if failures := _failed(table):
             print_message(failures)
             raise typer.Exit(Code.CELLS_FAILED)
-        raise typer.Exit(Code.FINE if report.chosen else Code.EXPECTATION_FAILED)
+        raise typer.Exit(Code.FINE if found.chosen else Code.EXPECTATION_FAILED)
 
 
 def _prepared(
@@ -100,17 +100,12 @@ def _prepared(
 
     file = job_file(source, text, folder)
     bench = prepared(file, overrides, load, recovery_ms=limits.recovery_ms, ahead_ns=ahead_ns)
-    warn_outside(bench.load(bench.common).name, [bench.load(bench.common)])
+    scenario = bench.load(bench.common)
+    warn_outside(scenario.name, [scenario])
     if text is None:  # else it was printed just now
-        print_backtest(bench.load(bench.common).name, bench.backtest)
-    print_tails(bench.load(bench.common).name, [bench.load(bench.common)])
+        print_backtest(scenario.name, bench.backtest)
+    print_tails(scenario.name, [scenario])
     return bench
-
-
-def _advised(bench: Bench, folder: Path, limits: Limits, mtbf_ms: float | None, most: int, unknowns: bool, runner: TrialRunner) -> Report:
-    from sim.advice.report import report
-
-    return report(bench, limits, mtbf_ms, runner.run, folder, max_replications=most, affords=runner.affords, vary=unknowns)
 
 
 def _read(source: Path) -> tuple[str, str | None]:

@@ -79,11 +79,13 @@ def horizon(scenarios: Sequence[Scenario], backtest: Backtest | None, ahead_ns: 
 
 
 def _history_s(scenario: Scenario, backtest: Backtest | None) -> float:
-    """From the beginning of an imported scenario, an interval before the first checkpoint that is known, to the last one."""
+    """From the beginning of an imported scenario to the last checkpoint of its history.
+
+    It begins an interval before the first checkpoint, which a backtest leaves out.
+    """
     if backtest is None or scenario.checkpoint.interval_ns is None:
         return 0.0
-    first = 1  # is no part of a backtest
-    return (first + backtest.checkpoints) * scenario.checkpoint.interval_ns / _S
+    return (backtest.checkpoints + 1) * scenario.checkpoint.interval_ns / _S
 
 
 def served(scenario: Scenario, observed_ns: int = OBSERVED_NS) -> dict[str, float]:

@@ -35,10 +35,8 @@ LEAST_RACING = 8
 """Fewer worlds tell hardly any setting from another with the confidence that racing asks for."""
 
 
-def racing_fault(racing: int | None, least: str | None, *, precise: bool) -> str | None:
-    """Why settings cannot race."""
-    if racing is None:
-        return None
+def racing_fault(racing: int, least: str | None, *, precise: bool) -> str | None:
+    """Why settings cannot race; None: they can."""
     if not least:
         return "settings race for the smallest value of a column: name it in answer.least"
     if precise:
