@@ -127,7 +127,7 @@ class Printer:
                 return f"({e(test)} ? {e(body)} : {e(orelse)})"
             case ast.Call(ast.Name(name), arguments, []):
                 return f"{name}({', '.join(map(e, arguments))})"
-        raise NotImplementedError(f"{self.function.name}: {ast.unparse(node)}")
+        raise SyntaxError(f"{self.function.name}: no part of restricted Python: {ast.unparse(node)}")
 
     def block(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
@@ -166,7 +166,7 @@ class Printer:
             case ast.Continue():
                 write("continue;")
             case _:
-                raise NotImplementedError(f"{self.function.name}: {ast.unparse(node)}")
+                raise SyntaxError(f"{self.function.name}: no part of restricted Python: {ast.unparse(node)}")
 
 
 def print_row(row: type) -> str:

@@ -48,7 +48,6 @@ class Valve:
     """The watermark of each channel, and the least one of those that count.
 
     A channel that is idle does not count.  When it is active again it counts as soon as its watermark is not behind.
-
     """
 
     def __init__(self, channels: Iterable[int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Agenda"]
 
 
-class Agenda:
+class Agenda(ABC):
     """Time, what is due now (work) and later (events), and what has been reported but not yet returned (notices)."""
 
     def __init__(self, begin_ns: int) -> None:
@@ -56,11 +57,11 @@ class Agenda:
         """P1, P3: what these tasks reported and was not yet returned."""
         self.notices = deque(notice for notice in self.notices if notice.task not in tasks)
 
-    def run_work(self, item: Channel | Task) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def run_work(self, item: Channel | Task) -> None: ...
 
-    def run_event(self, event: Event) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def run_event(self, event: Event) -> None: ...
 
     def advance(self, until: int) -> Notice:
         """E3: pending notices first; then work before events, and nothing at `until` itself."""
