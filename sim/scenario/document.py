@@ -96,9 +96,7 @@ class Document(Section):
     job: dict[str, Vertex] = Field(min_length=1)
     """Vertex name -> vertex."""
     checkpoint: Checkpoint
-    """execution.checkpointing.*"""
     run: Run
-    """How long, how often."""
     cluster: Cluster | None = None
     """Machines, network and buffers."""
     storage: Storage | None = None

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Discriminator, ValidationInfo, model_validator
 from pydantic.fields import FieldInfo
 
+from sim.scenario.grammar.descriptions import add_descriptions
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import Reading, did_you_mean
 
@@ -24,7 +25,7 @@ def _key(name: str) -> str:
 class Section(BaseModel):
     """One mapping of the file.  Unknown, empty and not yet modelled keys are told where they stand, all of them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_key, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_key, json_schema_extra=add_descriptions)
 
     LATER: ClassVar[Texts] = {}
     """Keys that are known but not modelled yet, and what they will mean."""
