@@ -50,6 +50,11 @@ class Rate:
     start_ns: int
     per_second: Fraction
 
+    @classmethod
+    def of_integers(cls, start_ns: int, numerator: int, denominator: int) -> Rate:
+        """As series of rates are packed."""
+        return cls(start_ns, Fraction(numerator, denominator))
+
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
@@ -90,7 +95,7 @@ Java's locks are not fair.  Sources of a Flink 2.3 that waited 33 to 40 ms for e
 class Source:
     """A log that is read: what is due and not yet emitted is backlog, and is caught up."""
 
-    rates: tuple[Rate, ...] = ()  # per subtask; empty: unlimited
+    rates: Sequence[Rate] = ()  # per subtask; empty: unlimited
     total: int | None = None  # records per subtask; None: unbounded
     watermark: Watermark = Watermark()
     backlog: Backlog | None = None  # None: it reports none

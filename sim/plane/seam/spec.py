@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from sim.model.cluster import Debloating
+from sim.packed_records import PackedRecords
 
-__all__ = ["Debloating", "Edge", "Lag", "Law", "PlaneSpec", "RateSegment", "Ship", "Source", "Vertex", "Wait"]
+__all__ = ["FIRST", "START", "Debloating", "Edge", "Lag", "Law", "PlaneSpec", "RateSegment", "Ship", "Source", "Vertex", "Wait"]
 
 
 class Ship(IntEnum):
@@ -46,18 +47,31 @@ class RateSegment:
     den_ns: int
 
 
+FIRST, START = 0, 1
+"""Columns of packed segments."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    segments: tuple[RateSegment, ...] = ()  # per subtask; empty: unlimited
+    segments: PackedRecords[RateSegment] = PackedRecords(RateSegment)  # per subtask; empty: unlimited.  Any sequence may be given
     total: int = -1  # records per subtask; -1: unbounded
     silent: int = 0  # the last so many subtasks have no records (T6)
     waits: Wait = Wait.MAILBOX
     wins: int = 1 << 32  # of 2**32: how often a mail gets the lock when an emission is complete that waited for output
 
+    def __post_init__(self) -> None:
+        """Segments are packed: there may be one per second of a day."""
+        if not isinstance(self.segments, PackedRecords):
+            rows = [(row.first, row.start_ns, row.num, row.den_ns) for row in self.segments]
+            object.__setattr__(self, "segments", PackedRecords(RateSegment, rows))
+
     def due(self, i: int) -> int:
         """W1: when record i may be read."""
-        segment = next((segment for segment in reversed(self.segments) if segment.first <= i), None)
-        return 0 if segment is None else segment.start_ns + (i - segment.first) * segment.den_ns // segment.num
+        place = self.segments.last_until(FIRST, i)
+        if place < 0:
+            return 0
+        segment = self.segments[place]
+        return segment.start_ns + (i - segment.first) * segment.den_ns // segment.num
 
 
 @dataclass(frozen=True, slots=True)

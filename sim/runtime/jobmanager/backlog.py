@@ -10,7 +10,6 @@ from sim.model.job import Backlog
 from sim.protocol.vocabulary import BacklogReported
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
-from sim.runtime.observe.backlog import due_time_ns
 
 __all__ = ["LOOK_NS", "report_backlogs"]
 
@@ -49,4 +48,4 @@ class _Enumerator:
             return False
         if self.backlog.lag_ns is None:
             return served < (self.backlog.records or 0)
-        return self.context.env.now - due_time_ns(source, served) > self.backlog.lag_ns
+        return self.context.env.now - source.due(served) > self.backlog.lag_ns

@@ -10,7 +10,7 @@ import simpy
 
 from sim.metrics.packed import PackedRows
 from sim.metrics.schema import SERIES
-from sim.runtime.observe.backlog import due_records, due_time_ns
+from sim.runtime.observe.backlog import due_records
 from sim.runtime.observe.record_latency import RecordLatency
 
 if TYPE_CHECKING:
@@ -106,4 +106,4 @@ class Sampler:
         due, here = due_records(source, now), emitted[self._tasks[v]][: self.context.scenario.job.vertices[v].emitting]
         behind = np.maximum(due - here, 0)
         oldest = int(here.min())
-        return int(behind.sum()), (now - due_time_ns(source, oldest)) / _SECOND if oldest < due else 0.0
+        return int(behind.sum()), (now - source.due(oldest)) / _SECOND if oldest < due else 0.0

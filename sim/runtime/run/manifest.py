@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.model.scenario import Scenario
+from sim.packed_records import PackedRecords
 
 __all__ = ["code_version", "identity", "manifest"]
 
@@ -50,8 +51,8 @@ def _plain(value: Any, short: Callable[[_Same], Any] | None = None) -> Any:
     kind: Any = type(value)
     if kind is Fraction:
         return str(value)
-    if isinstance(value, (list, tuple)):
-        if short is not None and len(value) >= LONG and kind is tuple:
+    if isinstance(value, (list, tuple, PackedRecords)):
+        if short is not None and len(value) >= LONG and kind in {tuple, PackedRecords}:
             return short(_Same(value))
         return [_plain(item, short) for item in value]
     if names := _names(kind):

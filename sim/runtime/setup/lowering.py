@@ -8,11 +8,14 @@ from sim.model.job import LOCK_WON, Input, Job, Source, Vertex
 from sim.model.key_groups import owners
 from sim.model.randomness.quantiles import quantile_table, share_table, size_table
 from sim.model.scenario import Scenario
+from sim.packed_records import PackedRecords
 from sim.plane.seam import interface as plane
 
 __all__ = ["hosts", "plane_spec", "service_factors"]
 
 _SECOND = 1_000_000_000
+_Segment = tuple[int, int, int, int]
+"""The fields of a `plane.RateSegment`."""
 
 
 def plane_spec(scenario: Scenario, *, digests: bool = False, begin_ns: int = 0) -> plane.PlaneSpec:
@@ -116,7 +119,7 @@ def _source(source: Source) -> plane.Source:
 
     A record that falls between two segments is due when the next segment's rate has completed it.
     """
-    segments, due = [], Fraction(0)  # records due before the segment begins
+    segments, due = list[_Segment](), Fraction(0)  # records due before the segment begins
     for i, rate in enumerate(source.rates):
         until = source.rates[i + 1].start_ns if i + 1 < len(source.rates) else None
         if rate.per_second > 0:
@@ -124,7 +127,7 @@ def _source(source: Source) -> plane.Source:
             per_second = rate.per_second
             lead = Fraction(first) - due  # part of a record still missing at the start
             start_ns = rate.start_ns + round(lead / per_second * _SECOND)
-            segments.append(plane.RateSegment(first, start_ns, per_second.numerator, per_second.denominator * _SECOND))
+            segments.append((first, start_ns, per_second.numerator, per_second.denominator * _SECOND))
         if until is not None:
             due += rate.per_second * (until - rate.start_ns) / _SECOND
     total = -1 if source.total is None else source.total
@@ -132,12 +135,13 @@ def _source(source: Source) -> plane.Source:
         last = -(-due.numerator // due.denominator)
         total = last if total < 0 else min(total, last)
     wins = int(LOCK_WON * 2**32)
-    return plane.Source(tuple(_without_empty(segments)), total, source.silent, plane.Wait[source.waits.upper()], wins)
+    packed = PackedRecords(plane.RateSegment, _without_empty(segments))
+    return plane.Source(packed, total, source.silent, plane.Wait[source.waits.upper()], wins)
 
 
-def _without_empty(segments: list[plane.RateSegment]) -> list[plane.RateSegment]:
+def _without_empty(segments: list[_Segment]) -> list[_Segment]:
     """A segment shorter than one record has no record of its own."""
-    return [row for i, row in enumerate(segments) if i + 1 == len(segments) or segments[i + 1].first > row.first]
+    return [row for i, row in enumerate(segments) if i + 1 == len(segments) or segments[i + 1][0] > row[0]]
 
 
 def _flush_period_ns(scenario: Scenario) -> int:

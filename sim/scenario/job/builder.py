@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -254,7 +255,7 @@ def _alignment(given: doc.Alignment | None, here: DocumentPath, reading: Reading
     return given_values(Alignment(given.group, given.max_drift), every_ns=given.update_interval or None, buffer=given.buffer_size)
 
 
-def _rates(given: object, shared: int, here: DocumentPath, reading: Reading, folder: Path, duration_ns: int) -> tuple[Rate, ...]:
+def _rates(given: object, shared: int, here: DocumentPath, reading: Reading, folder: Path, duration_ns: int) -> Sequence[Rate]:
     """Steps of one subtask, which has its part of the vertex's rate; none: unlimited."""
     if isinstance(given, Fraction):
         return (Rate(0, given / shared),)

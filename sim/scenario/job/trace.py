@@ -6,7 +6,6 @@ import csv
 import gzip
 import io
 import zlib
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -15,6 +14,7 @@ from pathlib import Path as FilePath
 
 from sim.foreign import Readable
 from sim.model.job import Rate
+from sim.packed_records import PackedRecords
 from sim.scenario.job.document import Trace
 from sim.scenario.text.problems import did_you_mean
 from sim.units import UnitError, format_duration, parse_number
@@ -22,6 +22,8 @@ from sim.units import UnitError, format_duration, parse_number
 __all__ = ["TraceError", "columns_and_rows", "file_stamp", "length_ns", "moment", "must_have", "rates_of_trace", "read_trace"]
 
 MAX_BYTES = 200 * 10**6
+_START = 0
+"""The column of packed steps with their times."""
 TIME = "t_s"
 """The column of the time in tables of our own."""
 
@@ -37,12 +39,12 @@ def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[i
     begin_ns, scale = trace.from_ or 0, Fraction(1) if trace.scale is None else trace.scale
     if begin_ns > length_ns:
         raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
-    first = max(bisect_right(steps, begin_ns, key=lambda step: step[0]) - 1, 0)
-    last = bisect_right(steps, begin_ns + until_ns - 1, key=lambda step: step[0])
-    return [(max(at - begin_ns, 0), rate * scale) for at, rate in steps[first : max(last, first + 1)]]
+    first = max(steps.last_until(_START, begin_ns), 0)
+    last = steps.last_until(_START, begin_ns + until_ns - 1)
+    return [(max(step.start_ns - begin_ns, 0), step.per_second * scale) for step in steps[first : max(last, first) + 1]]
 
 
-def rates_of_trace(trace: Trace, folder: FilePath, *, until_ns: int, shared: int) -> tuple[Rate, ...]:
+def rates_of_trace(trace: Trace, folder: FilePath, *, until_ns: int, shared: int) -> Sequence[Rate]:
     """The rate of one of `shared` subtasks.  The settings of a sweep meet the same windows: they get the same object."""
     return _rates(trace, folder, file_stamp(folder / trace.trace), until_ns, shared)
 
@@ -54,8 +56,9 @@ def _rates(
     stamp: tuple[int, int],  # noqa: ARG001 - another one is another file
     until_ns: int,
     shared: int,
-) -> tuple[Rate, ...]:
-    return tuple(Rate(at, rate / shared) for at, rate in read_trace(trace, folder, until_ns=until_ns))
+) -> Sequence[Rate]:
+    rates = ((at, rate / shared) for at, rate in read_trace(trace, folder, until_ns=until_ns))
+    return PackedRecords(Rate.of_integers, ((at, rate.numerator, rate.denominator) for at, rate in rates))
 
 
 def length_ns(file: FilePath, column: str, time: str | None, every_ns: int | None) -> int:
@@ -70,7 +73,7 @@ def _all_steps(
     column: str,
     time: str | None,
     every_ns: int | None,
-) -> tuple[list[tuple[int, Fraction]], int]:
+) -> tuple[PackedRecords[Rate], int]:
     """All steps of a file and the time of its last row, read once for the many windows of a sweep.
 
     `stamp` is not used here: another one is another file.
@@ -80,7 +83,7 @@ def _all_steps(
     must_have(file, columns, [column, *([] if every_ns else [time])])
     if time == column and not every_ns:
         raise TraceError(f"{file}: the column '{column}' cannot be both the time and the rate: name another with time:")
-    steps: list[tuple[int, Fraction]] = []
+    steps, latest_rate = list[tuple[int, int, int]](), None
     first: Fraction | None = None
     start_ns, latest_ns = 0, -1
     for number, (line, row) in enumerate(rows):
@@ -95,11 +98,12 @@ def _all_steps(
         if start_ns <= latest_ns:
             raise TraceError(f"{file}:{line}: time does not increase")
         latest_ns = start_ns
-        if not steps or rate != steps[-1][1]:
-            steps.append((start_ns, rate))
+        if rate != latest_rate:
+            steps.append((start_ns, rate.numerator, rate.denominator))
+            latest_rate = rate
     if not steps:
         raise TraceError(f"{file} has no rates in column '{column}'")
-    return steps, start_ns
+    return PackedRecords(Rate.of_integers, steps), start_ns
 
 
 def file_stamp(file: FilePath) -> tuple[int, int]:

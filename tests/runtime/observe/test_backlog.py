@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.plane.seam.interface import RateSegment, Source
-from sim.runtime.observe.backlog import due_records, due_time_ns
+from sim.runtime.observe.backlog import due_records
 
 TWO_RATES = Source((RateSegment(0, 0, 1, 10), RateSegment(5, 100, 1, 3)))  # every 10 ns from 0, every 3 ns from 100
 
@@ -30,7 +30,7 @@ def test_nothing_waits_for_an_unlimited_source_or_before_the_beginning():
 @given(st.integers(0, 40), st.integers(1, 7), st.integers(1, 30))
 def test_a_record_is_due_when_it_is_counted(record, num, den_ns):
     source = Source((RateSegment(0, 20, num, den_ns), RateSegment(20, 20 + 20 * den_ns, 1, 5)))
-    at = due_time_ns(source, record)
+    at = source.due(record)
 
     assert due_records(source, at) > record
     assert record >= due_records(source, at - 1)
