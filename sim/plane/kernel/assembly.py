@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -28,9 +29,13 @@ NOTES = 512  # a step reports at most one number per open count and two more
 ROWS = {"g": General, "tasks": Task, "partitions": Partition, "gates": Gate, "channels": Channel, "elements": Element, "lines": Line}
 
 
+dtype_of = cache(record_dtype)
+"""The same for every world; reading the hints of a row takes longer than making a small table of them."""
+
+
 def new_rows(row: type, n: int) -> Rows:
     """n fresh rows that begin on a cache line."""
-    dtype = record_dtype(row)
+    dtype = dtype_of(row)
     raw = np.zeros(n * dtype.itemsize + LINE_OF_CACHE, np.uint8)
     begin = -raw.ctypes.data % LINE_OF_CACHE
     rows = raw[begin : begin + n * dtype.itemsize].view(dtype)
