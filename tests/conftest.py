@@ -1,5 +1,6 @@
 """Settings of the whole suite: how hard Hypothesis looks (`HYPOTHESIS_PROFILE`), and that Ctrl-C means what it says; a Flink to talk to."""
 
+import gc
 import json
 import os
 import signal
@@ -31,6 +32,12 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 # A shell's background job starts with interrupts ignored, and so would everything the tests of Ctrl-C start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish():
+    """What is loaded now stays: looking through it for garbage, again and again, costs more than many tests."""
+    gc.collect()
+    gc.freeze()
 
 
 class FakeFlink:

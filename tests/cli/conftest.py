@@ -1,9 +1,16 @@
 """The command, called as a shell would call it, in this process."""
 
+from functools import cache
+
 import pytest
+import typer.main
+import typer.testing
 from typer.testing import CliRunner
 
 from sim.cli import app
+
+# The tree of verbs is the same for every call, and takes 20 ms of reflection to make.
+typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
 
 TINY = """\
 # Does it matter how barriers travel?
