@@ -71,6 +71,7 @@ class Run:
     observed: Mapping[str, float]
     blind: Mapping[str, float]
     again: Mapping[str, float]
+    started_ms: int = 0
 
     @property
     def is_imported(self) -> bool:
@@ -91,8 +92,9 @@ def runs(folder: Path = FOLDER) -> list[Run]:
         for kind in blind:
             path = folder / f"{family}-{kind}.zip"
             if path.exists():
-                sides = (summary_of(observed(read_any(path))), blind[kind], again[family][kind])
-                found.append(Run(family, kind, *(values_of(side) for side in sides)))
+                recording = read_any(path)
+                sides = (summary_of(observed(recording)), blind[kind], again[family][kind])
+                found.append(Run(family, kind, *(values_of(side) for side in sides), recording.started_ms))
     return found
 
 
@@ -224,14 +226,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         known = json.loads(page.read_text(encoding="utf-8"))["families"] if chosen.again else {}
         found = known | {family: predict(family) for family in chosen.again or families()}
         page.write_text(json.dumps({"commit": _commit(), "families": found}, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), block()), encoding="utf-8")
+    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), block(runs())), encoding="utf-8")
 
 
-def block() -> str:
+def block(found: Sequence[Run]) -> str:
     """What docs/truth.md says of blind predictions, from the files alone."""
     commits: set[Any] = {json.loads((FOLDER / "blind" / f"{name}.json").read_text(encoding="utf-8"))["commit"] for name in families()}
     again = json.loads((FOLDER / "blind" / "again.json").read_text(encoding="utf-8"))["commit"]
-    return "\n".join([BEGIN, table(runs(), ", ".join(sorted(commits)), again), END])
+    return "\n".join([BEGIN, table(found, ", ".join(sorted(commits)), again), END])
 
 
 def _commit() -> str:
