@@ -67,7 +67,7 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
         yield Block("Over two settings", figure=drawn, caption=f"The mean of {quantity(columns[0])}, darker is less.")
     varied, depends = [str(name) for name in kept.get("varied", ()) if name in rows], str(kept.get("depends", ""))
     if depends in rows and (drawn := sensitivity(rows, varied, depends)) is not None:
-        name = quantity(depends).partition(" [")[0]
+        name = quantity(depends)
         caption = f"Share of the variance of {name} between settings and windows that each key explains: alone, and with others."
         yield Block(f"What {name} depends on, drawn", figure=drawn, caption=caption)
 
@@ -75,7 +75,7 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
 def _spelled(text: str, names: list[str]) -> str:
     """The text without names of columns: their values carry units already."""
     for name in sorted(names, key=len, reverse=True):
-        text = re.sub(rf"\b{re.escape(name)}\b", quantity(name).partition(" [")[0], text)
+        text = re.sub(rf"\b{re.escape(name)}\b", quantity(name), text)
     return text
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.analysis.sweeps.answers import means
+from sim.analysis.sweeps.axis_ticks import set_ticks
 from sim.analysis.sweeps.effects import effects
 from sim.analysis.sweeps.measure import text
 from sim.analysis.sweeps.quantity_names import quantity
@@ -16,7 +17,6 @@ from sim.report.svg import COLOURS, GRID, INK, figure, label
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
@@ -24,6 +24,8 @@ __all__ = ["heat_map", "intervals", "sensitivity", "trade_off"]
 
 _MOST = 30
 """Settings that are drawn; more would stand on each other."""
+_ACROSS = 5
+"""Ticks below an axis: values with units are long, and more would touch."""
 
 
 def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> Figure | None:
@@ -43,7 +45,7 @@ def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
         style(axes, "")
         axes.set_title(quantity(column), loc="left", fontsize=SMALL, color=INK)
         axes.yaxis.set_major_formatter(_ticks(dict(zip(places.tolist(), labels, strict=True))))
-        _horizontal(axes, column)
+        set_ticks(axes.xaxis, column, _ACROSS)
         axes.grid(visible=True, axis="x", color=GRID, lw=0.6)
     return drawn
 
@@ -68,8 +70,8 @@ def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
         )
     style(axes, quantity(columns[1]))
     axes.set_xlabel(quantity(columns[0]), fontsize=SMALL, color=INK)
-    _horizontal(axes, columns[0])
-    axes.yaxis.set_major_formatter(lambda value, _: text(columns[1], value))
+    set_ticks(axes.xaxis, columns[0], _ACROSS)
+    set_ticks(axes.yaxis, columns[1])
     drawn.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=SMALL, labelcolor=INK)
     return drawn
 
@@ -127,14 +129,6 @@ def _label(index: object) -> str:
 def _key(name: str) -> str:
     """``checkpoint.interval`` as words."""
     return label(name.rpartition(".")[2].replace("-", " "), 40)
-
-
-def _horizontal(axes: Axes, column: str) -> None:
-    """Values with units are long: more than five of them would touch."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
-    axes.xaxis.set_major_formatter(lambda value, _: text(column, value))
 
 
 def _ticks(labels: Mapping[int, str]) -> FuncFormatter:

@@ -30,7 +30,7 @@ def test_a_sweep_from_python(file, tmp_path):
     assert swept.sentence.startswith("Least end_to_end_p50_ms")
     assert swept.sentence in swept._repr_html_()
     assert swept.sentence in str(swept)
-    assert ["checkpoint duration, median\n[ms]"] == [axes.get_ylabel() for axes in swept.picture().axes]
+    assert ["checkpoint duration, median"] == [axes.get_ylabel() for axes in swept.picture().axes]
 
 
 def test_it_goes_on_where_it_was(file, tmp_path):

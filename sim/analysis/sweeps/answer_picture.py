@@ -12,7 +12,7 @@ import pandas as pd
 from sim import units
 from sim.analysis.strategies.picture import COLOURS
 from sim.analysis.sweeps.answers import Limit, means
-from sim.analysis.sweeps.measure import text
+from sim.analysis.sweeps.axis_ticks import set_ticks
 from sim.analysis.sweeps.quantity_names import quantity
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def answer_picture(
                 _line(axes, table, column, scale, i, lines)
             _dressed(axes, column if axes is row[0] else "", bounds)
             axes.set_title(name if column == columns[0] else "", fontsize="medium")
-            axes.yaxis.set_major_formatter(lambda value, _, column=column: text(column, value))
+        set_ticks(row[0].yaxis, column)  # the panels of a row share it
     for axes in panels[-1]:
         _ticks(axes, scale)
     if len(lines) > 1:

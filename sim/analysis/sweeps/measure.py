@@ -12,7 +12,7 @@ from sim.analysis.sweeps.answers import Limit
 from sim.condition import parse_condition
 from sim.foreign import Readable
 
-__all__ = ["MeasureError", "limit", "text", "unit"]
+__all__ = ["MeasureError", "limit", "text", "unit", "unit_of_ticks"]
 
 
 class MeasureError(Readable, ValueError):
@@ -24,6 +24,7 @@ class _Unit(NamedTuple):
     symbol: str
     parse: Callable[[object], float]
     text: Callable[[float], str]
+    scales: tuple[tuple[str, float], ...]  # ending of a number and size, for each unit that an axis may have, small ones first
 
 
 def _share(text: object) -> float:
@@ -32,17 +33,26 @@ def _share(text: object) -> float:
     return -float(units.parse_share(plain[1:])) if plain.startswith("-") else float(units.parse_share(plain))
 
 
+_TIMES = ((" ms", 1.0), (" s", 1e3), (" min", 6e4), (" h", 3.6e6))
+_SIZES = ((" B", 1.0), (" kB", 1e3), (" MB", 1e6), (" GB", 1e9), (" TB", 1e12))
+_RATES = (("/s", 1.0), ("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9))
 _NOTHING = 5e-7
 """Smaller shares are rounding errors of sums."""
 _UNITS = (
-    _Unit("_ms", "ms", lambda text: units.parse_duration(text) / 1e6, ms_text),
-    _Unit("_per_second", "records/s", lambda text: float(units.parse_rate(text) or math.inf), per_second_text),
-    _Unit("_s", "s", lambda text: units.parse_duration(text) / 1e9, lambda value: ms_text(1e3 * value)),
-    _Unit("_bytes", "bytes", lambda text: float(units.parse_size(text)), bytes_text),
-    _Unit("_share", "", _share, lambda value: f"{100 * value:.3g} %" if value >= _NOTHING else "0 %"),
-    _Unit("_change", "", _share, change_text),
+    _Unit("_ms", "ms", lambda text: units.parse_duration(text) / 1e6, ms_text, _TIMES),
+    _Unit("_per_second", "records/s", lambda text: float(units.parse_rate(text) or math.inf), per_second_text, _RATES),
+    _Unit(
+        "_s",
+        "s",
+        lambda text: units.parse_duration(text) / 1e9,
+        lambda value: ms_text(1e3 * value),
+        tuple((ending, ms / 1e3) for ending, ms in _TIMES),
+    ),
+    _Unit("_bytes", "bytes", lambda text: float(units.parse_size(text)), bytes_text, _SIZES),
+    _Unit("_share", "", _share, lambda value: f"{100 * value:.3g} %" if value >= _NOTHING else "0 %", ((" %", 0.01),)),
+    _Unit("_change", "", _share, change_text, ((" %", 0.01),)),
 )
-_NUMBER = _Unit("", "", lambda text: float(units.parse_number(text)), count_text)
+_NUMBER = _Unit("", "", lambda text: float(units.parse_number(text)), count_text, (("", 1.0), ("k", 1e3), ("M", 1e6)))
 
 
 def text(column: str, value: float) -> str:
@@ -58,6 +68,12 @@ def text(column: str, value: float) -> str:
 def unit(column: str) -> str:
     """``unit("downtime_ms") == "ms"``; empty: a number, a share or a word."""
     return _of(column).symbol
+
+
+def unit_of_ticks(column: str, most: float) -> tuple[str, float]:
+    """Ending and size of the unit for an axis that ends at `most`: ``unit_of_ticks("downtime_ms", 90_000) == (" s", 1000.0)``."""
+    scales = _of(column).scales
+    return next(((ending, size) for ending, size in reversed(scales) if most >= 2 * size), scales[0])
 
 
 def limit(column: str, condition: str) -> Limit:

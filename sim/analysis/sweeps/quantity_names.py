@@ -24,10 +24,7 @@ _QUANTITIES = {
 
 
 def quantity(column: str) -> str:
-    """``quantity("end_to_end_p99_ms") == "checkpoint duration, 99th percentile [ms]"``: words and a unit, never a name of a column."""
+    """``quantity("end_to_end_p99_ms") == "checkpoint duration, 99th percentile"``: words; values carry the unit."""
     symbol = unit(column)
-    named = _QUANTITIES.get(column)
-    if named is None:
-        stem = column.removesuffix("_per_second").removesuffix(f"_{symbol}") if symbol else column.removesuffix("_share")
-        named = stem.replace("_", " ")
-    return f"{named} [{symbol}]" if symbol else named
+    stem = column.removesuffix("_per_second").removesuffix(f"_{symbol}") if symbol else column.removesuffix("_share")
+    return _QUANTITIES.get(column, stem.replace("_", " "))

@@ -4,9 +4,11 @@ import io
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from sim.analysis.sweeps.answer_picture import answer_picture
 from sim.analysis.sweeps.answers import Limit
+from sim.analysis.sweeps.axis_ticks import set_ticks
 
 
 def results(intervals=("10 s", "1 min", "30 s"), barriers=("aligned", "unaligned")):
@@ -31,7 +33,7 @@ def test_quantities_lie_on_the_axis_in_their_order():
     assert [[1001, 3001, 2001], [2001, 6001, 4001]] == [y for _, y in lines(durations)]
     assert all(list(x) == sorted(x) for x, _ in lines(durations))
     assert {"10 s", "30 s", "1 min"} == {tick.get_text() for tick in figure.axes[-1].get_xticklabels()}
-    assert ["checkpoint duration, median\n[ms]", "in-flight data per\ncheckpoint [bytes]"] == [axes.get_ylabel() for axes in figure.axes]
+    assert ["checkpoint duration, median", "in-flight data per\ncheckpoint"] == [axes.get_ylabel() for axes in figure.axes]
     assert ["interval", "log"] == [figure.axes[-1].get_xlabel(), figure.axes[-1].get_xscale()]
     assert ["aligned", "unaligned"] == [text.get_text() for text in durations.get_legend().get_texts()]
 
@@ -42,6 +44,25 @@ def test_limits_are_lines_in_their_panel():
     dashed = [[line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"] for axes in figure.axes]
 
     assert [[], [5e5]] == dashed
+
+
+@pytest.mark.parametrize(("column", "low", "high", "ticks"), [
+    ("end_to_end_p50_ms", 990.0, 1090.0, ["1000 ms", "1020 ms", "1040 ms", "1060 ms", "1080 ms"]),
+    ("caught_up_ms", 90_000.0, 270_000.0, ["1.5 min", "2 min", "2.5 min", "3 min", "3.5 min", "4 min", "4.5 min"]),
+    ("lag_s", 35.0, 115.0, ["40 s", "60 s", "80 s", "100 s"]),
+    ("persisted_bytes", 0.0, 9.4e6, ["0 MB", "2 MB", "4 MB", "6 MB", "8 MB"]),
+    ("throughput_per_second", 12_000.0, 20_000.0, ["12k/s", "14k/s", "16k/s", "18k/s", "20k/s"]),
+    ("throughput_change", -0.09, 0.01, ["-8 %", "-6 %", "-4 %", "-2 %", "0 %"]),
+    ("completed", 9.0, 118.0, ["20", "40", "60", "80", "100"]),
+])  # fmt: skip
+def test_ticks_are_round_numbers_of_one_unit(column, low, high, ticks):
+    """Rounded values read '1 s, 1 s, 1 s, 1.1 s', and steps of 50,000 ms '100 s, 2.5 min, 3.3 min'."""
+    axes = Figure().subplots()
+    axes.set_ylim(low, high)
+    set_ticks(axes.yaxis, column)
+
+    assert ticks == [tick.get_text() for tick in axes.get_yticklabels()]
+    assert (low, high) == axes.get_ylim()
 
 
 @pytest.mark.parametrize("values", [("aligned", "unaligned"), ("10 s", "1 MB"), ("unlimited", "5/s")])
