@@ -54,14 +54,17 @@ def changed(machine: _Machine, /, **changes: Any) -> _Machine:
 
 
 def _copier(kind: type) -> Callable[..., Any]:
-    """A function of a machine and its changes by name, written out field by field as `dataclass` writes initialisers."""
+    """A function of a machine and its changes by name, written out field by field as `dataclass` writes initialisers.
+
+    Its own names begin with an underscore, which no field does.
+    """
     names = [field.name for field in fields(kind)]
-    slots = {f"set_{name}": getattr(kind, name).__set__ for name in names}
-    parameters = "".join(f", {name}=SAME" for name in names)
-    lines = [f"def copier(machine, /{parameters}):", "    after = new(kind)"]
-    lines += [f"    set_{name}(after, machine.{name} if {name} is SAME else {name})" for name in names]
-    text = "\n".join([*lines, "    return after"])
+    slots = {f"_set_{name}": getattr(kind, name).__set__ for name in names}
+    parameters = "".join(f", {name}=_SAME" for name in names)
+    lines = [f"def copier(_machine, /{parameters}):", "    _after = _new(_kind)"]
+    lines += [f"    _set_{name}(_after, _machine.{name} if {name} is _SAME else {name})" for name in names]
+    text = "\n".join([*lines, "    return _after"])
     written: dict[str, Any] = {}
-    exec(text, {"SAME": object(), "new": object.__new__, "kind": kind, **slots}, written)  # noqa: S102 -- of our own field names
+    exec(text, {"_SAME": object(), "_new": object.__new__, "_kind": kind, **slots}, written)  # noqa: S102 -- of our own field names
     copier: Callable[..., Any] = written["copier"]
     return copier

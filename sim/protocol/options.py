@@ -25,6 +25,8 @@ class Ending(Enum):
 class Alignment(Enum):
     """What a reader of this barrier does (CheckpointOptions.AlignmentType)."""
 
+    __hash__ = object.__hash__  # members are themselves and nothing else; the hash of Enum is a function in Python
+
     AT_LEAST_ONCE = "at-least-once"  # counts it, never blocks
     ALIGNED = "aligned"  # waits for the others; with a timeout until the deadline at most
     UNALIGNED = "unaligned"  # snapshots at the first one
@@ -46,6 +48,7 @@ _TRAITS = {
     Alignment.UNALIGNED: Traits(priority=True, blocking=False, announced=False),
     Alignment.FORCED_ALIGNED: Traits(priority=False, blocking=True, announced=False),
 }
+_ANNOUNCED = Traits(priority=False, blocking=True, announced=True)  # aligned, with a deadline
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class BarrierOptions:
 
     @property
     def traits(self) -> Traits:
-        return changed(_TRAITS[self.alignment], announced=self.timeoutable)
+        return _ANNOUNCED if self.timeoutable else _TRAITS[self.alignment]
 
     @property
     def needs_channel_state(self) -> bool:

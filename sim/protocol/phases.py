@@ -11,7 +11,7 @@ from enum import Enum
 
 from sim.protocol.vocabulary import Phase, Work
 
-__all__ = ["ALIGNED", "ASYNC_OPERATE", "PhaseStep", "Phases", "Requirement", "async_operate", "move"]
+__all__ = ["ALIGNED", "ASYNC_OPERATE", "PhaseStep", "Phases", "Requirement", "async_operate", "complete", "move", "work_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,13 @@ class PhaseStep:
 
 Phases = tuple[PhaseStep, ...]
 
+_PLACE = {phase: place for place, phase in enumerate(Phase)}
+
 
 class Requirement(Enum):
     """What an acknowledgement waits for (the finishing rule of a strategy)."""
+
+    __hash__ = object.__hash__  # as in `Phase`
 
     ASYNC_WORK = "async-work"  # the work of the asynchronous phase
     CAPTURED_INPUT = "captured-input"  # the last barrier on every input, and what came before it written
@@ -40,6 +44,18 @@ ALIGNED: Phases = (
     PhaseStep(Phase.ACKNOWLEDGE),
 )
 """Every strategy of Flink's has these; they differ in when the first step begins and what the last one waits for."""
+
+
+def complete(phases: Phases) -> Phases:
+    """The phases themselves, if none is missing."""
+    if tuple(step.phase for step in phases) != tuple(Phase):
+        raise ValueError("a phase list has every phase once, in order")
+    return phases
+
+
+def work_of(phases: Phases, phase: Phase) -> tuple[Work, ...]:
+    """What a complete list has done in a phase."""
+    return phases[_PLACE[phase]].work
 
 
 def move(phases: Phases, work: Work, *, out_of: Phase, into: Phase) -> Phases:

@@ -60,6 +60,8 @@ class SnapshotTimes:
 class Phase(Enum):
     """The steps of one snapshot inside a task (SubtaskCheckpointCoordinatorImpl#checkpointState)."""
 
+    __hash__ = object.__hash__  # members are themselves and nothing else; the hash of Enum is a function in Python
+
     PRE_BARRIER = "pre-barrier"  # task thread; records may still leave downstream
     FORWARD_BARRIER = "forward-barrier"  # task thread; to every output
     SYNC = "sync"  # task thread; state frozen

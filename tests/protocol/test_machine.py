@@ -7,12 +7,14 @@ import pytest
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
 from sim.protocol.coordinator.coordinator import Coordinator
+from sim.protocol.coordinator.pending import PendingCheckpoint
 from sim.protocol.machine import STORY_LENGTH, InvalidTransition, changed, heard, remember
 from sim.protocol.recovery.recovery import Recovery
 from sim.protocol.snapshots.snapshot_store import SnapshotStore
 from sim.protocol.task.checkpointing import TaskCheckpointing
 from sim.protocol.task.finishing import TaskEnd
 from sim.protocol.task.snapshot import SnapshotInProgress
+from sim.protocol.vocabulary import Plan, RequestKind
 
 MACHINES = [BarrierHandler, BarrierTracker, Coordinator, Recovery, SnapshotInProgress, SnapshotStore, TaskCheckpointing, TaskEnd]
 
@@ -50,3 +52,12 @@ def test_a_machine_of_the_past_keeps_its_story():
 
     assert [(), ("nothing",), ("something",)] == [machine.story for machine in (before, unchanged, after)]
     assert unchanged is not before
+
+
+def test_a_field_may_have_any_name():
+    """The copier is a written function; `kind` and `machine` were names of its own."""
+    pending = PendingCheckpoint(1, RequestKind.MANUAL, 5, Plan(frozenset({0}), frozenset({0, 1})))
+
+    after = changed(pending, latest_ack_ns=7)
+
+    assert (RequestKind.MANUAL, 7) == (after.kind, after.latest_ack_ns)

@@ -160,10 +160,9 @@ def _moved(
         state, commands = ask(handler.state)
     except ValueError as error:
         _impossible(handler, event, str(error))
-    handler = changed(handler, state=state, pending=pending)
     if pending.complete:
-        return changed(handler, pending=None, completed=pending.checkpoint), (*before, *commands)
-    return handler, (*before, *commands)
+        return changed(handler, state=state, pending=None, completed=pending.checkpoint), (*before, *commands)
+    return changed(handler, state=state, pending=pending), (*before, *commands)
 
 
 def _aborted(handler: BarrierHandler, checkpoint: int, reason: FailureReason) -> tuple[BarrierHandler, Commands]:

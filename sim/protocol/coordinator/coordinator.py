@@ -303,7 +303,7 @@ def _considered(coordinator: Coordinator, now: int) -> _Answer:
         cleaning=coordinator.cleaning,
         last_completion_ns=coordinator.last_completion_ns,
     )
-    after: Coordinator = changed(coordinator, requests=requests)
+    after: Coordinator = coordinator if requests is coordinator.requests else changed(coordinator, requests=requests)
     if choice.run is not None:
         return changed(after, triggering=Triggering(choice.run, now)), (PrepareTrigger(now, choice.run.kind),)
     if choice.postpone is None:

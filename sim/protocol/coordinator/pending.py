@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
+from sim.protocol.machine import changed
 from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import Plan, RecordCompleted, RecordFailed, RequestKind, Savepoint
 
@@ -38,7 +39,7 @@ class PendingCheckpoint:
         acknowledged = self.acknowledged | {task}
         all_here = len(acknowledged) == len(self.plan.wait_for)
         state = PendingState.WRITING_METADATA if all_here else PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
-        return replace(self, acknowledged=acknowledged, latest_ack_ns=now, state=state)
+        return changed(self, acknowledged=acknowledged, latest_ack_ns=now, state=state)
 
     def completed(self, now: int) -> RecordCompleted:
         return RecordCompleted(self.checkpoint, self.kind, self.trigger_ns, self.latest_ack_ns, now)

@@ -6,11 +6,12 @@ Joins barriers/ and snapshot.py as Flink's SubtaskCheckpointCoordinatorImpl does
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
 from sim.protocol.machine import InvalidTransition, changed, heard
-from sim.protocol.phases import Phases, Requirement
+from sim.protocol.phases import Phases, Requirement, complete
 from sim.protocol.strategies import Strategy
 from sim.protocol.task.snapshot import SnapshotInProgress
 from sim.protocol.task_vocabulary import (
@@ -38,6 +39,8 @@ __all__ = ["MAX_ABORTED", "TaskCheckpointing"]
 MAX_ABORTED = 128
 """Aborted checkpoints remembered (StreamTask: DEFAULT_MAX_RECORD_ABORTED_CHECKPOINTS); older ones count as aborted."""
 
+_CHECKPOINT, _HOLDS_TASK = attrgetter("checkpoint"), attrgetter("holds_task")
+
 _Answer = tuple["TaskCheckpointing", tuple[TaskCommand, ...]]
 
 
@@ -54,7 +57,7 @@ class TaskCheckpointing:
     @classmethod
     def configured(cls, strategy: Strategy, gates: int, phases: Phases | None = None) -> TaskCheckpointing:
         """A task with so many input gates.  `phases` if they are not the strategy's own (e.g. phases.ASYNC_OPERATE)."""
-        return cls(strategy.first_barrier_state(gates), strategy.phases if phases is None else phases, strategy.finishing)
+        return cls(strategy.first_barrier_state(gates), complete(strategy.phases if phases is None else phases), strategy.finishing)
 
     def on(self, event: TaskEvent) -> _Answer:
         if isinstance(event, SnapshotEvent):
@@ -64,7 +67,7 @@ class TaskCheckpointing:
         return heard(self, after, event), commands
 
     def _about_barriers(self, event: BarrierEvent) -> _Answer:
-        if isinstance(event, BarrierArrived | CancellationArrived | TriggerReceived) and any(s.holds_task for s in self.snapshots):
+        if isinstance(event, BarrierArrived | CancellationArrived | TriggerReceived) and any(map(_HOLDS_TASK, self.snapshots)):
             raise InvalidTransition("task", self, event, self.story, "its thread is at work for a snapshot")
         handler, inner = self.handler.on(event)
         after, commands = changed(self, handler=handler), ()  # type: TaskCheckpointing, tuple[TaskCommand, ...]
@@ -74,7 +77,7 @@ class TaskCheckpointing:
         return after, commands
 
     def _about_snapshot(self, event: SnapshotEvent) -> _Answer:
-        if any(s.checkpoint == event.checkpoint for s in self.snapshots):
+        if event.checkpoint in map(_CHECKPOINT, self.snapshots):
             return _to_snapshot(self, event)
         if isinstance(event, AbortNotified):
             return (_remembering(self, event.checkpoint) if event.checkpoint > self.last_checkpoint else self), ()
@@ -91,7 +94,7 @@ def _carried_out(task: TaskCheckpointing, command: TaskCommand | StartSnapshot |
         case InputsComplete():
             return _to_snapshot(task, command)
         case FinishCapture():
-            return task, ((command,) if any(s.checkpoint == command.checkpoint for s in task.snapshots) else ())
+            return task, ((command,) if command.checkpoint in map(_CHECKPOINT, task.snapshots) else ())
         case CancelSnapshot():
             kept = tuple(s for s in task.snapshots if s.checkpoint != command.checkpoint)
             return changed(task, snapshots=kept), ((command,) if kept != task.snapshots else ())
@@ -106,12 +109,12 @@ def _begun(task: TaskCheckpointing, start: StartSnapshot, now: int) -> _Answer:
     checkpoint = start.checkpoint
     resume = (ResumeInputs(checkpoint),) if start.resumes else ()
     known = checkpoint in task.aborted or checkpoint + MAX_ABORTED < max(task.aborted, default=0)
-    after = changed(task, last_checkpoint=checkpoint, aborted=frozenset(n for n in task.aborted if n > checkpoint))
+    aborted = frozenset(n for n in task.aborted if n > checkpoint) if task.aborted else task.aborted
     if known:  # spare those downstream the alignment
         capture = (CancelSnapshot(checkpoint),) if start.options.unaligned else ()
-        return after, (ForwardCancellation(checkpoint), *capture, *resume)
+        return changed(task, last_checkpoint=checkpoint, aborted=aborted), (ForwardCancellation(checkpoint), *capture, *resume)
     snapshot, commands = SnapshotInProgress.begun(start, task.phases, task.waits_for, now)
-    return changed(after, snapshots=(*after.snapshots, snapshot)), commands
+    return changed(task, last_checkpoint=checkpoint, aborted=aborted, snapshots=(*task.snapshots, snapshot)), commands
 
 
 def _to_snapshot(task: TaskCheckpointing, event: SnapshotEvent | InputsComplete) -> _Answer:

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.options import BarrierOptions
-from sim.protocol.phases import Phases, Requirement
+from sim.protocol.phases import Phases, Requirement, work_of
 from sim.protocol.task_vocabulary import (
     AbortNotified,
     Acknowledge,
@@ -37,7 +37,7 @@ from sim.protocol.task_vocabulary import (
     StartSnapshot,
     TaskCommand,
 )
-from sim.protocol.vocabulary import Phase, SnapshotTimes, Work
+from sim.protocol.vocabulary import Phase, SnapshotTimes
 
 __all__ = ["NEXT_PHASE", "SnapshotInProgress"]
 
@@ -76,8 +76,6 @@ class SnapshotInProgress:
     @classmethod
     def begun(cls, start: StartSnapshot, phases: Phases, waits_for: frozenset[Requirement], now: int) -> _Answer:
         """Take the first step.  `waits_for` is the strategy's finishing rule; a checkpoint without channel state needs less."""
-        if tuple(step.phase for step in phases) != tuple(Phase):
-            raise ValueError("a phase list has every phase once, in order")
         options = start.options.restored()
         missing = waits_for if options.needs_channel_state else waits_for & {Requirement.ASYNC_WORK}
         missing = missing if start.barriers_missing else missing - {Requirement.CAPTURED_INPUT}
@@ -86,7 +84,7 @@ class SnapshotInProgress:
         alignment_ns = -1 if start.alignment_ns is None else start.alignment_ns
         snapshot = cls(start, options, phases, missing, phase_began_ns=now, alignment_ns=alignment_ns, channel_state=state)
         opening = (StartChannelState(start.checkpoint),) if options.needs_channel_state else ()
-        return snapshot, (*opening, RunPreBarrier(start.checkpoint, _work(phases, Phase.PRE_BARRIER)))
+        return snapshot, (*opening, RunPreBarrier(start.checkpoint, work_of(phases, Phase.PRE_BARRIER)))
 
     @property
     def checkpoint(self) -> int:
@@ -156,7 +154,7 @@ def _forwarded(snapshot: SnapshotInProgress, now: int) -> _Answer:
     timer: tuple[TaskCommand, ...] = ()
     if Requirement.OUTPUT_BARRIERS in snapshot.missing:
         timer = (ArmOutputTimer(snapshot.checkpoint, max(now, snapshot.options.deadline_ns)),)
-    return after, (*timer, *closing, RunSync(snapshot.checkpoint, _work(snapshot.phases, Phase.SYNC)))
+    return after, (*timer, *closing, RunSync(snapshot.checkpoint, work_of(snapshot.phases, Phase.SYNC)))
 
 
 def _back_to_records(snapshot: SnapshotInProgress) -> _Answer:
@@ -165,11 +163,7 @@ def _back_to_records(snapshot: SnapshotInProgress) -> _Answer:
     released = ReleaseTask(snapshot.checkpoint), *resume
     if snapshot.aborted:
         return changed(snapshot, ended=True), (*released, CancelSnapshot(snapshot.checkpoint))
-    return snapshot, (*released, RunAsync(snapshot.checkpoint, _work(snapshot.phases, Phase.ASYNC)))
-
-
-def _work(phases: Phases, phase: Phase) -> tuple[Work, ...]:
-    return next(step.work for step in phases if step.phase is phase)
+    return snapshot, (*released, RunAsync(snapshot.checkpoint, work_of(snapshot.phases, Phase.ASYNC)))
 
 
 _CHANNEL_PARTS = frozenset({Requirement.CAPTURED_INPUT, Requirement.OUTPUT_BARRIERS})
