@@ -67,6 +67,8 @@ class Context:
 
     def residual_ns(self, part: Part, task: int, checkpoint: int) -> int:
         """What this part of a checkpoint takes beyond the model."""
+        if not self.scenario.residuals.of:
+            return 0
         return drawn_ns(self.scenario.residuals, part, *self.names[task], checkpoint, self.scenario.run.seed)
 
     @property

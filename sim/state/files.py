@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 from sim.model.stored import Scope, SnapshotType
@@ -41,9 +42,9 @@ class WriteStep(NamedTuple):
     slows_task: bool = False  # whether that work takes its share of the processor from the task
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FrozenState:
-    """State frozen in the synchronous part of a snapshot."""
+    """State frozen in the synchronous part of a snapshot.  Its sizes are asked for again and again, and added up once."""
 
     sync_ns: int = 0  # what that cost the task thread
     steps: tuple[WriteStep, ...] = ()
@@ -53,12 +54,12 @@ class FrozenState:
     image: Hashable = None  # what the backend has to know to stand here again
     held_ns: int = 0  # by which a busy disk holds up this snapshot, in the synchronous part or in the asynchronous one
 
-    @property
+    @cached_property
     def written_bytes(self) -> int:
         """Flink's checkpointed size."""
         return self._own_bytes + self.ahead_bytes
 
-    @property
+    @cached_property
     def full_bytes(self) -> int:
         """Flink's state size: everything a restore reads."""
         beside_bytes = sum(file.size_bytes for file in self.awaited) + sum(handle.size_bytes for handle in self.reused)

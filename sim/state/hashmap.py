@@ -7,6 +7,7 @@ Expired entries stay until the incremental cleanup comes by: each access to stat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from sim.model.state import State, StateOptions
 from sim.model.stored import SnapshotType
@@ -41,11 +42,9 @@ class Hashmap:
         size_bytes = self.size_bytes - self._dead_bytes if filters else self.size_bytes
         if type_ == "canonical":
             return canonical(size_bytes, self.options.savepoint_bytes_per_second, self.state.sync_ns)
-        if not size_bytes:
-            return FrozenState(self.state.sync_ns)
         rate = self.state.serialize_bytes_per_second
         work_ns = 0 if rate is None else self.size_bytes * _SECOND // rate  # expired entries are read, too
-        return FrozenState(self.state.sync_ns, (WriteStep((File("state", size_bytes, "exclusive"),), 1, work_ns),))
+        return _one_stream(self.state.sync_ns, size_bytes, work_ns)
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
         """Nothing is reused."""
@@ -72,3 +71,11 @@ class Hashmap:
             dead_bytes, self._restored_bytes = max(self._restored_bytes - self.size_bytes, 0), None
         all_bytes = self.size_bytes + dead_bytes
         self._dead_bytes = dead_bytes * all_bytes // (all_bytes + 2 * checked_bytes) if dead_bytes else 0
+
+
+@lru_cache(maxsize=256)
+def _one_stream(sync_ns: int, size_bytes: int, work_ns: int) -> FrozenState:
+    """The same for all subtasks and checkpoints whose state is as large."""
+    if not size_bytes:
+        return FrozenState(sync_ns)
+    return FrozenState(sync_ns, (WriteStep((File("state", size_bytes, "exclusive"),), 1, work_ns),))

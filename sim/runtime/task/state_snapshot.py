@@ -102,7 +102,8 @@ class SubtaskState:
 
     def work_ns(self, phase: Literal["pre_barrier", "sync", "async"], checkpoint: int) -> int:
         """The operator's own work in a phase of this snapshot: paid with its probability, drawn per phase, subtask and snapshot."""
-        cost = {"pre_barrier": self._own.pre_barrier_ns, "sync": self._own.sync_ns, "async": self._own.async_ns}[phase]
+        own = self._own
+        cost = own.pre_barrier_ns if phase == "pre_barrier" else own.sync_ns if phase == "sync" else own.async_ns
         if not cost:
             return 0
         key = stream(self.seed, "snapshot-work", phase, self.vertex.name, self.index)
