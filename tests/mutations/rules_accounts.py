@@ -56,8 +56,8 @@ ACCOUNTS = (
     Rule(
         "a snapshot says where its task stands",
         "runtime/observe/accounts.py",
-        "        if served == position.served and not",
-        "        if not",
+        "        if served == position.served and _same(read",
+        "        if _same(read",
         "tests/runtime/observe/test_accounts.py::test_a_snapshot_that_says_otherwise_is_told",
     ),
     Rule(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sim.plane.kernel.rows import Channel, Gate, Partition, Task, World
-from sim.plane.kernel.tables import assign, column, picked, totals
+from sim.plane.kernel.tables import assign, cell, column, picked, totals
 from sim.plane.kernel.text.names import BROADCAST, FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
 from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import PlaneSpec, Position
@@ -77,22 +77,21 @@ def bare_position(world: World, task: int, inputs: np.ndarray[Any, Any], outputs
     """P2 without captures, whose fields lie on lines of memory that are seldom touched."""
     rows = world.channels
     return Position(
-        int(picked(world.tasks, "served", [task])[0]),
+        cell(world.tasks, "served", task),
         consumed=picked(rows, "consumed", inputs),
         records_out=picked(rows, "records_in", inputs),
         captured=nothing(len(inputs)),
         written=picked(rows, "written", outputs),
         records_in=picked(rows, "records_out", outputs),
         overtaken=nothing(len(outputs)),
-        late=int(picked(world.tasks, "late", [task])[0]),
+        late=cell(world.tasks, "late", task),
     )
 
 
 def counted(world: World, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Counted:
     """P8; the channels of the task as two arrays."""
-    served = picked(world.tasks, "served", [task]) + picked(world.tasks, "earlier_served", [task])
     return Counted(
-        int(served[0]),
+        cell(world.tasks, "served", task) + cell(world.tasks, "earlier_served", task),
         picked(world.channels, "records_in", inputs) + picked(world.channels, "earlier_read", inputs),
         picked(world.channels, "records_out", outputs) + picked(world.channels, "earlier_written", outputs),
     )

@@ -11,7 +11,9 @@ from sim.plane.kernel.rows import General, World
 from sim.plane.seam.interface import State
 from sim.plane.seam.layout import Layout
 
-__all__ = ["Column", "assign", "channel_table", "column", "gate_table", "partition_table", "picked", "summed", "task_table", "totals"]
+__all__ = [
+    "Column", "assign", "cell", "channel_table", "column", "gate_table", "partition_table", "picked", "summed", "task_table", "totals",
+]  # fmt: skip
 
 Column = np.ndarray[Any, np.dtype[np.int64]]
 TASK_COLUMNS = (
@@ -60,6 +62,11 @@ def picked(rows: Any, name: str, places: Sequence[int] | Column) -> Column:
         return np.fromiter((getattr(rows[place], name) for place in places), np.int64, len(places))
     values: Column = rows[name][places].astype(np.int64, copy=False)
     return values
+
+
+def cell(rows: Any, name: str, place: int) -> int:
+    """One field of one row."""
+    return int(getattr(rows[place], name) if isinstance(rows, list) else rows[name][place])
 
 
 def assign(rows: Any, name: str, places: Sequence[int], values: Any) -> None:

@@ -80,7 +80,7 @@ class Accounts:
             self._forget(lambda number: number in self.context.stats and self.context.stats[number].status == "FAILED")
         counted, position = self.context.plane.counted(task), part.position
         served, read, written = self.ledger.note(checkpoint, task, counted.served, position.late, counted.read, counted.written)
-        if served == position.served and not (read != position.records_out).any() and not (written != position.records_in).any():
+        if served == position.served and _same(read, position.records_out) and _same(written, position.records_in):
             return
         fact = (
             f"it says that {position.served} records were served, {int(position.records_out.sum())} read, "
@@ -183,6 +183,11 @@ class Accounts:
         channels = self.context.plane.channels("records_in", "records_out")
         late = np.array([self.context.plane.position(task).late if known else 0 for task, known in enumerate(which.tolist())], np.int64)
         return Tally(self.context.plane.served(), late, channels["records_in"], channels["records_out"], which)
+
+
+def _same(mine: np.ndarray, theirs: np.ndarray) -> bool:
+    """Bytes of few numbers compare quickest, and every cut is compared."""
+    return mine.tobytes() == theirs.tobytes()
 
 
 def _shape(context: Context) -> Shape:
