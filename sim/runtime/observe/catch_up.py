@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sim.metrics.recoveries import RecoveryStats
 from sim.runtime.observe.backlog import due_records
 from sim.storage.work import Work
@@ -36,6 +38,7 @@ class CatchUp:
         stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
         self.waiting = sum(self._backlog(task, stats.failed_ns, self.position[task]) for task in self.sources)
         self.tasks = sorted(parts)
+        self.between = np.isin(context.layout.writer, self.tasks)  # by channel; all channels of a task that restarts begin and end at such
         self.flying = self._in_flight() if begun is None else None  # of another layout there is nothing to compare with
         readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
         self.readers = {task: parts[task].position.served for task in readers}
@@ -55,7 +58,8 @@ class CatchUp:
             if len(tasks) < everything:
                 return
             if self.stats.first_record_ns < 0:
-                if any(self._served(task) > begun for task, begun in self.readers.items()):
+                served = self.context.plane.served()
+                if any(served[task] > begun for task, begun in self.readers.items()):
                     self.stats.first_record_ns = self.env.now
             elif (distance := self._distance()) <= len(self.tasks):  # but for the record each is about to emit or to take
                 self.stats.caught_up_ns = self.env.now
@@ -69,21 +73,18 @@ class CatchUp:
         left_ns = spent_ns * distance // (most - distance) if most > distance else 2 * spent_ns
         return min(max(10 * LOOK_NS, left_ns // 2), LONGEST_NS)
 
-    def _served(self, task: int) -> int:
-        return self.context.plane.position(task).served
-
     def _distance(self) -> int:
         """Records: how far each source is from where it was, and how many more wait in the logs and between the tasks than then."""
-        here = {task: self._served(task) for task in self.sources}
-        behind = sum(max(0, self.position[task] - here[task]) for task in self.sources)
-        waiting = sum(self._backlog(task, self.env.now, here[task]) for task in self.sources)
+        here = self.context.plane.served()
+        behind = sum(max(0, self.position[task] - int(here[task])) for task in self.sources)
+        waiting = sum(self._backlog(task, self.env.now, int(here[task])) for task in self.sources)
         flying = 0 if self.flying is None else self._in_flight() - self.flying
         return behind + max(0, waiting - self.waiting) + max(0, flying)
 
     def _in_flight(self) -> int:
         """Records written and not read yet."""
-        positions = [self.context.plane.position(task) for task in self.tasks]
-        return sum(int(position.records_in.sum()) - int(position.records_out.sum()) for position in positions)
+        channels = self.context.plane.channels("records_out", "records_in")
+        return int((channels["records_out"] - channels["records_in"])[self.between].sum())
 
     def _backlog(self, task: int, now: int, emitted: int) -> int:
         layout = self.context.layout
