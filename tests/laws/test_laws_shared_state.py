@@ -36,6 +36,8 @@ class Backend:
 class Chain(RuleBasedStateMachine):
     """Tasks, coordinator and file system played by hand; the store under test says what to delete."""
 
+    completed = 0  # checkpoints and savepoints of all chains of a law
+
     @initialize(num_retained=st.integers(1, 2))
     def begin(self, num_retained):
         self.num_retained = num_retained
@@ -172,6 +174,7 @@ class Chain(RuleBasedStateMachine):
         return file
 
     def complete(self, checkpoint, kind):
+        type(self).completed += 1
         del self.under_way[checkpoint]
         self.tell(SnapshotCompleted(checkpoint))
         self.contents[self.instance, checkpoint] = {task: dict(backend.written[checkpoint]) for task, backend in self.backends.items()}
@@ -306,21 +309,28 @@ class Law40(Chain):
                 assert after == (lost not in {file.key for file in snapshot.files})
 
 
+def judged(law):
+    """Let chains happen, and count what completed in them: a law says something of that."""
+    law.completed = 0
+    run_state_machine_as_test(law, settings=settings(stateful_step_count=40))
+    return law.completed
+
+
 def test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it():
     """Never deleted too early, never kept too long, never touched where it is somebody else's."""
-    run_state_machine_as_test(Law36, settings=settings(stateful_step_count=40))
+    assert judged(Law36) > 0
 
 
 def test_law_37_without_a_claim_nothing_outside_is_needed_after_the_first_checkpoint():
     """Until then the restored snapshot stays."""
-    run_state_machine_as_test(Law37, settings=settings(stateful_step_count=40))
+    assert judged(Law37) > 0
 
 
 def test_law_39_savepoints_can_be_moved_and_incremental_checkpoints_cannot():
     """Whatever the directories; with absolute paths the old root must remain readable."""
-    run_state_machine_as_test(Law39, settings=settings(stateful_step_count=40))
+    assert judged(Law39) > 0
 
 
 def test_law_40_a_file_nobody_names_is_not_missed():
     """And one that a snapshot names is missed by that snapshot."""
-    run_state_machine_as_test(Law40, settings=settings(stateful_step_count=40))
+    assert judged(Law40) > 0

@@ -409,16 +409,16 @@ class Driver:
                 self.end(notice.task)
 
     def wind_down(self) -> None:
-        """Let everything go until nothing moves any more."""
-        still = 0
+        """Let everything go until nothing moves any more: records of a source that no edge carries move as well."""
+        still, before = 0, None
         while still < 3:
-            before = self.tables()[1]
+            last, before = before, (self.tables()[1], list(self.plane.served()))
+            still = still + 1 if before == last else 0
             for task in self.tasks:
                 self.plane.resume(task)
                 self.plane.release_capture(task)
                 self.let_go(task, 0)
             self.run(self.plane.now + 1500, 1500)
-            still = still + 1 if before == self.tables()[1] else 0
 
 
 def drive(

@@ -50,7 +50,9 @@ def test_a_committed_scenario_meets_the_schema(path):
     jsonschema = pytest.importorskip("jsonschema")
     from ruamel.yaml import YAML
 
-    jsonschema.Draft202012Validator(json_schema()).validate(YAML(typ="safe", pure=True).load(path))
+    validator = jsonschema.Draft202012Validator(json_schema())
+
+    assert [] == list(validator.iter_errors(YAML(typ="safe", pure=True).load(path)))
 
 
 def test_the_schema_refuses_what_the_loader_refuses():
