@@ -14,16 +14,13 @@ from functools import cache
 import pandas as pd
 
 from benchmarks.advice_kept import durations, siblings
-from benchmarks.blind import FOLDER, PAGE
+from benchmarks.blind import FOLDER, PAGE, simulated
 from sim.analysis.number_texts import ms_text
 from sim.backtest.imports import with_backtest
 from sim.envelope.build import replaced
 from sim.model.backtest import OtherSettings
-from sim.model.scenario import Scenario
 from sim.recordings import infer, observed, read_any, read_saved
-from sim.runtime.run.simulate import simulate
 from sim.scenario import loads, write
-from sim.validation.predicted import predicted
 from sim.validation.run_names import run_name
 from sim.validation.truth import NEGLIGIBLE_MS
 
@@ -80,10 +77,11 @@ def verdicts_of(name: str) -> Iterator[Verdict]:
     source = read_saved(FOLDER / f"{name}.zip")
     imported, _ = with_backtest(source, infer(source))
     study = loads(write(imported.document, imported.question, imported.comments), name=name)
-    claim = study.backtest and study.backtest.other_settings
+    imported_scenario, claim = study.scenarios[0], study.backtest and study.backtest.other_settings
     for other in siblings(name) if isinstance(claim, OtherSettings) else []:
         there, length_ms = _recorded(other)
-        here = durations(pd.concat(list(_simulated(study.scenarios[0], other, length_ms)), ignore_index=True))
+        scenario = replace(imported_scenario, checkpoint=replace(imported_scenario.checkpoint, barriers=run_name(other).barriers))
+        here = durations(pd.concat(simulated(scenario, SEEDS, length_ms), ignore_index=True))
         yield Verdict(name, other, _quantiles(there), _quantiles(here), (claim.p50, claim.p90))
 
 
@@ -96,13 +94,6 @@ def _recorded(name: str) -> tuple[pd.Series[float], int]:
     """(durations, length of the run [ms])."""
     job = read_any(FOLDER / f"{name}.zip")
     return durations(observed(job)), job.ended_ms - job.started_ms
-
-
-def _simulated(scenario: Scenario, other: str, length_ms: int) -> Iterator[pd.DataFrame]:
-    options = replace(scenario.checkpoint, barriers=run_name(other).barriers)
-    for seed in SEEDS:
-        run = replace(scenario.run, seed=seed, duration_ns=length_ms * 10**6, warmup_ns=0)
-        yield predicted(simulate(replace(scenario, checkpoint=options, run=run), check=False))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

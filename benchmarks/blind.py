@@ -32,7 +32,7 @@ from sim.validation.predicted import predicted
 from sim.validation.run_names import RunName
 from sim.validation.truth import NEGLIGIBLE_MS
 
-__all__ = ["FOLDER", "PAGE", "Run", "families", "main", "predict", "runs", "table", "values_of"]
+__all__ = ["FOLDER", "PAGE", "Run", "families", "main", "predict", "runs", "simulated", "table", "values_of"]
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "truth.md"
@@ -135,9 +135,14 @@ def _simulated(scenario: Scenario, kind: str, length_ms: int) -> Iterator[pd.Dat
     interruptible = kind == "interruptible"
     options = replace(scenario.checkpoint, barriers=RunName("", kind).barriers, interruptible_timers=interruptible)
     scenario = replace(scenario, job=_yielding(scenario.job)) if interruptible else scenario
-    for seed in SEEDS:
+    return simulated(replace(scenario, checkpoint=options), SEEDS, length_ms)
+
+
+def simulated(scenario: Scenario, seeds: Sequence[int], length_ms: int) -> Iterator[pd.DataFrame]:
+    """What runs of that length show, one of each seed."""
+    for seed in seeds:
         run = replace(scenario.run, seed=seed, duration_ns=length_ms * 10**6)
-        yield predicted(simulate(replace(scenario, checkpoint=options, run=run), check=False))
+        yield predicted(simulate(replace(scenario, run=run), check=False))
 
 
 def _yielding(job: Job) -> Job:

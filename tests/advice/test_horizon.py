@@ -14,7 +14,7 @@ from sim.advice.race import Race
 from sim.advice.settings import candidate, protocols
 from sim.model.backtest import Backtest, Compared, Quantiles
 from sim.scenario import loads
-from sim.units import parse_duration
+from tests.advice.made_up import row
 
 S = 1_000_000_000
 JOB = """\
@@ -32,23 +32,9 @@ class Growing:
     """Rows of runs nobody ran: a checkpoint takes 1 ms for each kB of state that its run begins with."""
 
     def __call__(self, steady, failing):
-        return pd.DataFrame([self.row(scenario, k) for scenario in (*steady, *failing) for k in range(scenario.run.replications)])
-
-    def row(self, scenario, k):
-        axes, ms = dict(scenario.axes), scenario.job.vertices[-1].state.bytes / 1e3
-        return axes | {
-            "status": "ok", "strategy": "x", "replication": k, "failed": 0, "throughput_per_second": 400.0, "throughput_change": 0.0,
-            "interrupted": 0, "end_to_end_p99_ms": ms, "end_to_end_p50_ms": ms, "end_to_end_max_ms": ms, "visible_p99_ms": float("nan"),
-            "checkpointed_bytes": 1.0, "completed": 100, "persisted_bytes": 0.0, "downtime_ms": 5000.0, "backlog_growth": 0.0,
-            "replayed_records": 400 * parse_duration(axes["interval"]) / S, "caught_up_ms": 6000.0,
-        }  # fmt: skip
-
-
-@pytest.fixture
-def job(tmp_path):
-    file = tmp_path / "job.yaml"
-    file.write_text(JOB)
-    return file
+        runs = [(scenario, k) for scenario in (*steady, *failing) for k in range(scenario.run.replications)]
+        rows = [(dict(scenario.axes), k, scenario.job.vertices[-1].state.bytes / 1e3) for scenario, k in runs]
+        return pd.DataFrame([row(*of_run, caught_up_ms=6000.0, backlog_growth=0.0) for of_run in rows])
 
 
 def bench_of(job, ahead_s):

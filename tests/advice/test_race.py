@@ -13,6 +13,7 @@ from sim.advice.trials import Bench
 from sim.advice.unknowns import Unknown
 from sim.scenario import ScenarioError
 from sim.units import parse_duration
+from tests.advice.made_up import row
 
 JOB = """\
 # A job.
@@ -48,20 +49,9 @@ class MadeUp:
     def row(self, axes, k, more_ms):
         seconds = parse_duration(axes["interval"]) / 1e9
         ms = self.duration.get(axes["protocol"], 1e6) * (1 + self.spread * (-1) ** k) + more_ms
-        return axes | {
-            "status": "ok", "strategy": "x", "replication": k, "failed": 0,
-            "throughput_per_second": 400.0 * (1 - self.cost_s / seconds), "throughput_change": -self.cost_s / seconds,
-            "interrupted": 0, "end_to_end_p99_ms": ms, "end_to_end_p50_ms": ms, "end_to_end_max_ms": ms, "visible_p99_ms": float("nan"),
-            "checkpointed_bytes": 1.0, "completed": 100 if axes["trial"] == "long" else 2, "persisted_bytes": 0.0, "downtime_ms": 5000.0,
-            "replayed_records": 400 * seconds, "backlog_growth": float("inf"), "caught_up_ms": 5000 + 1000 * seconds,
-        }  # fmt: skip
-
-
-@pytest.fixture
-def job(tmp_path):
-    file = tmp_path / "job.yaml"
-    file.write_text(JOB)
-    return file
+        cost = self.cost_s / seconds
+        completed = 100 if axes["trial"] == "long" else 2
+        return row(axes, k, ms, throughput_per_second=400.0 * (1 - cost), throughput_change=-cost, completed=completed)
 
 
 def race(job, run, most=12, mtbf_s=DAY_S, **limits):

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.model.cluster import Cluster, Debloating, NetworkMemory, Storage
-from sim.model.faults import Restart
+from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.runtime.run.world import World
 
-__all__ = ["MS", "SECOND", "barriers", "chain", "completed", "jobs", "run", "scenario", "scenarios", "with_barriers"]
+__all__ = ["MS", "SECOND", "barriers", "chain", "completed", "jobs", "perhaps_killed", "run", "scenario", "scenarios", "with_barriers"]
 
 MS = 1_000_000
 SECOND = 1_000 * MS
@@ -45,6 +45,14 @@ def chain(parallelism: int = 2, *, stages: int = 1, sink_ns: int = 2 * MS, rate:
     inlet = Input(vertices[-1].name, "hash", service=Distribution(sink_ns), record_bytes=Distribution(record))
     vertices.append(Vertex("sink", parallelism, inputs=(inlet,), snapshot=Snapshot(operator_state_bytes=50)))
     return Job(tuple(vertices))
+
+
+def perhaps_killed(data: st.DataObject, base: Scenario, tasks: list[tuple[str, int]]) -> Scenario:
+    """Perhaps with a failure of one of these tasks (vertex, subtask), where nothing may happen twice."""
+    if not base.checkpoint.barriers.record.exactly_once or not data.draw(st.booleans()):
+        return base
+    kill = Fault(Kill(*data.draw(st.sampled_from(tasks))), When(at_ns=(data.draw(st.integers(100, 700)) * MS,)))
+    return replace(base, faults=(kill,), restart=Restart("fixed-delay", delay_ns=20 * MS))
 
 
 def scenario(

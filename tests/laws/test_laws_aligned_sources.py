@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.metrics.journal import Happening
-from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Alignment, Distribution, Input, Job, Rate, Source, Vertex, Watermark, Window
 from sim.runtime.run.world import World
-from tests.laws.small_jobs import MS, SECOND, barriers, run, scenario
+from tests.laws.small_jobs import MS, SECOND, barriers, perhaps_killed, run, scenario
 from tests.laws.test_laws_windows import ENGINES, INTERVAL, late, served, tasks, to_the_end
 
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
@@ -69,10 +67,7 @@ def test_law_79_sources_in_step_lose_nothing(engine, data):
     base = scenario(
         job(data.draw(st.sampled_from([20 * MS, 400 * MS])), data.draw(st.sampled_from([0, 1, 3])), total=150), kind, interval_ms=130
     )
-    if kind.record.exactly_once and data.draw(st.booleans()):
-        kill = Fault(Kill(data.draw(st.sampled_from(["fast", "slow", "stage0"])), 0), When(at_ns=(data.draw(st.integers(100, 700)) * MS,)))
-        base = replace(base, faults=(kill,), restart=Restart("fixed-delay", delay_ns=20 * MS))
-    world = to_the_end(base, engine)
+    world = to_the_end(perhaps_killed(data, base, [("fast", 0), ("slow", 0), ("stage0", 0)]), engine)
 
     assert "FINISHED" == world.job_status
     assert [0, 0] == late(world, "stage0")

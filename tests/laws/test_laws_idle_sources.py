@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.metrics.journal import Happening
-from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Job, Window
 from sim.runtime.run.world import World
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, run, scenario
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, perhaps_killed, run, scenario
 from tests.laws.test_laws_windows import ENGINES, INTERVAL, SIZE, late, served, tasks, to_the_end, windowed, windows_of_all_kinds
 
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
@@ -34,10 +33,7 @@ def test_law_74_idle_sources_lose_nothing_while_another_one_is_active(engine, da
     job = with_idle_sources(job, data.draw(st.sampled_from([60 * MS, 200 * MS])), data.draw(st.integers(0, 1)))
     kind = data.draw(barriers())
     base = scenario(job, kind, interval_ms=130)
-    if kind.record.exactly_once and data.draw(st.booleans()):
-        kill = Fault(Kill("stage0", data.draw(st.integers(0, 1))), When(at_ns=(data.draw(st.integers(100, 700)) * MS,)))
-        base = replace(base, faults=(kill,), restart=Restart("fixed-delay", delay_ns=20 * MS))
-    world = to_the_end(base, engine)
+    world = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine)
 
     assert "FINISHED" == world.job_status
     assert [0, 0] == late(world, "stage0")

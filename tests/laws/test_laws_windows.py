@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.metrics.journal import Happening
-from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Job, Source, Watermark, Window
 from sim.model.scenario import Scenario
 from sim.runtime.run.world import World
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, chain, completed, run, scenario
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, chain, completed, perhaps_killed, run, scenario
 
 ENGINES = ("interpreted", "reference")
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
@@ -89,10 +88,7 @@ def test_law_65_what_windows_hold_leaves_once(engine, data):
     kind = data.draw(barriers())
     base = scenario(job, kind, interval_ms=130)
     base = interruptible(base) if data.draw(st.booleans()) else base
-    if kind.record.exactly_once and data.draw(st.booleans()):
-        kill = Fault(Kill("stage0", data.draw(st.integers(0, 1))), When(at_ns=(data.draw(st.integers(100, 700)) * MS,)))
-        base = replace(base, faults=(kill,), restart=Restart("fixed-delay", delay_ns=20 * MS))
-    world = to_the_end(base, engine)
+    world = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine)
 
     assert "FINISHED" == world.job_status
     assert [0, 0] == late(world, "stage0")
