@@ -73,8 +73,8 @@ class Spy:
         key = notice.series, notice.number, notice.channel
         overtakes = notice.series == BARRIERS and (notice.task, notice.number) in self.prioritised
         if notice.kind is Kind.ARRIVED and key in self.written and not overtakes:
-            taken = int(self.plane.channels()["taken"][notice.channel])
-            self.misplaced += [(notice, self.written[key], taken)] if taken != self.written[key] else []
+            offset = int(self.plane.channels()["taken"][notice.channel])
+            self.misplaced += [(notice, self.written[key], offset)] if offset != self.written[key] else []
         if notice.kind is Kind.NONE_LATE:
             self.waiting.discard(notice.task)
         if notice.kind is Kind.QUIET and moves:

@@ -4,6 +4,7 @@ import pytest
 
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
+from tests.runtime.task.windowed_runs import sizes
 
 JOB = """# What does a source that is slow do to windows?
 version: 1
@@ -30,12 +31,6 @@ def run(aligned="", *, sections="", **given):
 
     assert () == result.violations
     return result
-
-
-def sizes(result):
-    """Bytes of the windows' state, by checkpoint."""
-    rows = result.subtasks[result.subtasks["vertex"] == "win"]
-    return (rows["checkpointed_size"] - rows["alignment_persisted"]).groupby(rows["id"]).sum()
 
 
 def emitted(result, vertex):

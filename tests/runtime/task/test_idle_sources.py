@@ -1,9 +1,12 @@
 """Sources that are idle: a silent partition holds windows back, unless its subtask says that it is idle."""
 
+from math import inf
+
 import pytest
 
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
+from tests.runtime.task.windowed_runs import read, sizes
 
 JOB = """# What does a silent partition do to windows?
 version: 1
@@ -30,15 +33,7 @@ def run(watermark=IDLE, *, sections="", **given):
 
 def fired(result):
     """The seconds in which most records of a window leave, and how many do."""
-    rows = result.series[result.series["vertex"] == "sink"]
-    at = rows.groupby("time")["numRecordsInPerSecond"].sum()
-    return {time: rate for time, rate in at.items() if rate > 100}
-
-
-def sizes(result):
-    """Bytes of the windows' state, by checkpoint."""
-    rows = result.subtasks[result.subtasks["vertex"] == "win"]
-    return (rows["checkpointed_size"] - rows["alignment_persisted"]).groupby(rows["id"]).sum()
+    return {time: rate for time, rate in read(result, until=inf).items() if rate > 100}
 
 
 def test_a_silent_partition_holds_all_windows_back():

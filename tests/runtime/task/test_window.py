@@ -6,6 +6,7 @@ import pytest
 
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
+from tests.runtime.task.windowed_runs import read, sizes
 
 WINDOWS = """# What do windows that end together do to checkpoints?
 version: 1
@@ -27,21 +28,9 @@ def run(window="fire: 0 s", *, bound="", barriers="aligned", sections="", durati
     return simulate(loads(text + sections, name="win").scenarios[0])
 
 
-def read(result, vertex, until):
-    """Records the subtasks of a vertex have read in each second up to a time."""
-    rows = result.series[(result.series["vertex"] == vertex) & (result.series["time"] <= until)]
-    return rows.groupby("time")["numRecordsInPerSecond"].sum()
-
-
 def served(result, vertex):
     rows = result.tasks[result.tasks["vertex"] == vertex]
     return int(rows["numRecordsIn"].sum())
-
-
-def sizes(result):
-    """Bytes of the windows' state, by checkpoint."""
-    rows = result.subtasks[result.subtasks["vertex"] == "win"]
-    return (rows["checkpointed_size"] - rows["alignment_persisted"]).groupby(rows["id"]).sum()
 
 
 def test_records_leave_at_the_end_of_their_window():

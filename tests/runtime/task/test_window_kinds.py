@@ -4,6 +4,7 @@ import pytest
 
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
+from tests.runtime.task.windowed_runs import read, sizes
 
 JOB = """# When do records of windows leave?
 version: 1
@@ -27,18 +28,6 @@ def run(window, *, bound="", fan_out="1", interval="3 s", barriers="aligned", du
 
     assert () == result.violations
     return result
-
-
-def read(result, vertex="sink", until=22):
-    """Records the subtasks of a vertex have read in each second up to a time."""
-    rows = result.series[(result.series["vertex"] == vertex) & (result.series["time"] <= until)]
-    return rows.groupby("time")["numRecordsInPerSecond"].sum()
-
-
-def sizes(result):
-    """Bytes of the windows' state, by checkpoint."""
-    rows = result.subtasks[result.subtasks["vertex"] == "win"]
-    return (rows["checkpointed_size"] - rows["alignment_persisted"]).groupby(rows["id"]).sum()
 
 
 def pre_barrier_ms(result):
