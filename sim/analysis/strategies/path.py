@@ -70,49 +70,73 @@ def path(rows: pd.DataFrame) -> BarrierPath:
     rows = rows[~rows["acknowledged"].astype(bool)]
     if rows.empty:
         return NOWHERE
-    rows = rows.assign(kind=rows["part"].map(PARTS), ms=rows["duration"] / 1e6)
-    checkpoints = rows["id"].unique()
-    medians = _medians(rows, ["kind"], checkpoints)
-    waits = rows[rows["kind"] == "queue"]
-    queue_vertex, queue_vertex_ms = _place(waits, checkpoints)
-    alignment_vertex, alignment_vertex_ms = _place(rows[rows["kind"] == "alignment"], checkpoints)
-    asynchronous = rows[rows["kind"].isin(_ASYNC)]
-    there = waits[waits["vertex"] == queue_vertex].groupby("part")["ms"].sum()
+    parts = _Parts(rows)
+    queue_vertex, queue_vertex_ms = parts.place("queue")
+    alignment_vertex, alignment_vertex_ms = parts.place("alignment")
     return BarrierPath(
-        queue_ms=_of(medians, "queue"),
+        queue_ms=parts.median_ms("queue"),
         queue_vertex=queue_vertex,
         queue_vertex_ms=queue_vertex_ms,
-        queue_at_source=len(there) > 0 and there.idxmax() == "task thread",
-        timeout_ms=_of(medians, "timeout"),
-        timeout_vertex=_place(rows[rows["kind"] == "timeout"], checkpoints)[0],
-        alignment_ms=_of(medians, "alignment"),
+        queue_at_source=parts.longest_part("queue", queue_vertex) == "task thread",
+        timeout_ms=parts.median_ms("timeout"),
+        timeout_vertex=parts.place("timeout")[0],
+        alignment_ms=parts.median_ms("alignment"),
         alignment_vertex=alignment_vertex,
         alignment_vertex_ms=alignment_vertex_ms,
-        pre_barrier_ms=_of(medians, "pre_barrier"),
-        sync_ms=_of(medians, "sync"),
-        async_ms=float(_medians(asynchronous.assign(kind="async"), ["kind"], checkpoints).sum()),
-        async_queue_ms=_of(medians, "async_queue"),
-        async_work_ms=_of(medians, "async_work"),
-        upload_ms=_of(medians, "upload"),
-        channel_state_ms=_of(medians, "channel_state"),
-        async_vertex=_place(asynchronous, checkpoints)[0],
-        messages_ms=_of(medians, "messages"),
+        pre_barrier_ms=parts.median_ms("pre_barrier"),
+        sync_ms=parts.median_ms("sync"),
+        async_ms=parts.median_ms(*_ASYNC),
+        async_queue_ms=parts.median_ms("async_queue"),
+        async_work_ms=parts.median_ms("async_work"),
+        upload_ms=parts.median_ms("upload"),
+        channel_state_ms=parts.median_ms("channel_state"),
+        async_vertex=parts.place(*_ASYNC)[0],
+        messages_ms=parts.median_ms("messages"),
     )
 
 
-def _medians(rows: pd.DataFrame, keys: list[str], checkpoints: np.ndarray) -> pd.Series[float]:
-    """By key: the median over all checkpoints of what each spends so; most may spend nothing."""
-    spent = rows.groupby(["id", *keys])["ms"].sum().unstack(keys, fill_value=0)  # noqa: PD010 - a pivot drops empty ones
-    return spent.reindex(checkpoints, fill_value=0.0).median()
+class _Parts:
+    """Parts of critical paths as arrays: tables of pandas take ten times as long for the few rows of a run."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        self.part, self.vertex = rows["part"].to_numpy(), rows["vertex"].to_numpy()
+        self.kind = np.array([PARTS[part] for part in self.part])
+        self.ns = rows["duration"].to_numpy()
+        numbers, self.checkpoint = np.unique(rows["id"].to_numpy(), return_inverse=True)
+        self.checkpoints = len(numbers)
+
+    def median_ms(self, *kinds: str) -> float:
+        """The median over all checkpoints of what each spends so; most may spend nothing."""
+        return self._median_ms(np.isin(self.kind, kinds))
+
+    def place(self, *kinds: str) -> tuple[str, float]:
+        """The vertex where most of it passes, over all checkpoints, of equals the first in the table; and the median there."""
+        chosen = np.isin(self.kind, kinds)
+        vertex = self._longest(self.vertex, chosen)
+        return vertex, self._median_ms(chosen & (self.vertex == vertex))
+
+    def longest_part(self, kind: str, vertex: str) -> str:
+        """What takes most of the time of this kind there, of equals the first in the alphabet; empty: nothing does."""
+        return self._longest(self.part, (self.kind == kind) & (self.vertex == vertex), sort=True)
+
+    def _longest(self, names: np.ndarray, chosen: np.ndarray, *, sort: bool = False) -> str:
+        codes, found = pd.factorize(names[chosen], sort=sort)
+        return str(found[np.bincount(codes, self.ns[chosen]).argmax()]) if len(found) else ""
+
+    def _median_ms(self, chosen: np.ndarray) -> float:
+        return float(np.median(_sums(self.ns[chosen] / 1e6, self.checkpoint[chosen], self.checkpoints)))
 
 
-def _place(rows: pd.DataFrame, checkpoints: np.ndarray) -> tuple[str, float]:
-    """The vertex where most of it passes, over all checkpoints, and the median there."""
-    if rows.empty:
-        return "", 0.0
-    vertex = str(rows.groupby("vertex", sort=False)["ms"].sum().idxmax())
-    return vertex, float(_medians(rows[rows["vertex"] == vertex], ["vertex"], checkpoints).iloc[0])
-
-
-def _of(medians: pd.Series[float], kind: str) -> float:
-    return float(medians.get(kind, 0.0))
+def _sums(values: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
+    """The sum of each group with the rounding errors of its additions made good (Kahan)."""
+    sums, errors = np.zeros(count), np.zeros(count)
+    order = np.argsort(groups, kind="stable")
+    values, groups = values[order], groups[order]
+    position = np.arange(len(groups)) - np.searchsorted(groups, groups)
+    for i in range(position.max(initial=-1) + 1):  # the i-th value of each group that has so many
+        here, value = groups[position == i], values[position == i]
+        term = value - errors[here]
+        total = sums[here] + term
+        errors[here] = total - sums[here] - term
+        sums[here] = total
+    return sums

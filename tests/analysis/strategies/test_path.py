@@ -44,6 +44,29 @@ def test_a_source_that_is_late_is_named(made):
     assert ("source", 3000, True) == (way.queue_vertex, way.queue_vertex_ms, way.queue_at_source)
 
 
+def test_of_equal_waits_the_first_vertex_of_the_table_is_named_and_no_source(made):
+    """A source counts only if its task thread takes more than all else there."""
+    way = path(
+        made()
+        .checkpoint()
+        .part("task thread", "source", 5)
+        .part("behind data", "source", 5)
+        .part("behind data", "map", 10)
+        .tables()["path"]
+    )
+
+    assert ("source", False) == (way.queue_vertex, way.queue_at_source)
+
+
+def test_ten_tenths_are_one(made):
+    """The rounding errors of sums are made good."""
+    run = made().checkpoint()
+    for _ in range(10):
+        run.part("behind data", "sink", 0.1)
+
+    assert 1.0 == path(run.tables()["path"]).queue_ms
+
+
 def test_work_and_files_are_told_apart(made):
     """Both are asynchronous; only one is storage's."""
     run = made().checkpoint().part("async queue", "sink", 5).part("async work", "sink", 70).part("upload", "sink", 30)
