@@ -16,7 +16,7 @@ from sim.analysis.section import Section
 from sim.analysis.strategies.consequences import Consequences, consequences, consequences_sentence, consequences_texts
 from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
 from sim.analysis.strategies.stored import stored
-from sim.analysis.strategies.summary import Summary, summarize
+from sim.analysis.strategies.summary import Summary, summarize, throughput
 from sim.analysis.strategies.verdict import verdict
 from sim.analysis.strategies.warm_up import WarmUp, warm_up
 from sim.cells.plan import baseline
@@ -158,7 +158,7 @@ class Comparison:
             group=label(scenario, _of_the_world) if scenario.axes else "",
             status=failed[0] if failed else results[0].job_status,
             summary=_summary(results),
-            baseline_per_second=_summary(bare).throughput_per_second if bare and steady else float("nan"),
+            baseline_per_second=_throughput(bare) if bare and steady else float("nan"),
             failed=bool(failed),
             name=label(scenario, lambda axis: not _of_the_world(axis)),
             steady=steady,
@@ -198,6 +198,11 @@ def _summary(results: Sequence[Result]) -> Summary:
     """Replications of one strategy as one row."""
     job, warm = results[0].scenario.job, warm_up(results)
     return summarize([result.tables for result in results], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers)
+
+
+def _throughput(results: Sequence[Result]) -> float:
+    job, warm = results[0].scenario.job, warm_up(results)
+    return throughput([result.tables for result in results], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers)
 
 
 def _first_decides(results: Sequence[Result]) -> bool:

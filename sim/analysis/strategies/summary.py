@@ -16,7 +16,7 @@ import pandas as pd
 
 from sim.analysis.strategies.path import BarrierPath, path
 
-__all__ = ["Summary", "Tables", "summarize"]
+__all__ = ["Summary", "Tables", "summarize", "throughput"]
 
 INTERRUPTIONS = ("CHECKPOINT_COORDINATOR_SUSPEND", "JOB_FAILOVER_REGION", "CHECKPOINT_DECLINED_TASK_CLOSING")
 """Reasons (CheckpointFailureReason) of checkpoints that were pending when the job restarted or ended."""
@@ -75,8 +75,7 @@ def summarize(
     checkpoints = checkpoints[checkpoints["trigger_timestamp"] >= warmup_s * 1e3]
     subtasks = _pooled(runs, "subtasks")
     subtasks = subtasks[subtasks["id"].isin(checkpoints["id"]) & (subtasks["status"] == "completed")]
-    series = _pooled(runs, "series")
-    load = series[series["time"] > warmup_s].groupby("vertex", sort=False)[["busy", "backPressured", "numRecordsInPerSecond"]].mean()
+    load = _load(runs, warmup_s)
     done, ways = checkpoints[checkpoints["status"] == "COMPLETED"], _pooled(runs, "path")
     failures = checkpoints.loc[checkpoints["status"] == "FAILED", "failure_message"]
     (bottleneck, hot, hot_share), waiting = _bottleneck(_pooled(runs, "tasks")), _largest(load["backPressured"])
@@ -101,7 +100,7 @@ def summarize(
         persisted_bytes=float(done["persisted_data"].median()),
         persisted_mean_bytes=float(done["persisted_data"].mean()),
         checkpointed_bytes=float(done["checkpointed_size"].median()),
-        throughput_per_second=_throughput(load, [edge for edge in edges if edge[1] not in without_records]),
+        throughput_per_second=_throughput(load, edges, without_records),
         bottleneck=bottleneck,
         busy_share=_at(load["busy"], bottleneck),
         busiest_subtask=hot,
@@ -113,6 +112,13 @@ def summarize(
         path=path(ways[ways["id"].isin(done["id"])]),
         tail=path(ways[ways["id"].isin(done.loc[durations >= _quantile(durations, 0.9), "id"])]),
     )
+
+
+def throughput(
+    runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, without_records: Collection[str] = ()
+) -> float:
+    """What `summarize` calls `throughput_per_second`, for a tenth of its time."""
+    return _throughput(_load(runs, warmup_s), edges, without_records)
 
 
 def _most_frequent(texts: pd.Series[str]) -> str:
@@ -145,8 +151,15 @@ def _bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
     return str(vertex), int(busy[vertex].idxmax()), float(busy[vertex].max())
 
 
-def _throughput(load: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> float:
-    sinks = [name for name in load.index if all(name != up for up, _ in edges)]
+def _load(runs: Sequence[Tables], warmup_s: float) -> pd.DataFrame:
+    """Vertex -> means of its series."""
+    series = _pooled(runs, "series")
+    return series[series["time"] > warmup_s].groupby("vertex", sort=False)[["busy", "backPressured", "numRecordsInPerSecond"]].mean()
+
+
+def _throughput(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_records: Collection[str]) -> float:
+    read = {up for up, down in edges if down not in without_records}
+    sinks = [name for name in load.index if name not in read]
     return float(load.loc[sinks, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from sim.analysis.strategies.summary import summarize
+from sim.analysis.strategies.summary import summarize, throughput
 
 
 def test_percentiles_are_over_completed_checkpoints(made, edges):
@@ -49,6 +49,16 @@ def test_a_committer_is_no_sink(made):
     row = summarize([run.tables()], [("source", "map"), ("map", "sink")], without_records=["sink"])
 
     assert 40 == row.throughput_per_second
+
+
+def test_throughput_alone_is_that_of_the_summary(made):
+    """With warm-up, committers and replications."""
+    runs = [made().load(busy=(0, 0, 0), records=(100, served, 7), seconds=3).tables() for served in (40, 60)]
+    runs[0]["series"].loc[runs[0]["series"]["time"] <= 1, "numRecordsInPerSecond"] = 1000
+
+    known = {"edges": [("source", "map"), ("map", "sink")], "warmup_s": 1.0, "without_records": ["sink"]}
+
+    assert 57 == throughput(runs, **known) == summarize(runs, **known).throughput_per_second
 
 
 def test_of_equally_busy_vertices_the_last_is_the_bottleneck(made, edges):
@@ -112,3 +122,4 @@ def test_a_job_that_is_over_before_the_first_sample(made, edges):
     assert ("source", 1) == (row.bottleneck, row.completed)
     assert math.isnan(row.busy_share)
     assert math.isnan(row.throughput_per_second)
+    assert math.isnan(throughput([made().tables()], edges))
