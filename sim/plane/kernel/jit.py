@@ -34,8 +34,9 @@ __all__ = ["addresses", "compiled", "fingerprint", "texts"]
 
 COLD = frozenset({  # files and functions not worth inlining: seldom run, or long and called from several places
     "capture", "counting", "door", "late", "markers", "recovery", "restarts", "timers",
-    "arrive", "close", "count_shared", "deliver_marker", "enlarge_shared", "go_on_writing", "miss", "open_shared", "poll_local",
-    "read_joined", "recycle_current", "report", "send_local", "send_marker", "write_shared",
+    "arrive", "catch_up", "catch_up_all", "close", "count_shared", "deliver_marker", "enlarge_shared", "go_on_writing", "miss",
+    "open_shared", "poll_local", "read_joined", "recycle_current", "report", "run_ahead", "send_local", "send_marker", "take_back",
+    "write_shared",
 })  # fmt: skip
 HOT_LINES = 3
 """Lines of cache at the beginning of a channel that most steps touch."""

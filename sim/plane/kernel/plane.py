@@ -171,14 +171,19 @@ class KernelPlane:
     def _drop_notices(self, tasks: Iterable[int]) -> None:
         self._notices = deque(notice for notice in self._notices if notice.task not in tasks)
 
+    def _present(self) -> World:
+        """The world, no task ahead of this moment."""
+        self._do(names.CATCH_UP)
+        return self._world
+
     def position(self, task: int) -> Position:
-        return read(self._world, task, *self._channels_of(task))
+        return read(self._present(), task, *self._channels_of(task))
 
     def bare_position(self, task: int) -> Position:
-        return bare_position(self._world, task, *self._channels_of(task))
+        return bare_position(self._present(), task, *self._channels_of(task))
 
     def counted(self, task: int) -> Counted:
-        return counted(self._world, task, *self._channels_of(task))
+        return counted(self._present(), task, *self._channels_of(task))
 
     def _channels_of(self, task: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         if task not in self._ends:
@@ -190,19 +195,19 @@ class KernelPlane:
         require_closed(self.layout, positions)
         self._drop_notices(positions)
         self._make_excess_room(excess_of(self._world, self.layout, self.spec.segment_bytes, positions))
-        place(self._world, self.spec, self.layout, positions, self._do)
+        place(self._present(), self.spec, self.layout, positions, self._do)
 
     def polled(self, task: int) -> int:
         return self._do(names.POLLED, task)
 
     def served(self) -> np.ndarray[Any, Any]:
-        return column(self._world.tasks, "served")
+        return column(self._present().tasks, "served")
 
     def tasks(self, *columns: str) -> np.ndarray[Any, Any]:
-        return task_table(self._world, self.now, columns)
+        return task_table(self._present(), self.now, columns)
 
     def channels(self, *columns: str) -> np.ndarray[Any, Any]:
-        return channel_table(self._world, columns)
+        return channel_table(self._present(), columns)
 
     def partitions(self) -> np.ndarray[Any, Any]:
         return partition_table(self._world, self.layout)
@@ -211,7 +216,7 @@ class KernelPlane:
         return gate_table(self._world, self.layout)
 
     def check(self) -> None:
-        world = self._world
+        world = self._present()
         used = int(column(world.g, "fresh")[0])
         if used > len(world.elements):
             raise AssertionError(f"{used} elements used of a pool of {len(world.elements)}, at {self.now} ns")

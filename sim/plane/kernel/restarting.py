@@ -29,7 +29,7 @@ KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never chang
         "lock_stride", "lock_offset", "lock_wins",
         "service_table", "service_n", "first_segment", "last_segment", "earlier_in", "earlier_out", "earlier_records", "earlier_served",
         "lag", "lag_capacity", "lag_table", "lag_n", "lag_stride", "lag_offset", "lag_ring",
-        "firing_ns", "fired_num", "fired_den", "yields",
+        "firing_ns", "fired_num", "fired_den", "yields", "runs_ahead",
     },
     Partition: {
         "pool", "limit", "first_channel", "channels", "task", "ship", "copies", "turn", "fan_num", "fan_den", "size_table", "size_n",

@@ -113,6 +113,8 @@ class Element:
 class Task:
     state: int = 0
     serving: int = 0  # 1: a record; FIRING: the outputs of a late one (L7)
+    runs_ahead: int = 0  # it serves records ahead of their time where that is not seen
+    ahead: int = 0  # records served so
     listed: int = 0  # TURN is on the work list
     held: int = 0
     interrupted: int = 0
@@ -185,6 +187,15 @@ class Task:
     segment: int = 0  # rate segment in force, as a place in `words`
     first_segment: int = 0
     last_segment: int = 0
+    # where it stood when it began to run ahead
+    ahead_end: int = 0  # of the service under way
+    ahead_since: int = 0  # of a source: its fields of these names
+    ahead_busy: int = 0
+    ahead_idle: int = 0
+    ahead_digest: int = 0
+    ahead_due: int = 0
+    ahead_due_part: int = 0
+    ahead_segment: int = 0
     # what earlier attempts add to the totals (P3)
     earlier_in: int = 0  # bytes taken
     earlier_out: int = 0  # bytes written
@@ -275,6 +286,7 @@ class General:
     free: int = -1  # elements given back, linked
     fresh: int = 0  # elements from here on were never used
     markers: int = 0  # elements that are markers or watches: their number has no bound of its own
+    reached: int = 0  # events with keys below this one have happened
     stale: int = -1  # rank of the event being handled, while its leaf still shows the past
     leaf0: int = 0
     shift: int = 0

@@ -41,8 +41,11 @@ def next_event(w: World, until: int) -> int:
     time = key >> g.shift
     if time >= until:
         g.now = until
+        g.reached = until << g.shift
         return -1
     g.now = time
+    if key > g.reached:
+        g.reached = key
     rank = key - (time << g.shift)
     if rank < g.tasks:
         g.stale = rank

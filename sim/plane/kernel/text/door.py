@@ -2,12 +2,14 @@
 
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.advance import advance
+from sim.plane.kernel.text.ahead import catch_up, catch_up_all
 from sim.plane.kernel.text.draws import record_size
 from sim.plane.kernel.text.names import (
     ADVANCE,
     CAPTURE,
     CAPTURED_IN,
     CAPTURED_OUT,
+    CATCH_UP,
     CLEAR,
     CONVERT,
     FORWARD,
@@ -45,7 +47,12 @@ def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
         return advance(w, a)
     if op == CLEAR:
         clear(w)
-    elif op == START:
+        return 0
+    if op == CATCH_UP or op == SWEEP:
+        catch_up_all(w)
+    else:
+        catch_up(w, t)
+    if op == START:
         start(w)
     elif op == FORWARD:
         return forward(w, t, a, b, c, d)

@@ -57,6 +57,7 @@ SEGMENT = 5  # words of a rate segment: first record, start, num, den // num, de
 TIMED = 1  # `lag` of a task
 UNTIMED = 2
 FIRING = 2  # `serving` of a task
+FARTHEST = 64  # records a task serves ahead of its time: to take back so many costs no more than a verb
 MASK31 = 0x7FFFFFFF
 MASK32 = 0xFFFFFFFF
 
@@ -85,3 +86,4 @@ LET_GO = 19
 WAIT_FOR_LATE = 20
 REPORT_WRITTEN = 21
 PAUSE = 22
+CATCH_UP = 23

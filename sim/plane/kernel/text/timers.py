@@ -4,6 +4,7 @@ All members of a timer share its period, so their order by (time, number) is a c
 """
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.ahead import catch_up
 from sim.plane.kernel.text.channels.messages import tell_sender
 from sim.plane.kernel.text.channels.output import flush
 from sim.plane.kernel.text.draws import scaled
@@ -20,6 +21,7 @@ def flush_event(w: World) -> None:
         g.flush_base += g.timeout
     schedule(w, g.flush_rank, g.flush_base + w.words[g.flush_from + 2 * g.flush_at])
     if w.tasks[t].state != HALTED:
+        catch_up(w, t)
         flush(w, t)
 
 

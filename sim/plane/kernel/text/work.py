@@ -58,11 +58,15 @@ def report(w: World, kind: int, task: int, gate: int, series: int, number: int, 
 
 
 def become(w: World, t: int, state: int) -> None:
+    """Enter a state now."""
+    enter(w, t, state, w.g.now)
+
+
+def enter(w: World, t: int, state: int, now: int) -> None:
     """Enter a state; the time since the last change belongs to the old one."""
     task = w.tasks[t]
     old = task.state
     if old != state:
-        now = w.g.now
         ns = now - task.since
         if old == BUSY or old == HELD:
             task.busy_ns += ns

@@ -1,6 +1,7 @@
 """What may be sent (S1) and what may be polled (R4): the two lists through which a channel asks for attention."""
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.ahead import catch_up
 from sim.plane.kernel.text.elements import is_priority
 from sim.plane.kernel.text.names import IDLE
 from sim.plane.kernel.text.work import append_work, wake_if
@@ -16,7 +17,10 @@ def sendable(w: World, c: int) -> bool:
     if ch.credit == 0 and ch.local == 0:
         return False
     if ch.head == ch.tail and ch.full_at > 0:
-        return ch.flush == 1 and ch.written > ch.sent
+        if ch.flush == 0:
+            return False
+        catch_up(w, ch.writer)
+        return ch.written > ch.sent
     return True
 
 

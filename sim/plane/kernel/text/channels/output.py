@@ -2,9 +2,10 @@
 
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.channels.offering import offer
-from sim.plane.kernel.text.draws import draw, law, record_size
-from sim.plane.kernel.text.elements import append_element, fetch, free_element, new_element, remove_after
-from sim.plane.kernel.text.names import BROADCAST, DATA, HARD, HASH, OWNED, READING, REBALANCE, RESCALE, SOFT
+from sim.plane.kernel.text.draws import record_size
+from sim.plane.kernel.text.elements import append_element, free_element, new_element, remove_after
+from sim.plane.kernel.text.names import BROADCAST, DATA, HARD, OWNED, READING, SOFT
+from sim.plane.kernel.text.records import address, copies_of
 from sim.plane.kernel.text.work import wake
 
 
@@ -53,45 +54,6 @@ def emit(w: World, t: int) -> bool:
             touch(w, cursor, c)
             if part.ship == BROADCAST:
                 touch(w, cursor, c + part.channels - 1)
-
-
-def copies_of(w: World, p: int, served: int) -> int:
-    """floor((k+1) f) - floor(k f), k + 1 records served."""
-    part = w.partitions[p]
-    if part.fan_den == 1:
-        return part.fan_num
-    return served * part.fan_num // part.fan_den - (served - 1) * part.fan_num // part.fan_den
-
-
-def address(w: World, p: int) -> int:
-    """The channel of the next copy, which is made now."""
-    part = w.partitions[p]
-    c = route(w, p)
-    part.copies += 1
-    if part.ship == REBALANCE or part.ship == RESCALE:
-        part.turn += 1
-        if part.turn == part.channels:
-            part.turn = 0
-    return c
-
-
-def route(w: World, p: int) -> int:
-    """The channel of the next copy, the first one of a broadcast (O5)."""
-    part = w.partitions[p]
-    if part.ship == HASH:
-        if part.weights_n == 0:
-            return part.first_channel + ((draw(part.stride, part.offset, part.copies) * part.channels) >> 32)
-        return part.first_channel + law(w, part.weights, part.weights_n, part.stride, part.offset, part.copies)
-    if part.ship == REBALANCE or part.ship == RESCALE:
-        return part.first_channel + part.turn
-    return part.first_channel
-
-
-def fetch_targets(w: World, t: int) -> None:
-    """The channels that the record in service will be written to, of a job whose channels exceed the cache."""
-    task = w.tasks[t]
-    for p in range(task.first_partition, task.last_partition):
-        fetch(w, route(w, p))
 
 
 def write(w: World, c: int, rest: int) -> int:

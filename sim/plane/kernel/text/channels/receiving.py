@@ -1,6 +1,7 @@
 """The receiver's side of a channel: arrival, credits, recycling (R1-R5)."""
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.ahead import catch_up
 from sim.plane.kernel.text.channels.messages import tell_sender
 from sim.plane.kernel.text.channels.offering import make_ready
 from sim.plane.kernel.text.channels.output import retire
@@ -39,6 +40,7 @@ def deliver_marker(w: World, c: int, e: int) -> None:
     t = ch.reader
     prioritised = element.kind == MARKER_SERIES and element.number == w.tasks[t].prioritised
     if prioritised or (element.traits & PRIORITY) != 0:
+        catch_up(w, t)
         append_urgent(w, t, e)
         wake_between_records(w, t)
     else:

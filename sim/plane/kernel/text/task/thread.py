@@ -1,11 +1,12 @@
 """The turns of a task's thread, and the end of a service (T1-T11)."""
 
 from sim.plane.kernel.rows import World
+from sim.plane.kernel.text.ahead import catch_up, run_ahead
 from sim.plane.kernel.text.channels.offering import append_gate, append_ready, pollable, remove_gate, remove_ready
-from sim.plane.kernel.text.channels.output import available, emit, fetch_targets, flush_touched, go_on_writing
+from sim.plane.kernel.text.channels.output import available, emit, flush_touched, go_on_writing
 from sim.plane.kernel.text.channels.receiving import note_mark, recycle_current
 from sim.plane.kernel.text.channels.sending import send_marker
-from sim.plane.kernel.text.draws import draw, law, record_size
+from sim.plane.kernel.text.draws import draw
 from sim.plane.kernel.text.elements import free_element, take_head
 from sim.plane.kernel.text.names import (
     BUSY,
@@ -19,9 +20,9 @@ from sim.plane.kernel.text.names import (
     OWNED,
     POLL,
     READING,
-    SEGMENT,
     SOFT,
 )
+from sim.plane.kernel.text.records import consume, fetch_targets, next_due, service_ns
 from sim.plane.kernel.text.task.counting import process_marker
 from sim.plane.kernel.text.task.late import become_late, expect_late, go_on_waiting, write_late
 from sim.plane.kernel.text.task.recovery import open_gates, poll_recovered
@@ -205,9 +206,7 @@ def take_record(w: World, t: int, c: int) -> bool:
     gate = w.gates[ch.gate]
     complete = ch.record_end <= ch.taken
     if complete:
-        ch.consumed = ch.record_end
-        ch.records_in += 1
-        ch.record_end += record_size(w, c, gate.size_table, gate.size_n, ch.records_in)
+        consume(w, c)
     if not complete or ch.consumed == ch.taken:
         recycle_current(w, c)
     if complete:
@@ -218,22 +217,21 @@ def take_record(w: World, t: int, c: int) -> bool:
 def begin_service(w: World, t: int, table: int, n: int, begin_ns: int) -> None:
     """T11; the thread is busy from now on (W3)."""
     task = w.tasks[t]
-    ns = law(w, table, n, task.stride, task.offset, task.served)
-    if task.slow_num != task.slow_den:
-        ns = ns * task.slow_num // task.slow_den
-    if ns < 1:
-        ns = 1
-    if w.g.fetches == 1:
-        fetch_targets(w, t)
+    end = begin_ns + service_ns(w, t, table, n)
     become(w, t, BUSY)
     task.serving = 1
-    schedule(w, t, begin_ns + ns)
+    if task.runs_ahead == 1:
+        end = run_ahead(w, t, end)
+    if w.g.fetches == 1:
+        fetch_targets(w, t)
+    schedule(w, t, end)
 
 
 def end_service(w: World, t: int) -> None:
     """The record is served and its outputs leave (T11); the turn that follows is the caller's."""
     task = w.tasks[t]
     task.serving = 0
+    task.ahead = 0
     task.served += 1
     if task.source > 0:
         next_due(w, t)
@@ -243,27 +241,6 @@ def end_service(w: World, t: int) -> None:
         become(w, t, HARD)
     elif w.g.timeout == 0:
         flush_touched(w, t)
-
-
-def next_due(w: World, t: int) -> None:
-    """When record `served` is due (W1), step by step without a division."""
-    task = w.tasks[t]
-    if task.segment == task.last_segment:
-        return
-    words = w.words
-    moved = False
-    while task.segment + SEGMENT < task.last_segment and words[task.segment + SEGMENT] <= task.served:
-        task.segment += SEGMENT
-        moved = True
-    if moved:
-        task.due = words[task.segment + 1]
-        task.due_part = 0
-    else:
-        task.due += words[task.segment + 3]
-        task.due_part += words[task.segment + 4]
-        if task.due_part >= words[task.segment + 2]:
-            task.due_part -= words[task.segment + 2]
-            task.due += 1
 
 
 def poll(w: World, t: int, i: int) -> int:
@@ -326,6 +303,7 @@ def poll_local(w: World, c: int) -> int:
         return e
     before = ch.sent
     if e == ch.tail and ch.full_at > 0:
+        catch_up(w, ch.writer)
         ch.sent = ch.written
         ch.flush = 0
         ch.current = READING

@@ -1,0 +1,121 @@
+"""Records served ahead of their time: who looks, looks at this moment.
+
+Ten records share a buffer.  Each test compares with the reference, which serves one record after the other.
+Tables are read at the end only, for reading them ends what is ahead; digests say when everything happened.
+"""
+
+import numpy as np
+import pytest
+
+from sim.plane import build
+from sim.plane.kernel.assembly import runs_ahead
+from sim.plane.seam.check import differences
+from sim.plane.seam.interface import Edge, Lag, Marker, PlaneSpec, RateSegment, Ship, Source, Trait, Vertex, Wait
+from sim.plane.seam.layout import layout
+from tests.plane.lab import edge, run, source, vertex, world
+
+UNTIL = 4000
+
+
+def small_records(*, local=False, service=7, **options):
+    """Source, map and sink, two subtasks each, records of 9 to 11 bytes in buffers of 100."""
+    vertices = [source("a", 2, every=11), vertex("b", 2, service=((7, 12),)), vertex("c", 2, service=(service,))]
+    edges = [edge(0, 1, Ship.HASH, size=(9, 10, 11)), edge(1, 2, Ship.REBALANCE, size=(9, 11), fan_out=(2, 3))]
+    return world(vertices, edges, (0,) * 6 if local else None, digests=True, **options)
+
+
+def compared(spec, act=lambda plane: []):
+    """What the kernel does otherwise than the reference; `act` runs a plane and answers."""
+    twins = build(spec, "reference"), build(spec, "interpreted")
+    answers = [[*act(plane), *run(plane, UNTIL)] for plane in twins]
+    return list(differences(*answers, *twins))
+
+
+def test_a_table_shows_this_moment():
+    """The source is ahead by the records that fit into its buffer; no look at it finds more than were served by now."""
+    plane, reference = (build(small_records(), engine) for engine in ("interpreted", "reference"))
+    for until in range(0, 400, 3):
+        plane.advance(until)
+        reference.advance(until)
+    ahead = plane._world.tasks[0].ahead
+
+    assert ahead > 1
+    assert [] == list(differences([], [], reference, plane))
+    assert 0 == plane._world.tasks[0].ahead
+
+
+@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize("options", [{}, {"latency_ns": 13}, {"exclusive": 2, "floating": 0, "latency_ns": 60}])
+def test_flushes_find_what_is_written_by_now(local, options):
+    """The timer's slices, those that wait for credit, and those that a local reader polls later."""
+    assert [] == compared(small_records(local=local, buffer_timeout_ns=33, **options))
+
+
+@pytest.mark.parametrize("traits", [Trait.PRIORITY, Trait.ANNOUNCED, Trait(0)])
+@pytest.mark.parametrize("local", [False, True])
+def test_markers_meet_the_record_in_service(traits, local):
+    """A marker closes the open buffer where it is now; one with priority does not wait for more than this record."""
+
+    def act(plane):
+        for number, until in enumerate(range(50, 2000, 61), 1):
+            yield from run(plane, until)
+            for task in (0, 1):
+                yield plane.forward(task, Marker(number, traits))
+            yield plane.convert_output(0, number)
+            plane.capture(2, number)
+            yield plane.captured(2)
+
+    assert [] == compared(small_records(local=local), act)
+
+
+def test_verbs_stop_and_scale_a_task_where_it_is_now():
+    def act(plane):
+        for task in range(6):
+            yield from run(plane, 153 + 100 * task)
+            plane.interrupt(task)
+            yield from run(plane, 201 + 100 * task)
+            plane.scale(task, 3, 2)
+            plane.pause(0, task % 2 == 0)
+            yield [np.asarray(value).tolist() for value in (*plane.position(task), *plane.counted(task))]
+
+    assert [] == compared(small_records(), act)
+
+
+@pytest.mark.parametrize("waits", [Wait.MAILBOX, Wait.POLL])
+def test_sources_go_through_idle_times_and_changes_of_rate(waits):
+    segments = (RateSegment(0, 5, 3, 20), RateSegment(15, 150, 1, 40), RateSegment(40, 1200, 2, 5))
+    spec = PlaneSpec(
+        (Vertex("a", 1, ((3, 9),), Source(segments, total=97, waits=waits)), vertex(service=((5, 6),))),
+        (Edge("e", 0, 1, Ship.FORWARD, (10,)),),
+        hosts=(0, 1), segment_bytes=100, starting_buffer_bytes=100, buffer_timeout_ns=-1, digests=True,
+    )  # fmt: skip
+
+    def act(plane):
+        for until in range(0, 2500, 7):
+            yield from run(plane, until)
+            if until % 5 == 0:
+                yield [row.tolist() for row in plane.tasks()]
+
+    assert [] == compared(spec, act)
+
+
+def ahead(*vertices, edges, **options):
+    """Which tasks may run ahead."""
+    spec = world(list(vertices), list(edges), **options)
+    return [runs_ahead(spec, layout(spec), t) for t in range(len(layout(spec).vertex))]
+
+
+def test_only_tasks_whose_records_pass_unseen_run_ahead():
+    """Not where a record fills a buffer, is copied, is flushed at once, leaves late, or may be passed over."""
+    small = edge(size=10)
+
+    assert [True, True] == ahead(source(), vertex(), edges=[small])
+    assert [False, False] == ahead(source(), vertex(), edges=[edge(size=60)])
+    assert [False, True] == ahead(source(), vertex(), edges=[small], buffer_timeout_ns=0)
+    assert [False, True, True] == ahead(source(), vertex(parallelism=2), edges=[edge(size=10, ship=Ship.BROADCAST)])
+    assert [False, True] == ahead(source(), vertex(), edges=[edge(size=10, fan_out=(3, 2))])
+    assert [True, False] == ahead(source(), Vertex("b", 1, ((10,),), lag=Lag(times=(5,), capacity=3)), edges=[small])
+    assert [False, True] == ahead(Vertex("a", 1, ((10,),), Source(waits=Wait.LOCK)), vertex(), edges=[small])
+    assert [False, True, True] == ahead(source(), vertex(), vertex("c"), edges=[small, edge(0, 2, size=10)])
+    joined = Vertex("c", 1, ((10,), (10,)), joined=True)
+    assert [True, True, False] == ahead(source(), source("b"), joined, edges=[edge(0, 2, size=10), edge(1, 2, size=10)])
