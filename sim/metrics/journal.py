@@ -5,7 +5,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import NamedTuple, overload
+from zlib import compress, decompress
 
 __all__ = ["Entry", "Happening", "Journal"]
 
@@ -65,47 +67,85 @@ class Entry(NamedTuple):
     detail: str = ""
 
 
+_HAPPENINGS = tuple(Happening)
+_NUMBER_OF = {happening: number for number, happening in enumerate(_HAPPENINGS)}
+_BLOCK = 4096
+"""Entries that are packed together."""
+
+
+class _Columns(NamedTuple):
+    """Entries without their details."""
+
+    times: array[int]
+    happenings: list[Happening]
+    checkpoints: array[int]
+    tasks: array[int]
+    numbers: array[int]
+
+    @classmethod
+    def empty(cls) -> _Columns:
+        return cls(array("q"), [], array("q"), array("q"), array("q"))
+
+    def packed(self) -> bytes:
+        kinds = array("q", map(_NUMBER_OF.__getitem__, self.happenings))
+        columns = self.times, kinds, self.checkpoints, self.tasks, self.numbers
+        return compress(b"".join(column.tobytes() for column in columns), level=1)
+
+    @classmethod
+    def unpacked(cls, block: bytes) -> _Columns:
+        cells = array("q", decompress(block))
+        times, kinds, *others = (cells[first : first + _BLOCK] for first in range(0, len(cells), _BLOCK))
+        return cls(times, [_HAPPENINGS[kind] for kind in kinds], *others)
+
+
 class Journal(Sequence[Entry]):
-    """Kept as columns: a run of a day has a million entries, and an entry of its own takes four times the room."""
+    """Kept as columns, and all but the latest compressed: a run of a day has a million entries, which take a thirtieth of their room so."""
 
     __hash__ = None  # type: ignore[assignment]  # it grows
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self._happenings: list[Happening] = []
-        self._times, self._checkpoints, self._tasks, self._numbers = array("q"), array("q"), array("q"), array("q")
+        self._blocks: list[bytes] = []
+        self._latest = _Columns.empty()
         self._details: dict[int, str] = {}  # few have one
+        self._looked_at = (-1, _Columns.empty())  # a block and its entries: who asks for one asks for its neighbours
         for entry in entries:
             self.note(*entry)
 
     def note(self, time_ns: int, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = "") -> None:
+        times, happenings, checkpoints, tasks, numbers = self._latest
         if detail:
-            self._details[len(self._times)] = detail
-        self._times.append(time_ns)
-        self._happenings.append(happening)
-        self._checkpoints.append(checkpoint)
-        self._tasks.append(task)
-        self._numbers.append(number)
+            self._details[len(self)] = detail
+        times.append(time_ns)
+        happenings.append(happening)
+        checkpoints.append(checkpoint)
+        tasks.append(task)
+        numbers.append(number)
+        if len(times) == _BLOCK:
+            self._blocks.append(self._latest.packed())
+            self._latest = _Columns.empty()
 
     def story(self, checkpoint: int) -> list[Entry]:
         """Everything about one checkpoint, in order."""
-        return [self[place] for place, number in enumerate(self._checkpoints) if number == checkpoint]
+        return [entry for entry in self if entry.checkpoint == checkpoint]
 
     def places(self) -> dict[int, array[int]]:
         """By checkpoint, where its entries stand."""
         places: dict[int, array[int]] = {}
-        for place, checkpoint in enumerate(self._checkpoints):
+        for place, checkpoint in enumerate(number for block in self._columns() for number in block.checkpoints):
             if checkpoint not in places:
                 places[checkpoint] = array("q")
             places[checkpoint].append(place)
         return places
 
+    def _columns(self) -> Iterator[_Columns]:
+        return chain(map(_Columns.unpacked, self._blocks), (self._latest,))
+
     def __len__(self) -> int:
-        return len(self._times)
+        return len(self._blocks) * _BLOCK + len(self._latest.times)
 
     def __iter__(self) -> Iterator[Entry]:
-        columns = zip(self._times, self._happenings, self._checkpoints, self._tasks, self._numbers, strict=True)
         details = self._details
-        for place, cells in enumerate(columns):
+        for place, cells in enumerate(cells for block in self._columns() for cells in zip(*block, strict=True)):
             yield Entry(*cells, details.get(place, ""))
 
     @overload
@@ -117,11 +157,20 @@ class Journal(Sequence[Entry]):
     def __getitem__(self, place: int | slice) -> Entry | list[Entry]:
         if isinstance(place, slice):
             return [self[i] for i in range(*place.indices(len(self)))]
-        columns = (self._times, self._happenings, self._checkpoints, self._tasks, self._numbers)
         at = place if place >= 0 else place + len(self)
-        return Entry(*(column[place] for column in columns), self._details.get(at, ""))  # type: ignore[call-arg, arg-type]  # a cell of each column
+        if not 0 <= at < len(self):
+            raise IndexError(place)
+        block, row = divmod(at, _BLOCK)
+        return Entry(*(column[row] for column in self._block(block)), self._details.get(at, ""))  # type: ignore[call-arg, arg-type]  # a cell of each column
+
+    def _block(self, number: int) -> _Columns:
+        if number == len(self._blocks):
+            return self._latest
+        if self._looked_at[0] != number:
+            self._looked_at = number, _Columns.unpacked(self._blocks[number])
+        return self._looked_at[1]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Journal):
             return NotImplemented
-        return vars(self) == vars(other)
+        return (self._blocks, self._latest, self._details) == (other._blocks, other._latest, other._details)

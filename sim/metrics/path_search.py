@@ -36,6 +36,7 @@ def critical_path(
 class _Search:
     def __init__(self, stats: CheckpointStats, story: Iterable[Entry], graph: Graph, files: FilesOf) -> None:
         self.stats = stats
+        self._subtasks = stats.subtasks
         self.graph = graph
         self.files = files
         self._parts: list[Part] = []  # the last one first
@@ -86,7 +87,7 @@ class _Search:
             acknowledged_ns = self._acknowledged[1]
             self._add(Kind.FINALISATION, acknowledged_ns, end_ns)
             self.completed()
-        elif self.stats.subtasks or self._times:
+        elif self._subtasks or self._times:
             self._unfinished(min(blocking, key=lambda task: (self._stands_since(task), task)), end_ns)
         return self._in_order()
 
@@ -145,7 +146,7 @@ class _Search:
 
     def _before_state_written(self, task: int, end_ns: int) -> None:
         begun_ns = self._at(Happening.SYNC_FINISHED, task, end_ns)
-        row = self.stats.subtasks.get(task)
+        row = self._subtasks.get(task)
         free_ns = min(end_ns, begun_ns + (row.async_queue_ns if row is not None else 0))
         self._parts += file_parts(self.files(task, free_ns, end_ns), free_ns, end_ns, task, Kind.ASYNC_WORK, Kind.UPLOAD)
         self._add(Kind.ASYNC_QUEUE, begun_ns, free_ns, task)

@@ -6,8 +6,11 @@ SubtaskStateStats, AbstractCheckpointStats); fields Flink does not report are ma
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from zlib import compress, decompress
 
 __all__ = ["CheckpointStats", "SubtaskStats", "stopped_with"]
 
@@ -36,12 +39,15 @@ class SubtaskStats:
         return self.captured_input_bytes + self.captured_output_bytes
 
 
+_COLUMNS = tuple(field.name for field in fields(SubtaskStats))
+_cells_of = attrgetter(*_COLUMNS)
+
+
 @dataclass(slots=True)
 class CheckpointStats:
     number: int
     trigger_ns: int
     tasks: int  # subtasks; those that have finished count as acknowledged from the start
-    subtasks: dict[int, SubtaskStats] = field(default_factory=dict)
     status: str = "IN_PROGRESS"
     latest_ack_ns: int = -1
     acknowledged: int = 0
@@ -51,11 +57,34 @@ class CheckpointStats:
     completed_ns: int = -1  # ours: _metadata durable
     savepoint_format: str = ""  # of a savepoint
     stops: bool = False  # the job stops with it
+    _at_hand: dict[int, SubtaskStats] = field(default_factory=dict)
+    _packed: bytes = b""
+
+    @property
+    def subtasks(self) -> Mapping[int, SubtaskStats]:
+        """To read; who has something to write asks `of`."""
+        return self._unpacked() if self._packed else self._at_hand
 
     def of(self, task: int) -> SubtaskStats:
-        if task not in self.subtasks:
-            self.subtasks[task] = SubtaskStats(task)
-        return self.subtasks[task]
+        """To write at this moment: a later one asks again.  Made when first asked for."""
+        if self._packed:
+            self._at_hand, self._packed = self._unpacked(), b""
+        if task not in self._at_hand:
+            self._at_hand[task] = SubtaskStats(task)
+        return self._at_hand[task]
+
+    def pack(self) -> None:
+        """Nothing more is expected: the rows of subtasks take a thirtieth of their room, until one is written again."""
+        if self._at_hand:
+            cells = array("q", (cell for row in self._at_hand.values() for cell in _cells_of(row)))
+            self._at_hand, self._packed = {}, compress(cells.tobytes(), level=1)
+
+    def _unpacked(self) -> dict[int, SubtaskStats]:
+        cells = iter(array("q", decompress(self._packed)))
+        rows = [SubtaskStats(*row) for row in zip(*[cells] * len(_COLUMNS), strict=True)]
+        for row in rows:
+            row.aborted = bool(row.aborted)
+        return {row.task: row for row in rows}
 
 
 def stopped_with(stats: Mapping[int, CheckpointStats]) -> set[int]:

@@ -1,7 +1,11 @@
 """The journal: rows in the order they were noted, one checkpoint's story out of them."""
 
 import json
+import pickle
+from copy import deepcopy
 from pathlib import Path
+
+import pytest
 
 import sim
 from sim.metrics.journal import Entry, Happening, Journal
@@ -46,6 +50,38 @@ def test_a_subtask_s_record_is_made_when_first_asked_for():
 
     assert [5] == list(stats.subtasks)
     assert 34 == stats.of(5).persisted_bytes
+
+
+def test_packed_records_of_subtasks_are_what_they_were():
+    """Those of a checkpoint of long ago are packed: who reads makes copies, who writes has them at hand again."""
+    stats = CheckpointStats(1, 0, tasks=3)
+    for task in (2, 0):
+        stats.of(task).ack_ns, stats.of(task).aborted = 10**12 + task, task == 2
+    before = deepcopy(dict(stats.subtasks))
+    stats.pack()
+
+    assert before == stats.subtasks
+    assert [2, 0] == list(stats.subtasks)
+    assert stats.subtasks[0] is not stats.subtasks[0]
+    stats.of(0).state_bytes = 7
+    assert (7, True) == (stats.subtasks[0].state_bytes, stats.subtasks[2].aborted)
+    stats.pack()
+    assert 7 == stats.subtasks[0].state_bytes
+
+
+def test_a_long_journal_is_compressed_and_reads_as_it_was_noted():
+    entries = [Entry(1000 * i, Happening.ACKNOWLEDGED, i // 24, i % 24, i % 7, "last" if i == 9999 else "") for i in range(10_000)]
+    rows = Journal(entries)
+
+    assert entries == list(rows)
+    assert [entries[i] for i in (0, 4095, 4096, 9999, -1, -10_000, 17)] == [rows[i] for i in (0, 4095, 4096, 9999, -1, -10_000, 17)]
+    assert [entry for entry in entries if entry.checkpoint == 170] == rows.story(170)
+    assert [*range(4080, 4104)] == list(rows.places()[170])
+    assert rows == Journal(entries)
+    assert rows != Journal([*entries[:5], entries[5]._replace(number=9), *entries[6:]])
+    assert len(pickle.dumps(Journal(entries))) < 10_000 * 12  # 40 bytes in columns
+    with pytest.raises(IndexError):
+        rows[10_000]
 
 
 def test_every_kind_of_entry_is_noted_by_somebody():

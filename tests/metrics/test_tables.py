@@ -1,5 +1,7 @@
 """Measurements -> tables: Flink's definitions of its columns, and the arithmetic of ours."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,10 @@ def subtask(task: int = 1, **measured: int | bool) -> SubtaskStats:
 
 
 def checkpoint(*rows: SubtaskStats, number: int = 1, **fields: int | str) -> CheckpointStats:
-    stats = CheckpointStats(number, 100 * MS, tasks=3, subtasks={row.task: row for row in rows})
+    stats = CheckpointStats(number, 100 * MS, tasks=3)
+    for row in rows:
+        for name, value in asdict(row).items():
+            setattr(stats.of(row.task), name, value)
     for name, value in fields.items():
         setattr(stats, name, value)
     return stats

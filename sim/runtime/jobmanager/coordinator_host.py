@@ -30,6 +30,9 @@ from sim.storage.failures import StorageFailed
 
 __all__ = ["CoordinatorHost"]
 
+PACKED_BEHIND = 8
+"""So many checkpoints later the rows of a checkpoint's subtasks are packed: it is over as a rule, and else they are unpacked."""
+
 
 class CoordinatorHost:
     """`fail_job`: called with the reason and the task that is to blame, if one is."""
@@ -227,6 +230,8 @@ class CoordinatorHost:
         if savepoint is not None:
             stats.savepoint_format, stats.stops = savepoint.format, savepoint.stop is not None
         self.context.stats[command.checkpoint] = stats
+        if (past := self.context.stats.get(command.checkpoint - PACKED_BEHIND)) is not None:
+            past.pack()
         for task in finished:
             self.contents.cut(command.checkpoint, task, finished=True)
         self.job_end.begun(command.checkpoint, finished)
