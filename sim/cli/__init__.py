@@ -74,7 +74,7 @@ def _group(
 def main() -> None:
     """The command, its signals included."""
     atexit.register(gc.freeze)  # an interpreter that ends looks through all that is loaded once more: a fifth of a short run
-    gc.set_threshold(50_000)  # what is loaded stays: looking through it for garbage, again and again, is a fifth of the start
+    gc.set_threshold(500_000)  # what is loaded stays, and a short run makes no garbage: looking for it is a fifth of both
     listen()
     try:
         app()
