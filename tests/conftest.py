@@ -12,7 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-pytest_plugins = ["tests.cpu_seconds"]
+pytest_plugins = ["tests.cpu_seconds", "tests.groups"]
 
 # Shrinking is worth its time, explaining is not: it traces every line of a simulation.
 PHASES = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.explain]
