@@ -7,7 +7,10 @@ import typer.main
 import typer.testing
 from typer.testing import CliRunner
 
+from sim.advice import race, settings, trials
 from sim.cli import app
+
+S = 10**9
 
 # The tree of verbs is the same for every call, and takes 20 ms of reflection to make.
 typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
@@ -21,6 +24,18 @@ job:
 checkpoint: {interval: 1 s, barriers: [aligned, unaligned]}
 run: {duration: 3 s}
 """
+
+
+@pytest.fixture(scope="module")
+def short_trials():
+    """What `advise` tries takes seconds, and there is little of it: two ways of barriers, one interval beside that of the job."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "INTERVALS_NS", (2 * S,))
+        for name, ns in (("SETTLED_NS", S), ("OBSERVED_NS", 2 * S), ("PATIENCE_NS", 3 * S)):
+            patch.setattr(trials, name, ns)
+        first, *_, last = settings.protocols()
+        patch.setattr(race, "protocols", lambda: (first, last))
+        yield
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ COMMANDS = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, short_trials):
     place = tmp_path_factory.mktemp("narrow")
     (place / "job.yaml").write_text(JOB)
     (place / "sweep.yaml").write_text(SWEEP)

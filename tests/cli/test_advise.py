@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sim.advice import race, settings, trials
 from sim.cli import app
-
-S = 10**9
-
 
 JOB = """\
 # Does it matter how barriers travel?
@@ -28,17 +24,11 @@ run: {duration: 3 s}
 
 
 @pytest.fixture(scope="module")
-def advise(tmp_path_factory):
-    """`advise(*options)` -> the finished command for a tiny job.  All calls share a folder and its rows; trials take seconds."""
+def advise(tmp_path_factory, short_trials):
+    """`advise(*options)` -> the finished command for a tiny job.  All calls share a folder and its rows."""
     folder = tmp_path_factory.mktemp("advised")
     (folder / "tiny.yaml").write_text(JOB)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(settings, "INTERVALS_NS", (2 * S,))
-        for name, ns in (("SETTLED_NS", S), ("OBSERVED_NS", 2 * S), ("PATIENCE_NS", 3 * S)):
-            patch.setattr(trials, name, ns)
-        first, *_, last = settings.protocols()
-        patch.setattr(race, "protocols", lambda: (first, last))
-        yield lambda *options: CliRunner().invoke(app, ["advise", f"{folder}/tiny.yaml", "--jobs", "1", "--out", f"{folder}/out", *options])
+    return lambda *options: CliRunner().invoke(app, ["advise", f"{folder}/tiny.yaml", "--jobs", "1", "--out", f"{folder}/out", *options])
 
 
 def test_a_setting_and_what_to_paste(advise):

@@ -86,7 +86,7 @@ def test_a_sweep(ckptsim, tiny, tmp_path):
     assert "end_to_end" not in page
 
 
-def test_an_advice(ckptsim, tiny, tmp_path):
+def test_an_advice(ckptsim, short_trials, tiny, tmp_path):
     tiny.write_text(tiny.read_text().replace("[aligned, unaligned]", "aligned").replace("3 s}", "20 s}"))
     ckptsim("advise", tiny, "--p99", "10 s", "--replications", 1, "--no-unknowns", "--jobs", 1, "--out", tmp_path / "results")
     done = ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
