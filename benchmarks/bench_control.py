@@ -17,12 +17,14 @@ import resource
 import statistics
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.bench_seam import timed
 from benchmarks.measure import cpu_seconds, print_table, record
 from benchmarks.scenarios import scenario_text
 from sim.plane import warm
+from sim.plane.seam.interface import Notice
 from sim.runtime.observe.sampling import Sampler
 from sim.runtime.run.world import World
 from sim.scenario import loads
@@ -30,6 +32,18 @@ from sim.scenario import loads
 ROOT = Path(__file__).resolve().parent.parent
 INTERVAL_S = 5
 STAGES = 4
+
+
+def timed(advance: Callable[[int], Notice], spent: list[float]) -> Callable[[int], Notice]:
+    """``advance`` that adds its CPU seconds to the last entry of `spent`."""
+
+    def run(until: int) -> Notice:
+        begin = time.process_time()
+        notice = advance(until)
+        spent[-1] += time.process_time() - begin
+        return notice
+
+    return run
 
 
 def measured(parallelism: int, barriers: str, checkpoints: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Whole runs of wide jobs: CPU seconds of building, of the data plane, of everything else and of the checks, and memory per channel.
+"""Whole runs from 3x1 to 4x1024: CPU seconds of building, of the data plane, of control, checks and tables, and memory per channel.
 
     python -m benchmarks.bench_whole [--only 4x256] [--rounds 1] [--against OTHER_CHECKOUT]
 
