@@ -64,22 +64,19 @@ class Books:
         self.shut = self.gates["shut"][self.channels["gate"]] == 1
         self.remote = self.channels["local"] == 0
 
-    @cached_property
     def sending(self) -> Queues:
         """The senders' queues; the open buffer ends where its channel does."""
         ch = self.channels
         return self._queues(np.where(ch["queued"] > 0, ch["head"], -1), np.where(ch["full_at"] > 0, ch["written"], -1))
 
-    @cached_property
     def receiving(self) -> Queues:
         ch = self.channels
         return self._queues(np.where(ch["received"] > 0, ch["first"], -1), np.full(len(ch), -1))
 
-    @cached_property
-    def floating(self) -> Column:
+    def floating(self, received: Queues) -> Column:
         """Floating buffers each channel holds, whatever is in them."""
         ch = self.channels
-        held: Column = ch["fl_free"] + self.receiving.traits + (ch["current"] & FLOATING != 0) + ch["owed_floating"]
+        held: Column = ch["fl_free"] + received.traits + (ch["current"] & FLOATING != 0) + ch["owed_floating"]
         return held
 
     @cached_property
@@ -106,7 +103,7 @@ class Books:
 
     def _queues(self, heads: Column, open_ends: Column) -> Queues:
         n = len(heads)
-        elements, buffers, traits = (np.zeros(n, np.int64) for _ in range(3))
+        elements, buffers, traits = cast(list[Column], list(np.zeros((3, n), np.int32)))
         found = Queues(elements, buffers, np.ones(n, bool), np.full(n, -1), np.zeros(n, bool), traits)
         for owners, here in followed(heads, self.elements["next"]):
             is_data = self.elements["kind"][here] == DATA
@@ -127,16 +124,16 @@ class Books:
         That one is being written, or will be the next (B1).
         """
         ch, gate = self.channels, self.channels["gate"]
-        table, n, words = self.gates["size_table"][gate], self.gates["size_n"][gate], np.asarray(self.world.words)
+        table, n, words = self.gates["size_table"], self.gates["size_n"], np.asarray(self.world.words)
         count = ch["records_out"] - ch["records_in"]
-        last = words[table]
+        last = words[table][gate]
         behind = last * count
-        for block in blocks(np.flatnonzero((n > 1) & (count >= 0)), count):
+        for block in blocks(np.flatnonzero((n > 1)[gate] & (count >= 0)), count):
             channel = np.repeat(block, count[block] + 1)
             first = np.cumsum(count[block] + 1) - (count[block] + 1)  # where the records of a channel begin
             k = ch["records_in"][channel] + np.arange(len(channel)) - np.repeat(first, count[block] + 1)
             drawn: Any = draw(Stream(cast(Any, ch["stride"][channel]), cast(Any, ch["offset"][channel])), cast(Any, k))
-            sizes = words[table[channel] + ((drawn * n[channel]) >> 32)]
+            sizes = words[table[gate[channel]] + ((drawn * n[gate[channel]]) >> 32)]
             last[block] = sizes[first + count[block]]
             behind[block] = np.add.reduceat(sizes, first) - sizes[first]
         return behind, last
@@ -174,11 +171,15 @@ def check_world(world: World, spec: PlaneSpec) -> None:
     """Raise AssertionError with the story of the violation."""
     books = Books(world, spec)
     check_offsets(books)
-    check_queues(books)
-    check_credits(books)
+    check_senders(books, books.sending())
+    received = books.receiving()
+    check_receivers(books, received)
+    floating = books.floating(received)
+    del received  # there are as many queues as channels: what is left of them would be a tenth of the memory of a check
+    check_credits(books, floating)
     check_segments(books)
     check_records(books)
-    check_pools(books)
+    check_pools(books, floating)
     check_lists(books)
 
 
@@ -193,8 +194,8 @@ def check_offsets(books: Books) -> None:
     books.ensure(requested, lambda c: f"channel {c} is not blocked though its partition was not requested", ch)
 
 
-def check_queues(books: Books) -> None:
-    ch, queue = books.channels, books.sending
+def check_senders(books: Books, queue: Queues) -> None:
+    ch = books.channels
     counted = (queue.elements == ch["queued"]) & (queue.buffers == ch["buffers"])
     books.ensure(counted, lambda c: f"sender's queue of channel {c} miscounted", ch)
     last = (ch["full_at"] == 0) | queue.ends_with_data
@@ -202,7 +203,10 @@ def check_queues(books: Books) -> None:
     books.ensure(queue.in_order, lambda c: f"buffers of channel {c} out of order", ch)
     connected = np.where(queue.buffers > 0, queue.end, ch["sent"]) == ch["written"]
     books.ensure(connected, lambda c: f"bytes of channel {c} lost between the queue and the wire", ch)
-    queue = books.receiving
+
+
+def check_receivers(books: Books, queue: Queues) -> None:
+    ch = books.channels
     counted = (queue.elements == ch["received"]) & (queue.buffers == ch["received_buffers"])
     books.ensure(counted, lambda c: f"receive queue of channel {c} miscounted", ch)
     left = ch["recovered"] > ch["taken"]
@@ -216,13 +220,13 @@ def check_queues(books: Books) -> None:
     books.ensure(books.remote | at_once, lambda c: f"bytes on the wire of local channel {c}", ch)
 
 
-def check_credits(books: Books) -> None:
+def check_credits(books: Books, floating: Column) -> None:
     ch, spec, promised = books.channels, books.spec, books.promised
     free = ch["ex_free"] + ch["fl_free"]
     matching = ~books.remote | (promised == free)
     books.ensure(matching, lambda c: f"channel {c} has credits for {promised[c]} buffers, {free[c]} are free", ch)
     reading = (ch["current"] != 0) & (ch["current"] & LOOSE == 0)
-    own = free + ch["received_buffers"] + reading + ch["owed_exclusive"] + ch["owed_floating"] - books.floating
+    own = free + ch["received_buffers"] + reading + ch["owed_exclusive"] + ch["owed_floating"] - floating
     kept = ~books.remote | (own == spec.exclusive)
     books.ensure(kept, lambda c: f"channel {c} has {own[c]} exclusive buffers of {spec.exclusive}", ch)
 
@@ -261,7 +265,7 @@ def check_streams(books: Books, rest: Column) -> None:
     )  # fmt: skip
 
 
-def check_pools(books: Books) -> None:
+def check_pools(books: Books, floating: Column) -> None:
     ch, parts, gates, spec = books.channels, books.partitions, books.gates, books.spec
     n, is_full = len(parts), ch["count"] >= spec.max_per_channel
     used, full = summed(n, ch["partition"], ch["count"]), summed(n, ch["partition"], is_full.astype(np.int64))
@@ -273,8 +277,8 @@ def check_pools(books: Books) -> None:
     books.ensure(counted, lambda p: f"segments of partition {p} miscounted", parts)
     within = parts["used"] <= np.maximum(parts["limit"], parts["recovered"])
     books.ensure(within, lambda p: f"partition {p} beyond its overdraft", parts)
-    floating = summed(len(gates), ch["gate"][books.remote], books.floating[books.remote])
-    books.ensure(floating + gates["idle"] == spec.floating, lambda i: f"floating buffers of gate {i} lost", gates)
+    held = summed(len(gates), ch["gate"][books.remote], floating[books.remote])
+    books.ensure(held + gates["idle"] == spec.floating, lambda i: f"floating buffers of gate {i} lost", gates)
 
 
 def check_lists(books: Books) -> None:

@@ -188,7 +188,7 @@ class KernelPlane:
     def _channels_of(self, task: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         if task not in self._ends:
             inputs, outputs = channels_in(self.layout, task), channels_out(self.layout, task)
-            self._ends[task] = np.array(inputs, np.int64), np.array(outputs, np.int64)
+            self._ends[task] = np.array(inputs, np.int32), np.array(outputs, np.int32)
         return self._ends[task]
 
     def start(self, positions: Mapping[int, Position]) -> None:
