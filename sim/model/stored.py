@@ -37,8 +37,7 @@ class StateFile(NamedTuple):
         return self.instance, self.number
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSnapshot:
+class StoredSnapshot(NamedTuple):
     """A completed checkpoint or savepoint: the files its metadata names."""
 
     instance: int

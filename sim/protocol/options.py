@@ -5,10 +5,10 @@ Source: Flink's CheckpointOptions and its AlignmentType; which edge rewrites the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from sim.model.stored import SnapshotType
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 
 __all__ = ["Alignment", "BarrierOptions", "Ending", "Traits"]
@@ -33,7 +33,7 @@ class Alignment(Enum):
     FORCED_ALIGNED = "forced-aligned"  # waits on this edge only; the reader goes on as the checkpoint was meant
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Traits:
     """How the marker of a barrier moves: three plain facts."""
 
@@ -51,7 +51,7 @@ _TRAITS = {
 _ANNOUNCED = Traits(priority=False, blocking=True, announced=True)  # aligned, with a deadline
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BarrierOptions:
     trigger_ns: int  # t0 of the checkpoint
     alignment: Alignment = Alignment.ALIGNED

@@ -6,15 +6,15 @@ overlaps with this task's sync and async phases, but not with its pre-barrier ph
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from sim.protocol.frozen import frozen
 from sim.protocol.vocabulary import Phase, Work
 
 __all__ = ["ALIGNED", "ASYNC_OPERATE", "PhaseStep", "Phases", "Requirement", "async_operate", "complete", "move", "work_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PhaseStep:
     phase: Phase
     work: tuple[Work, ...] = ()

@@ -6,8 +6,7 @@ of a number only; a gate with one channel tells both at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from sim.protocol.frozen import frozen
 from sim.protocol.options import BarrierOptions
 from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import Phase, SnapshotTimes, Work
@@ -15,7 +14,7 @@ from sim.protocol.vocabulary import Phase, SnapshotTimes, Work
 # ---------------------------------------------------------------------------------------------- barriers: events
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BarrierArrived:
     """The task thread processed the first and / or last barrier of this checkpoint on a gate.
 
@@ -32,7 +31,7 @@ class BarrierArrived:
     priority: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BarrierAnnounced:
     """A timeoutable barrier lies in a receive queue of this gate (told once per gate and checkpoint)."""
 
@@ -42,7 +41,7 @@ class BarrierAnnounced:
     options: BarrierOptions
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CancellationArrived:
     """The task thread processed a cancellation marker (first of its checkpoint on this gate)."""
 
@@ -51,7 +50,7 @@ class CancellationArrived:
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GateClosed:
     """No channel of this gate will ever deliver again: it counts as arrived for what is pending, and is not waited for later."""
 
@@ -59,7 +58,7 @@ class GateClosed:
     gate: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InputEnded:
     """A channel of this gate has ended where checkpoints do not outlive finished tasks: what is pending cannot complete."""
 
@@ -67,7 +66,7 @@ class InputEnded:
     gate: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlignmentTimedOut:
     """The wake-up of ArmAlignmentTimer, executed by the task thread."""
 
@@ -75,7 +74,7 @@ class AlignmentTimedOut:
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TriggerReceived:
     """The task thread executes the coordinator's call (sources; tasks whose inputs have all finished)."""
 
@@ -87,7 +86,7 @@ class TriggerReceived:
 # ---------------------------------------------------------------------------------------------- snapshots: events
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PhaseFinished:
     """RunPreBarrier, ForwardBarrier, RunSync or RunAsync is done."""
 
@@ -96,7 +95,7 @@ class PhaseFinished:
     phase: Phase
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputBarriersLeft:
     """The last watched barrier of this checkpoint has left the task's output queues."""
 
@@ -104,7 +103,7 @@ class OutputBarriersLeft:
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputTimedOut:
     """The wake-up of ArmOutputTimer, executed by the task thread."""
 
@@ -112,7 +111,7 @@ class OutputTimedOut:
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChannelStateWritten:
     """Answer to FinishChannelState: the in-flight data of this snapshot is durable (at once if there is none)."""
 
@@ -120,7 +119,7 @@ class ChannelStateWritten:
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AsyncFailed:
     """RunAsync or the channel state failed; the task goes on."""
 
@@ -129,7 +128,7 @@ class AsyncFailed:
     reason: FailureReason = FailureReason.CHECKPOINT_ASYNC_EXCEPTION
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbortNotified:
     """The task thread hears NotifyAborted (a mail; while it works for a snapshot it is heard afterwards)."""
 
@@ -144,7 +143,7 @@ TaskEvent = BarrierEvent | SnapshotEvent
 # ---------------------------------------------------------------------------------------------- barriers: commands
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartSnapshot:
     """From the barrier handler to the snapshots; TaskCheckpointing answers it itself, the runtime never sees it."""
 
@@ -160,7 +159,7 @@ class StartSnapshot:
         return self.alignment_ns is None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InputsComplete:
     """From the barrier handler to the snapshots: the missing barriers are here; the runtime never sees it."""
 
@@ -169,42 +168,42 @@ class InputsComplete:
     alignment_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaptureInput:
     """From now on keep the data before this checkpoint's barrier on every input channel (checkpointStarted)."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FinishCapture:
     """All barriers are here: the captured input is final (checkpointStopped)."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResumeInputs:
     """Unblock every channel a barrier up to this checkpoint holds back."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SettleBarriers:
     """Barriers up to this checkpoint are obsolete: count and report none, resume at once."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PrioritiseInput:
     """Let this checkpoint's barriers overtake in the receive queues, those yet to come too (convertToPriorityEvent)."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArmAlignmentTimer:
     """Send AlignmentTimedOut at `at_ns` (a mail: between records)."""
 
@@ -212,7 +211,7 @@ class ArmAlignmentTimer:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeclineCheckpoint:
     """Tell the coordinator that this task has no part of it: it gets Declined."""
 
@@ -220,7 +219,7 @@ class DeclineCheckpoint:
     reason: FailureReason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForwardCancellation:
     """Write a cancellation marker to every output: ordinary, not blocking."""
 
@@ -230,7 +229,7 @@ class ForwardCancellation:
 # ---------------------------------------------------------------------------------------------- snapshots: commands
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunPreBarrier:
     """Hold the task thread until ReleaseTask; do this work (perhaps none); PhaseFinished(PRE_BARRIER)."""
 
@@ -238,7 +237,7 @@ class RunPreBarrier:
     work: tuple[Work, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForwardBarrier:
     """Write the barrier to every output (forced edges: `options.on_forced_edge()`); PhaseFinished(FORWARD_BARRIER).
 
@@ -250,7 +249,7 @@ class ForwardBarrier:
     options: BarrierOptions
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArmOutputTimer:
     """Send OutputTimedOut at `at_ns` (a mail: between records)."""
 
@@ -258,14 +257,14 @@ class ArmOutputTimer:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConvertOutput:
     """Barriers still in the output queues become priority barriers; what they overtake belongs to the snapshot."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunSync:
     """Do this work on the task thread; PhaseFinished(SYNC)."""
 
@@ -273,28 +272,28 @@ class RunSync:
     work: tuple[Work, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReleaseTask:
     """The task thread goes back to records."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartChannelState:
     """Register with the channel-state file of the task's group (ChannelStateWriter#start)."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FinishChannelState:
     """Input and output parts are complete, their volume is final; ChannelStateWritten when the group's file is closed."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunAsync:
     """Do this work in the task's one asynchronous thread, first come first served; PhaseFinished(ASYNC).
 
@@ -305,7 +304,7 @@ class RunAsync:
     work: tuple[Work, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Acknowledge:
     """The task's part is durable: the coordinator gets Acknowledged."""
 
@@ -313,7 +312,7 @@ class Acknowledge:
     times: SnapshotTimes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CancelSnapshot:
     """Drop the snapshot: release its captured buffers, stop its asynchronous work and its channel state."""
 

@@ -8,10 +8,10 @@ armed it, so nobody has to take timers back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+from sim.protocol.frozen import frozen
 from sim.protocol.options import BarrierOptions, Ending
 from sim.protocol.reasons import FailureReason
 
@@ -26,7 +26,7 @@ class RequestKind(Enum):
     SAVEPOINT = "savepoint"  # always aligned; first in the queue; forced (obeys neither) iff unaligned checkpoints are off
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Savepoint:
     """What a savepoint is asked to be."""
 
@@ -34,7 +34,7 @@ class Savepoint:
     stop: Ending | None = None  # the job stops with it (a synchronous savepoint): how its data ends
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """Who takes part (DefaultCheckpointPlan): task numbers.  Finished tasks are in neither set."""
 
@@ -43,7 +43,7 @@ class Plan:
     finished: frozenset[int] = frozenset()  # have nothing left to say: they count as acknowledged
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotTimes:
     """What a task measures about its part of one checkpoint [ns] (CheckpointMetrics; protocol phases beyond Flink's marked +)."""
 
@@ -84,7 +84,7 @@ class Work(Enum):
 # ---------------------------------------------------------------------------------------------- coordinator: events
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchedulerStarted:
     """The job runs: periodic checkpoints may begin, the first one `first_delay_ns` from now (see timer.first_trigger_delay)."""
 
@@ -92,7 +92,7 @@ class SchedulerStarted:
     first_delay_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchedulerStopped:
     """The job fails over or ends: everything pending and queued is aborted."""
 
@@ -100,14 +100,14 @@ class SchedulerStopped:
     reason: FailureReason = FailureReason.CHECKPOINT_COORDINATOR_SUSPEND
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaderLost:
     """The JobManager is gone: what it was told is lost with it, and nobody hears from it.  Completed checkpoints are kept."""
 
     now: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BacklogReported:
     """The enumerator of a source says whether it reads a backlog (SplitEnumeratorContext#setIsProcessingBacklog)."""
 
@@ -116,14 +116,14 @@ class BacklogReported:
     behind: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PeriodicTimerFired:
     """The wake-up of ArmPeriodicTimer."""
 
     now: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckpointRequested:
     """Somebody other than the timer wants one."""
 
@@ -132,7 +132,7 @@ class CheckpointRequested:
     savepoint: Savepoint | None = None  # iff it is one
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TriggerReady:
     """Answer to PrepareTrigger after its overhead.  `plan` None: not all required tasks run, or `failure`."""
 
@@ -141,7 +141,7 @@ class TriggerReady:
     failure: FailureReason = FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING  # of a missing plan
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Acknowledged:
     """A task's acknowledgement is processed by the coordinator."""
 
@@ -150,7 +150,7 @@ class Acknowledged:
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declined:
     """A task's decline is processed by the coordinator."""
 
@@ -160,7 +160,7 @@ class Declined:
     reason: FailureReason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckpointTimedOut:
     """The wake-up of ArmCheckpointTimeout."""
 
@@ -168,7 +168,7 @@ class CheckpointTimedOut:
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetadataWritten:
     """Answer to WriteMetadata: `_metadata` is durable, or it failed."""
 
@@ -178,7 +178,7 @@ class MetadataWritten:
     reason: FailureReason = FailureReason.FINALIZE_CHECKPOINT_FAILURE  # of a failure
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateDiscarded:
     """Answer to DiscardState: the files are gone."""
 
@@ -194,19 +194,19 @@ CoordinatorEvent = (
 # ---------------------------------------------------------------------------------------------- coordinator: commands
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArmPeriodicTimer:
     """Send PeriodicTimerFired at `at_ns` (replaces the one armed before)."""
 
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CancelPeriodicTimer:
     """No periodic checkpoints until further notice."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PrepareTrigger:
     """Plan, take an id, make the directory: answer TriggerReady.  t0 is taken already."""
 
@@ -214,7 +214,7 @@ class PrepareTrigger:
     kind: RequestKind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TriggerTasks:
     """Call these tasks; each gets TriggerReceived when its thread executes the call."""
 
@@ -223,7 +223,7 @@ class TriggerTasks:
     options: BarrierOptions
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArmCheckpointTimeout:
     """Send CheckpointTimedOut at `at_ns`."""
 
@@ -231,14 +231,14 @@ class ArmCheckpointTimeout:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriteMetadata:
     """All have acknowledged: write `_metadata`, answer MetadataWritten."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotifyComplete:
     """Tell these tasks (and the committers) that a checkpoint is complete."""
 
@@ -246,7 +246,7 @@ class NotifyComplete:
     tasks: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotifyAborted:
     """Tell these tasks that a checkpoint is aborted: each gets AbortNotified."""
 
@@ -255,14 +255,14 @@ class NotifyAborted:
     latest_completed: int  # 0: none
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DiscardState:
     """Delete what a subsumed or aborted checkpoint stored; answer StateDiscarded (unanswered ones stop the triggering)."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailJob:
     """More counted failures than tolerated, or the savepoint failed the job was to stop with."""
 
@@ -271,7 +271,7 @@ class FailJob:
     stopping: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordRefused:
     """For the journal: a request ended without a checkpoint id (counts.failed includes refused triggers)."""
 
@@ -279,7 +279,7 @@ class RecordRefused:
     reason: FailureReason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordTriggered:
     """For the journal: a checkpoint got its id; `plan` says who takes part."""
 
@@ -290,7 +290,7 @@ class RecordTriggered:
     savepoint: Savepoint | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordCompleted:
     """For the journal: end_to_end_duration = latest_ack_ns - trigger_ns; the metadata is not in it."""
 
@@ -301,7 +301,7 @@ class RecordCompleted:
     completed_ns: int  # metadata durable
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordFailed:
     """For the journal: end_to_end_duration = failed_ns - trigger_ns."""
 

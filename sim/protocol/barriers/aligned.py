@@ -8,9 +8,9 @@ RESUME_INPUTS phase, which follows its sync phase.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 from sim.protocol.barriers.state import Pending, Transition
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import ResumeInputs
@@ -46,7 +46,7 @@ class _Aligned(ABC):
         return WaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WaitingForFirstBarrier(_Aligned):
     """No barrier of a newer checkpoint is here."""
 
@@ -54,7 +54,7 @@ class WaitingForFirstBarrier(_Aligned):
         raise ValueError("no checkpoint is pending")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CollectingBarriers(_Aligned):
     """At least one barrier of this checkpoint is here; at least one is missing."""
 

@@ -8,9 +8,9 @@ Sources: Flink's Alternating*Barrier* states, AbstractAlternatingAlignedBarrierH
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 from sim.protocol.barriers.state import Commands, Pending, Transition
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import CancelSnapshot, CaptureInput, FinishCapture, PrioritiseInput, ResumeInputs
@@ -74,7 +74,7 @@ def _then(first: Transition, pending: Pending, options: BarrierOptions, now: int
     return state, (*commands, *follow_ups)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlternatingWaitingForFirstBarrier(_AlternatingAligned):
     """Aligned so far; no barrier of this checkpoint is here, some may be announced."""
 
@@ -87,7 +87,7 @@ class AlternatingWaitingForFirstBarrier(_AlternatingAligned):
         return self, ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlternatingCollectingBarriers(_AlternatingAligned):
     """Aligned so far; at least one barrier of this checkpoint is here, at least one is missing."""
 
@@ -100,7 +100,7 @@ class AlternatingCollectingBarriers(_AlternatingAligned):
         return self, ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlternatingWaitingForFirstBarrierUnaligned(_Alternating):
     """The timeout passed; no barrier of this checkpoint is here: the first one, of whichever kind, starts the snapshot."""
 
@@ -125,7 +125,7 @@ class AlternatingWaitingForFirstBarrierUnaligned(_Alternating):
         return AlternatingWaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AlternatingCollectingBarriersUnaligned(_Alternating):
     """The snapshot runs; at least one barrier is missing, and what comes before it is kept."""
 

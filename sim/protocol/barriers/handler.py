@@ -6,11 +6,12 @@ It handles one checkpoint at a time: a newer one gives the older up.  What happe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from sim.protocol.barriers.state import BarrierState, Commands, Pending, Transition
 from sim.protocol.barriers.transitions import TRANSITIONS
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.options import BarrierOptions
 from sim.protocol.reasons import FailureReason
@@ -34,7 +35,7 @@ __all__ = ["BarrierHandler"]
 _Question = Callable[[BarrierState], Transition]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BarrierHandler:
     state: BarrierState
     open_gates: frozenset[int]

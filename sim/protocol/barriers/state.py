@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from sim.protocol.frozen import frozen
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import InnerCommand, InputsComplete, StartSnapshot, TaskCommand
 
@@ -14,7 +14,7 @@ Commands = tuple[TaskCommand | InnerCommand, ...]
 Transition = tuple["BarrierState", Commands]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pending:
     """The one checkpoint a task is collecting barriers of."""
 

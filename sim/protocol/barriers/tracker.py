@@ -5,10 +5,11 @@ A snapshot may hold effects of records that came after a barrier on an early cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from sim.protocol.barriers.state import Commands, Pending
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.reasons import FailureReason
 from sim.protocol.task_vocabulary import (
@@ -32,7 +33,7 @@ MAX_TRACKED = 50
 """Checkpoints with some barriers missing; the oldest is forgotten (MAX_CHECKPOINTS_TO_TRACK)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BarrierTracker:
     open_gates: frozenset[int]
     tracked: tuple[Pending, ...] = ()  # oldest first

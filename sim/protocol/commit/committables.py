@@ -6,7 +6,8 @@ Source: SinkWriterOperator, CommitterOperator (Flink 2.x).  See vocabulary.py fo
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+
+from sim.protocol.frozen import frozen
 
 __all__ = [
     "CommitEpochs",
@@ -26,7 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Committable:
     """One closed transaction of one writer subtask: `writer` and `epoch` name it, for the external system too."""
 
@@ -45,7 +46,7 @@ class Committable:
 # ---------------------------------------------------------------------------------------------- writer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EpochEnded:
     """The writer prepares its commit before the barrier of this checkpoint leaves (prepareCommit)."""
 
@@ -56,7 +57,7 @@ class EpochEnded:
     files: tuple[Hashable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriterInputEnded:
     """No record follows (endInput): what is open becomes a committable of the next checkpoint, whichever that is."""
 
@@ -66,14 +67,14 @@ class WriterInputEnded:
     files: tuple[Hashable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HandOver:
     """Send the committable to the committer, in band, before the barrier (an edge that is never unaligned)."""
 
     committable: Committable
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriterRestored:
     """The task begins from this checkpoint, in which it had written so many records of each input channel."""
 
@@ -86,7 +87,7 @@ WriterEvent = EpochEnded | WriterInputEnded | WriterRestored
 # ---------------------------------------------------------------------------------------------- committer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommittablesReceived:
     """Committables reached the committer: all of a checkpoint's before its last barrier."""
 
@@ -94,7 +95,7 @@ class CommittablesReceived:
     committables: tuple[Committable, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompletionNotified:
     """The task thread hears that a checkpoint is complete; the call may be lost, and the next one covers it."""
 
@@ -102,7 +103,7 @@ class CompletionNotified:
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Restored:
     """The committer starts from this checkpoint, which holds these (CommitterOperator#initializeState)."""
 
@@ -111,14 +112,14 @@ class Restored:
     committables: tuple[Committable, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskClosed:
     """The committer's task ends and waits for no checkpoint: what it holds is committed on the spot (sinks before FLIP-147)."""
 
     now: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommitEpochs:
     """Make these visible, in this order.  `again`: after a restore; the external system ignores those it has."""
 
@@ -127,7 +128,7 @@ class CommitEpochs:
     again: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportLost:
     """These were open for longer than the external system keeps a transaction: their records are lost."""
 

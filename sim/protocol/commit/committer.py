@@ -7,8 +7,6 @@ again is the external system's to ignore.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sim.protocol.commit.committables import (
     CommitEpochs,
     Committable,
@@ -20,6 +18,7 @@ from sim.protocol.commit.committables import (
     Restored,
     TaskClosed,
 )
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed
 
 __all__ = ["Committer"]
@@ -27,7 +26,7 @@ __all__ = ["Committer"]
 _Answer = tuple["Committer", tuple[CommitterCommand, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Committer:
     transaction_timeout_ns: int | None = None  # of the external system; None: it keeps transactions for ever
     committables: tuple[Committable, ...] = ()  # by epoch, then writer: its state

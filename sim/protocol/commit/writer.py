@@ -6,15 +6,14 @@ no word here: the committable is with the committer already and is committed wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sim.protocol.commit.committables import Committable, EpochEnded, HandOver, WriterEvent, WriterInputEnded, WriterRestored
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed
 
 __all__ = ["Writer"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Writer:
     task: int
     read: tuple[int, ...]  # per input channel: records written when the transaction was opened

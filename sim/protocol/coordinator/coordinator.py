@@ -5,13 +5,14 @@ Joins timer.py, requests.py, pending.py and failures.py.  One trigger at a time 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.coordinator.failures import FailureCounter
 from sim.protocol.coordinator.pending import PendingCheckpoint, PendingState
 from sim.protocol.coordinator.requests import Request, Requests
 from sim.protocol.coordinator.timer import NEVER, Grid, effective_interval_ns
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.reasons import FailureReason
 from sim.protocol.strategies import barrier_options, strategy
@@ -52,7 +53,7 @@ _Commands = tuple[CoordinatorCommand, ...]
 _Answer = tuple["Coordinator", _Commands]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Triggering:
     """A checkpoint without an id yet; t0 is taken."""
 
@@ -65,7 +66,7 @@ class Triggering:
         return self.request.savepoint is not None and self.request.savepoint.stop is not None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Coordinator:
     barriers: Barriers
     interval_ns: int | None  # None: no periodic checkpoints

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from sim.protocol.frozen import frozen
 from sim.protocol.reasons import COUNTED, FailureReason
 
 __all__ = ["FailureCounter"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailureCounter:
     """Each checkpoint counts once.  The success of a newer one forgives all, and so does failing the job."""
 

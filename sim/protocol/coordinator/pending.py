@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import Plan, RecordCompleted, RecordFailed, RequestKind, Savepoint
@@ -19,7 +19,7 @@ class PendingState(Enum):
     WRITING_METADATA = "writing-metadata"  # all have acknowledged; it still holds its slot
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PendingCheckpoint:
     checkpoint: int
     kind: RequestKind

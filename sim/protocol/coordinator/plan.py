@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from sim.protocol.frozen import frozen
 from sim.protocol.vocabulary import Plan
 
 __all__ = ["TaskGraph", "VertexLink", "plan"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VertexLink:
     """An edge between two vertices."""
 

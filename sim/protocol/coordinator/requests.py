@@ -6,9 +6,10 @@ The wish list is not de-duplicated: with checkpoints longer than the interval, p
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
+from sim.protocol.frozen import frozen
 from sim.protocol.vocabulary import RequestKind, Savepoint
 
 __all__ = ["MAX_WAITING", "Choice", "Request", "Requests"]
@@ -17,7 +18,7 @@ MAX_WAITING = 1000
 """DEFAULT_MAX_QUEUED_REQUESTS."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     kind: RequestKind
     request_ns: int
@@ -35,7 +36,7 @@ class Request:
 _rank = attrgetter("rank")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """What to do next; nothing if both are None."""
 
@@ -44,7 +45,7 @@ class Choice:
     until_ns: int = 0  # ... and wake the timer up then
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Requests:
     max_concurrent: int
     min_pause_ns: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from sim.protocol.frozen import frozen
 
 __all__ = ["NEVER", "Grid", "effective_interval_ns", "first_trigger_delay"]
 
@@ -39,7 +40,7 @@ def first_trigger_delay(
     return (pause_ns or interval_ns) if restarted else pause_ns + first_trigger_ns
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grid:
     """The next point in time.  A late wake-up does not move the grid: points that were missed follow at once."""
 

@@ -7,16 +7,17 @@ such a part cannot be completed (PartialFinishingNotSupportedByStateException).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sim.protocol.coordinator.plan import TaskGraph
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 from sim.protocol.reasons import FailureReason
 
 __all__ = ["UnionState"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnionState:
     graph: TaskGraph
     vertices: frozenset[int]  # those that keep union list state

@@ -9,10 +9,11 @@ goes back to the same checkpoint.  The job counts as RESTARTING while any restar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from sim.model.faults import Restart
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.recovery.regions import restarted_with
 from sim.protocol.recovery.restart import RestartStrategy, restart_strategy
@@ -50,7 +51,7 @@ class JobStatus(Enum):
 # ---------------------------------------------------------------------------------------------- events
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TasksFailed:
     """The JobManager learns that these tasks have failed; `draw` is uniform on 32 bits."""
 
@@ -61,7 +62,7 @@ class TasksFailed:
     stopped: bool = False  # the savepoint is complete that the job stops with
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TasksCancelled:
     """Answer to CancelTasks: none of them runs any more."""
 
@@ -69,7 +70,7 @@ class TasksCancelled:
     restart: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RestartDelayElapsed:
     """The wake-up of ArmRestart."""
 
@@ -77,7 +78,7 @@ class RestartDelayElapsed:
     restart: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskInitialized:
     """A restored task runs: its state is there and its recovered input is read."""
 
@@ -85,7 +86,7 @@ class TaskInitialized:
     task: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobManagerReturned:
     """A new JobManager takes over: it knows the completed checkpoints and nothing else, and restarts everything without delay."""
 
@@ -97,12 +98,12 @@ RecoveryEvent = TasksFailed | TasksCancelled | RestartDelayElapsed | TaskInitial
 # ---------------------------------------------------------------------------------------------- commands
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SuspendCheckpoints:
     """The job is no longer RUNNING: stop the coordinator's scheduler, which aborts everything pending."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CancelTasks:
     """Stop these tasks, answer TasksCancelled."""
 
@@ -110,7 +111,7 @@ class CancelTasks:
     tasks: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArmRestart:
     """Send RestartDelayElapsed at `at_ns`."""
 
@@ -118,7 +119,7 @@ class ArmRestart:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RestoreTasks:
     """Deploy these tasks with the state of the latest completed checkpoint; answer TaskInitialized for each."""
 
@@ -126,24 +127,24 @@ class RestoreTasks:
     tasks: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResumeCheckpoints:
     """The job is RUNNING again: the coordinator's scheduler may start (its triggers are refused while tasks initialize)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportRecovered:
     """All tasks run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailForGood:
     """The restart strategy gives up."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailStopped:
     """The job has made the savepoint it stops with, and failed then: it is neither restarted nor finished."""
 
@@ -159,7 +160,7 @@ RecoveryCommand = (
 _Answer = tuple["Recovery", tuple[RecoveryCommand, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PendingRestart:
     number: int
     tasks: frozenset[int]
@@ -171,7 +172,7 @@ class PendingRestart:
         return self.cancelled and self.delayed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recovery:
     strategy: RestartStrategy
     regions: tuple[frozenset[int], ...]

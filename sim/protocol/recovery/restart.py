@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 from sim.model.faults import Restart
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 
 __all__ = ["Attempt", "ExponentialDelay", "FailureRate", "FixedDelay", "NoRestart", "RestartStrategy", "restart_strategy"]
@@ -27,7 +27,7 @@ class RestartStrategy(Protocol):
         """A failure at `now` [ns]; `draw` is uniform on 32 bits."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoRestart:
     """NoRestartBackoffTimeStrategy"""
 
@@ -35,7 +35,7 @@ class NoRestart:
         return self, Attempt(None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FixedDelay:
     """FixedDelayRestartBackoffTimeStrategy"""
 
@@ -49,7 +49,7 @@ class FixedDelay:
         return after, Attempt(None if spent else self.delay_ns)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExponentialDelay:
     """ExponentialDelayRestartBackoffTimeStrategy: failures before the restart they would cause are merged into it (FLIP-364)."""
 
@@ -84,7 +84,7 @@ class ExponentialDelay:
         return min(max(round(delay + spread), self.initial_ns), self.max_ns)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailureRate:
     """FailureRateRestartBackoffTimeStrategy: too many failures within an interval end the job."""
 

@@ -8,10 +8,11 @@ checkpoint it did not claim).  Files of a native savepoint that was claimed go t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from sim.model.stored import ClaimMode, StateFile, StoredSnapshot
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 
 __all__ = ["Released", "SharedFile", "SharedStateRegistry"]
@@ -33,7 +34,7 @@ class Released(NamedTuple):
     still_whole: frozenset[int]  # claimed native savepoints of which a file is in use: their directories stay
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SharedStateRegistry:
     entries: Mapping[Key, SharedFile] = field(default_factory=dict)
     highest_not_claimed: int = -1  # files of this checkpoint and older ones are somebody else's

@@ -7,9 +7,10 @@ what that does to files is decided here; how long deleting takes is for others t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sim.model.stored import ClaimMode, SnapshotType, StateFile, StoredSnapshot
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.snapshots.shared_state import SharedStateRegistry, shared_files
 
@@ -27,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotTriggered:
     """A checkpoint or savepoint got its id."""
 
@@ -35,7 +36,7 @@ class SnapshotTriggered:
     type: SnapshotType
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateRegistered:
     """The files an acknowledgement names; it may come too late."""
 
@@ -43,21 +44,21 @@ class StateRegistered:
     files: tuple[StateFile, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotCompleted:
     """Its metadata is durable."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotDiscarded:
     """It was aborted, or a newer one subsumed it."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailedOver:
     """The tasks restart from this snapshot."""
 
@@ -67,7 +68,7 @@ class FailedOver:
 StoreEvent = SnapshotTriggered | StateRegistered | SnapshotCompleted | SnapshotDiscarded | FailedOver
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteDirectory:
     """Delete the private files of one snapshot; triggers wait for it (CheckpointsCleaner)."""
 
@@ -75,14 +76,14 @@ class DeleteDirectory:
     files: tuple[StateFile, ...]  # without _metadata
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteSharedFiles:
     """Delete files nobody names any more, beside everything else (SharedStateRegistryImpl#scheduleAsyncDelete)."""
 
     files: tuple[StateFile, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoseAcknowledgement:
     """It names a file of an earlier checkpoint that is registered no more (registerReference: "Attempt to reference unknown state").
 
@@ -97,7 +98,7 @@ StoreCommand = DeleteDirectory | DeleteSharedFiles | LoseAcknowledgement
 _Answer = tuple["SnapshotStore", tuple[StoreCommand, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotStore:
     instance: int = 0
     registry: SharedStateRegistry = SharedStateRegistry()
@@ -159,7 +160,7 @@ class SnapshotStore:
             after = changed(self, registry=registry, released_below=-1 if stale else self.released_below)
         if begun is None:
             return after, (DeleteDirectory(event.checkpoint, _private(snapshot)),)
-        return changed(after, pending={**self.pending, event.checkpoint: changed(begun, files=begun.files + event.files)}), ()
+        return changed(after, pending={**self.pending, event.checkpoint: begun._replace(files=begun.files + event.files)}), ()
 
     def _writes(self, file: StateFile, checkpoint: int) -> bool:
         return file.checkpoint == checkpoint and file.instance == self.instance

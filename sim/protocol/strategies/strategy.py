@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
+from sim.protocol.frozen import frozen
 from sim.protocol.options import Alignment
 from sim.protocol.phases import Phases, Requirement
 
 __all__ = ["Strategy"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Strategy:
     name: str
     first_barrier_state: Callable[[int], BarrierHandler | BarrierTracker]  # number of gates -> what waits for barriers

@@ -5,11 +5,12 @@ Joins barriers/ and snapshot.py as Flink's SubtaskCheckpointCoordinatorImpl does
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import attrgetter
 
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.phases import Phases, Requirement, complete
 from sim.protocol.strategies import Strategy
@@ -44,7 +45,7 @@ _CHECKPOINT, _HOLDS_TASK = attrgetter("checkpoint"), attrgetter("holds_task")
 _Answer = tuple["TaskCheckpointing", tuple[TaskCommand, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskCheckpointing:
     handler: BarrierHandler | BarrierTracker
     phases: Phases

@@ -7,10 +7,11 @@ whoever carries the commands out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Literal
 
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.options import Ending
 
@@ -21,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finishing:
     """How jobs end."""
 
@@ -51,7 +52,7 @@ sinks did with their last transaction before it."""
 # ---------------------------------------------------------------------------------------------- events
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DataEnded:
     """The source is exhausted or stopped, or every input delivered its end of data."""
 
@@ -59,35 +60,35 @@ class DataEnded:
     ending: Ending
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OperatorsFinished:
     """Answer to FinishOperators."""
 
     now: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OperatorsClosed:
     """Answer to CloseOperators."""
 
     now: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputRead:
     """A reader has come to the end of an output channel: of its data (AllUserRecordsProcessed), or of itself if that is told first."""
 
     now: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InputsClosed:
     """The last input channel is closed."""
 
     now: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotBegun:
     """The task takes part in a checkpoint; `stop`: it is the savepoint the job stops with, and how."""
 
@@ -96,7 +97,7 @@ class SnapshotBegun:
     stop: Ending | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotEnded:
     """Acknowledged, declined or cancelled."""
 
@@ -104,7 +105,7 @@ class SnapshotEnded:
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompletionHeard:
     """The task has done what the completion of a checkpoint asks of it."""
 
@@ -117,34 +118,34 @@ EndEvent = DataEnded | OperatorsFinished | OperatorsClosed | OutputRead | Inputs
 # ---------------------------------------------------------------------------------------------- commands
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FinishOperators:
     """endInput() and finish(), head to tail: what is left comes out.  OperatorsFinished."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForwardEndOfData:
     """No record follows on any output."""
 
     ending: Ending
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportEndOfData:
     """Tell the coordinator."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CloseOperators:
     """close(), head to tail: nothing comes out any more.  OperatorsClosed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForwardEndOfPartition:
     """Nothing follows on any output."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportFinished:
     """The task is FINISHED."""
 
@@ -166,7 +167,7 @@ class EndState(Enum):
 _Answer = tuple["TaskEnd", tuple[EndCommand, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskEnd:
     rule: Finishing
     checkpointing: bool

@@ -6,9 +6,10 @@ the task thread.  How long a phase takes, and what is written where, is the busi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
+from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.options import BarrierOptions
 from sim.protocol.phases import Phases, Requirement, work_of
@@ -55,7 +56,7 @@ _ON_TASK_THREAD = frozenset({Phase.PRE_BARRIER, Phase.FORWARD_BARRIER, Phase.SYN
 _Answer = tuple["SnapshotInProgress", tuple[TaskCommand, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotInProgress:
     start: StartSnapshot
     options: BarrierOptions  # of the barriers it writes: a forced aligned one is restored

@@ -1,0 +1,27 @@
+"""Values by `frozen`: equal by their fields, usable as keys, without other attributes, and read-only for the type checker."""
+
+import pytest
+
+from sim.protocol.frozen import frozen
+
+
+@frozen
+class Lamp:
+    lit: bool
+    watts: int = 5
+
+
+def test_equal_values_are_one_key():
+    assert {Lamp(lit=True): "on"} == {Lamp(True, 5): "on"}
+
+
+def test_there_are_no_other_fields():
+    with pytest.raises(AttributeError):
+        Lamp(lit=True).colour = "red"
+
+
+def test_the_type_checker_refuses_assignments():
+    """mypy reads this mark; before Python 3.12 it stands among other arguments."""
+    mark = frozen.__dataclass_transform__
+
+    assert True is (mark | mark["kwargs"])["frozen_default"]
