@@ -19,6 +19,13 @@ TIMING = (
         "tests/protocol/task/test_task_checkpointing.py::test_before_flink_27251_a_snapshot_does_not_wait_for_its_barriers",
     ),
     Rule(
+        "where several records are one, one such group in as many is drawn",
+        "plane/kernel/text/draws.py",
+        "    drawn = (m + as_one - 1) // as_one  # of the groups before\n",
+        "    drawn = m\n",
+        "tests/plane/test_rules_output.py::test_O5_hash_draws_one_of_four_readers_where_four_records_are_one",
+    ),
+    Rule(
         "a shrunk buffer grows only while the pool has none to give",
         "plane/kernel/text/channels/output.py",
         "    if w.g.stretching == 0 or ch.full_at >= at_most or has_room(w, ch.partition):\n",

@@ -52,6 +52,7 @@ def _vertex(vertex: Vertex, k: int) -> Vertex:
         inputs=tuple(_input(inlet, k) for inlet in vertex.inputs),
         service=_sum(vertex.service, k),
         state=None if vertex.state is None else _state(vertex.state, k),
+        records_as_one=k,
     )
 
 

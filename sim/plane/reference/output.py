@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.model.randomness.streams import draw
-from sim.plane.reference.parts import Buffer, law
+from sim.model.randomness.streams import draw, group_draw
+from sim.plane.reference.parts import Buffer
 from sim.plane.seam.interface import Ship, State
 
 if TYPE_CHECKING:
@@ -32,10 +32,9 @@ class Output:
         edge, channels = partition.edge, partition.channels
         p = len(channels)
         match edge.ship:
-            case Ship.HASH if edge.weights:
-                return [channels[law(edge.weights, partition.routes, m)]]
             case Ship.HASH:
-                return [channels[(draw(partition.routes, m) * p) >> 32]]
+                u = group_draw(partition.routes, edge.as_one, m)
+                return [channels[edge.weights[(u * len(edge.weights)) >> 32] if edge.weights else (u * p) >> 32]]
             case Ship.REBALANCE:
                 return [channels[(((draw(partition.start, 0) * p) >> 32) + m) % p]]
             case Ship.RESCALE:

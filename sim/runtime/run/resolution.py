@@ -23,11 +23,6 @@ __all__ = ["LEAST_IN_A_BUFFER", "Resolution", "marked", "resolution"]
 
 LEAST_IN_A_BUFFER = 30
 """So many of the records of a coarse run are in a buffer when it leaves: with fewer, durations are wrong by a fifth."""
-LEAST_WHERE_FULL = 80
-"""So many where buffers fill up.  Data in flight depends on how evenly channels fill, and is 3 % off with 30."""
-FULL = 0.92
-"""Load of a subtask from which on buffers fill up.  Runs at 0.9 are compared with exact ones."""
-_OVERTAKEN = "buffers fill up, and barriers overtake what is in them: a coarse run would hold up to a fifth too little"
 _SECOND = 1_000_000_000
 _COUNTS = {
     "tasks": ("numRecordsIn", "numRecordsOut"),
@@ -59,14 +54,11 @@ def resolution(scenario: Scenario) -> Resolution:
         return Resolution(scenario.run.resolution)
     for reason in not_coarse(scenario):
         return Resolution(why=reason, chosen=True)
-    full = bool(scenario.faults or scenario.rescale) or _load(scenario.job) > FULL  # after a failure, records that waited fill them
-    if full and scenario.checkpoint.barriers.record.overtakes:
-        return Resolution(why=_OVERTAKEN, chosen=True)
     fill, where = min(_fills(scenario), default=(0.0, "no edge"))
-    least = LEAST_WHERE_FULL if full else LEAST_IN_A_BUFFER
-    records = int(fill / least)
+    records = int(fill / LEAST_IN_A_BUFFER)
     if records < 2:
-        return Resolution(why=f"{where}: a buffer leaves with {fill:.3g} records, and must leave with {2 * least}", chosen=True)
+        needed = 2 * LEAST_IN_A_BUFFER
+        return Resolution(why=f"{where}: a buffer leaves with {fill:.3g} records, and must leave with {needed}", chosen=True)
     return Resolution(records, f"{where}: a buffer leaves with {fill:.3g}", chosen=True)
 
 
@@ -92,25 +84,6 @@ def _fills(scenario: Scenario) -> Iterator[tuple[float, str]]:
             room = network.segment_bytes / inlet.record_bytes.mean
             passing = flow[inlet.upstream] * _on_a_channel(job, inlet, vertex) * network.buffer_timeout_ns / _SECOND
             yield (room if network.buffer_timeout_ns < 0 else min(room, passing)), f"{inlet.upstream} -> {vertex.name}"
-
-
-def _load(job: Job) -> float:
-    """The load of the busiest subtask that reads from others, when rates are highest."""
-    flow: dict[str, float] = {}
-    loads = [0.0]
-    for vertex in job.vertices:
-        flow[vertex.name] = min(_capacity(vertex), max(_offered(vertex)))
-        if vertex.inputs:
-            coming = sum(flow[inlet.upstream] * _share(job, inlet, vertex) for inlet in vertex.inputs)
-            loads.append(coming * max(_unevenness(inlet, vertex) for inlet in vertex.inputs) / _capacity(vertex))
-            flow[vertex.name] = min(_capacity(vertex), coming)
-    return max(loads)
-
-
-def _unevenness(inlet: Input, reader: Vertex) -> float:
-    """The work of the subtask with most of an edge, over the mean of records without factors."""
-    weights = inlet.weights or (Fraction(1),) * reader.parallelism
-    return float(reader.largest_work(weights) * len(weights) / sum(weights))
 
 
 def _offered(vertex: Vertex) -> list[float]:

@@ -1,7 +1,7 @@
 """One record of a task: where it goes, when it is due, how long its service takes (O5, W1, T11)."""
 
 from sim.plane.kernel.rows import World
-from sim.plane.kernel.text.draws import draw, law, record_size
+from sim.plane.kernel.text.draws import group_draw, law, record_size
 from sim.plane.kernel.text.elements import fetch
 from sim.plane.kernel.text.names import HASH, REBALANCE, RESCALE, SEGMENT
 
@@ -35,9 +35,10 @@ def route(w: World, p: int) -> int:
     """The channel of the next copy, the first one of a broadcast (O5)."""
     part = w.partitions[p]
     if part.ship == HASH:
+        u = group_draw(part.stride, part.offset, part.as_one, part.copies)
         if part.weights_n == 0:
-            return part.first_channel + ((draw(part.stride, part.offset, part.copies) * part.channels) >> 32)
-        return part.first_channel + law(w, part.weights, part.weights_n, part.stride, part.offset, part.copies)
+            return part.first_channel + ((u * part.channels) >> 32)
+        return part.first_channel + w.words[part.weights + ((u * part.weights_n) >> 32)]
     if part.ship == REBALANCE or part.ship == RESCALE:
         return part.first_channel + part.turn
     return part.first_channel
