@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from sim.cells.plan import Cell, cells, with_baselines
 from sim.sweeps.results import collect
 from sim.sweeps.runners import sweep
 from sim.sweeps.store import Store
+from sim.sweeps.workers import Workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,10 @@ __all__ = ["TrialRunner"]
 
 
 class TrialRunner:
-    """`watch` is called with (finished runs, processor time spent [ns]); of runs that go on, the time is an estimate."""
+    """`watch` is called with (finished runs, processor time spent [ns]); of runs that go on, the time is an estimate.
+
+    On Spark `run` is called inside of a block of `workers`.
+    """
 
     def __init__(
         self, folder: Path, *, engine: Engine = "compiled", jobs: int | None = None, master: str | None = None,
@@ -33,7 +36,8 @@ class TrialRunner:
     ) -> None:  # fmt: skip
         self.store = Store(folder)
         self.watch: Watch = no_watch
-        self._sweep = partial(sweep, engine=engine, jobs=jobs, master=master, conf=conf)
+        self.workers = Workers(jobs, master, conf)
+        self._engine: Engine = engine
         self._budget_s = budget_s
         self._planned: dict[str, Cell] = {}
         self._begun = time.monotonic()
@@ -49,7 +53,7 @@ class TrialRunner:
         def watch(finished: int, simulated_ns: int) -> None:
             self.watch(before + finished, round(spent_s * 1e9 + rate * simulated_ns))
 
-        return self._sweep(planned, self.store, watch=watch, on_row=self._count)
+        return sweep(planned, self.store, self.workers, engine=self._engine, watch=watch, on_row=self._count)
 
     def spent_s(self) -> float:
         """Processor time of all stored rows of these trials."""

@@ -100,7 +100,7 @@ def advise(
 
     budget_s = (_ms(budget) or 0.0) / 1e3
     runner = TrialRunner(place, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s)
-    with watching("trying settings", round(budget_s * 1e9), None, show=progress) as runner.watch:
+    with runner.workers, watching("trying settings", round(budget_s * 1e9), None, show=progress) as runner.watch:
         found = report(
             bench, limits, _ms(mtbf), runner.run, place, max_replications=replications, affords=runner.affords, vary=unknowns
         )  # fmt: skip

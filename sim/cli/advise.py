@@ -79,7 +79,7 @@ def advise_on(
         kept = f"what has run is kept in {folder}; the same command goes on"
         runner = TrialRunner(folder, engine=engine.value, jobs=jobs, master=master, conf=on_spark, budget_s=budget_s)
         trying = bar("trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress)
-        with stoppable(kept), trying as runner.watch:
+        with stoppable(kept), runner.workers, trying as runner.watch:
             bench = _prepared(source, text, folder, limits, round((ahead_ms or 0.0) * 1e6), load or [], overrides or [])
             found = report(bench, limits, mtbf_ms, runner.run, folder, max_replications=replications, affords=runner.affords, vary=unknowns)
         table = runner.collected()

@@ -23,6 +23,7 @@ from sim.sweeps.precision import more_replications
 from sim.sweeps.racing import Race
 from sim.sweeps.runners import ignore_row, sweep
 from sim.sweeps.store import Store
+from sim.sweeps.workers import Workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,19 +130,17 @@ def run_sweep(
     store = Store(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else Path(folder))
     scenarios: Sequence[Scenario] = definition.scenarios
     race = Race(definition.question, cells(scenarios)) if definition.question is not None and definition.question.racing else None
-    while True:
-        planned = with_baselines(cells(scenarios) if race is None else race.cells)
-        with (watching or _unwatched)(planned, store) as (watch, on_row):
-            rows = sweep(
-                planned, store, engine=engine, jobs=jobs, master=master, conf=conf, watch=watch, check=check, max_failures=max_failures,
-                on_row=on_row,
-            )  # fmt: skip
-        if race is not None and race.goes_on(rows):
-            continue
-        extended = scenarios if definition.precision is None else more_replications(scenarios, rows, definition.precision)
-        if tuple(extended) == tuple(scenarios):
-            return SweepResult(definition, rows, store.folder, race)
-        scenarios = extended
+    with Workers(jobs, master, conf) as workers:
+        while True:
+            planned = with_baselines(cells(scenarios) if race is None else race.cells)
+            with (watching or _unwatched)(planned, store) as (watch, on_row):
+                rows = sweep(planned, store, workers, engine=engine, watch=watch, check=check, max_failures=max_failures, on_row=on_row)
+            if race is not None and race.goes_on(rows):
+                continue
+            extended = scenarios if definition.precision is None else more_replications(scenarios, rows, definition.precision)
+            if tuple(extended) == tuple(scenarios):
+                return SweepResult(definition, rows, store.folder, race)
+            scenarios = extended
 
 
 @contextmanager

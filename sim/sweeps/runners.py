@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from functools import partial
 from typing import TYPE_CHECKING
 
-from sim.cells.cell import Row, died, timed, warm
-from sim.cells.local import Progress, Watch, cores, no_watch, run_each
+from sim.cells.cell import Row
+from sim.cells.local import Watch, no_watch
 from sim.cells.plan import Cell
 from sim.sweeps.results import collect
 from sim.sweeps.store import Store
+from sim.sweeps.workers import Workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,11 +32,9 @@ class TooManyFailuresError(RuntimeError):
 def sweep(
     planned: Sequence[Cell],
     store: Store,
+    workers: Workers,
     *,
     engine: Engine = "compiled",
-    jobs: int | None = None,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
     watch: Watch = no_watch,
     check: bool = True,
     max_failures: int | None = None,
@@ -48,8 +46,7 @@ def sweep(
     """
     if missing := store.missing(planned):
         failed = 0
-        rows = partial(_spark, master=master, conf=conf) if master is not None else partial(_local, jobs=jobs)
-        with store.keeping() as keep, closing(rows(missing, engine, watch, check)) as coming:  # no worker outlives this block
+        with store.keeping() as keep, closing(workers.rows(missing, engine, watch, check)) as coming:  # no worker outlives this block
             for row in coming:
                 keep(row)
                 on_row(row)
@@ -57,22 +54,3 @@ def sweep(
                 if max_failures is not None and failed > max_failures:
                     raise TooManyFailuresError(f"stopped after {failed} failed cells, the last one {row['cell']}: {row['error']}")
     return collect(store, planned)
-
-
-def _local(missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, *, jobs: int | None) -> Generator[Row]:
-    warm(engine)
-    with closing(run_each(partial(_row, engine, check), missing, jobs=jobs or min(len(missing), cores()), watch=watch, died=died)) as ended:
-        for _, row in ended:
-            yield row
-
-
-def _spark(
-    missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, *, master: str, conf: Mapping[str, str] | None
-) -> Generator[Row]:
-    from sim.sweeps.spark.rows import each_row
-
-    yield from each_row(missing, master=master, engine=engine, watch=watch, check=check, conf=conf)
-
-
-def _row(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Row:
-    return timed(cell, engine, progress, check=check)

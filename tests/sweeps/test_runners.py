@@ -7,9 +7,10 @@ import pytest
 
 from sim.cells.cell import timed as real_row
 from sim.cells.plan import cells, with_baselines
-from sim.sweeps import runners
+from sim.sweeps import workers
 from sim.sweeps.runners import TooManyFailuresError, sweep
 from sim.sweeps.store import Store
+from sim.sweeps.workers import Workers
 
 
 @pytest.fixture
@@ -27,10 +28,10 @@ def test_only_what_is_missing_runs(planned, tmp_path, monkeypatch):
             return {"cell": cell.id, "status": "error", "error": "RuntimeError: no"}
         return real_row(cell, *options, **named)
 
-    monkeypatch.setattr(runners, "timed", watched)
+    monkeypatch.setattr(workers, "timed", watched)
 
-    first = sweep(planned, Store(tmp_path), jobs=1)
-    second = sweep(planned, Store(tmp_path), jobs=1)
+    first = sweep(planned, Store(tmp_path), Workers(1))
+    second = sweep(planned, Store(tmp_path), Workers(1))
 
     assert ["ok", "error", "ok"] == list(first["status"])
     assert ["ok", "ok", "ok"] == list(second["status"])
@@ -43,10 +44,10 @@ def test_too_many_failures_end_a_sweep(planned, tmp_path, monkeypatch):
     def failing(cell, *options, **named):
         return real_row(cell, *options, **named) | {"status": "error", "error": "RuntimeError: no"}
 
-    monkeypatch.setattr(runners, "timed", failing)
+    monkeypatch.setattr(workers, "timed", failing)
 
     with pytest.raises(TooManyFailuresError, match=r"stopped after 2 failed cells, the last one \w+: RuntimeError: no"):
-        sweep(planned, Store(tmp_path), jobs=1, max_failures=1)
+        sweep(planned, Store(tmp_path), Workers(1), max_failures=1)
 
     assert 2 == len(Store(tmp_path).rows())
 
@@ -60,9 +61,9 @@ def test_a_cell_that_kills_its_worker_is_a_row(planned, tmp_path, monkeypatch):
             os.kill(os.getpid(), signal.SIGKILL)
         return real_row(cell, *options, **named)
 
-    monkeypatch.setattr(runners, "timed", deadly)
+    monkeypatch.setattr(workers, "timed", deadly)
 
-    table = sweep(planned, Store(tmp_path), jobs=2)
+    table = sweep(planned, Store(tmp_path), Workers(2))
 
     assert ["ok", "error", "ok"] == list(table["status"])
     assert "the worker process was killed" in table["error"][1]
@@ -71,7 +72,7 @@ def test_a_cell_that_kills_its_worker_is_a_row(planned, tmp_path, monkeypatch):
 def test_processes_give_the_same_results(planned, tmp_path):
     """Byte by byte."""
     for jobs in (1, 2):
-        sweep(planned, Store(tmp_path / str(jobs)), jobs=jobs)
+        sweep(planned, Store(tmp_path / str(jobs)), Workers(jobs))
 
     same_results(tmp_path / "1", tmp_path / "2")
 
@@ -81,10 +82,11 @@ def test_processes_give_the_same_results(planned, tmp_path):
 def test_spark_gives_the_same_results(planned, tmp_path):
     """Whether a process or a Spark task simulated a cell, nobody can tell from its row."""
     pytest.importorskip("pyspark")
-    sweep(planned, Store(tmp_path / "jobs"), jobs=1, engine="interpreted")
+    sweep(planned, Store(tmp_path / "jobs"), Workers(1), engine="interpreted")
 
     seen = []
-    sweep(planned, Store(tmp_path / "spark"), master="local[2]", engine="interpreted", watch=lambda finished, ns: seen.append(finished))
+    with Workers(master="local[2]") as workers:
+        sweep(planned, Store(tmp_path / "spark"), workers, engine="interpreted", watch=lambda finished, ns: seen.append(finished))
 
     same_results(tmp_path / "jobs", tmp_path / "spark")
     assert 3 == seen[-1]

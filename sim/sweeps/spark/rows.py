@@ -12,7 +12,7 @@ import pickle
 import re
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,12 @@ from sim.plane import compiled_kernel
 from sim.runtime.run.manifest import code_version
 from sim.sweeps.spark import task as spark_task
 from sim.sweeps.spark.java import MissingDependencyError
-from sim.sweeps.spark.session import ARCHIVE, reason, session
+from sim.sweeps.spark.session import ARCHIVE, reason
 
 if TYPE_CHECKING:
     from sim.plane import Engine
 
-__all__ = ["ClusterError", "each_row", "rows_on"]
+__all__ = ["QUICK_JAVA", "ClusterError", "rows_on"]
 
 AT_ONCE = 3
 """Jobs at once: two jobs have tasks ready when slots of the first get free."""
@@ -56,16 +56,8 @@ class ClusterError(RuntimeError):
     """The cluster is gone or cannot run anything; finished rows are kept.  One line."""
 
 
-def each_row(
-    planned: Sequence[Cell], *, master: str, engine: Engine, watch: Watch, check: bool = True, conf: Mapping[str, str] | None = None
-) -> Iterator[Row]:
-    """Rows as they come.  A cell that kills every worker gets an error as its row."""
-    with session(master, conf={**QUICK_JAVA, **(conf or {})}) as spark:
-        yield from rows_on(spark, planned, engine=engine, watch=watch, check=check)
-
-
 def rows_on(spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch, check: bool = True) -> Iterator[Row]:
-    """Rows from an existing session."""
+    """Rows as they come.  A cell that kills every worker gets an error as its row."""
     kernel = compiled_kernel() if engine == "compiled" else None
     jobs = _Jobs(spark, engine, check, kernel and spark.sparkContext.broadcast(kernel))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:

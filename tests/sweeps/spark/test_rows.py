@@ -2,7 +2,6 @@
 
 import json
 import warnings
-from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +15,7 @@ from sim.sweeps.spark import rows as room
 from sim.sweeps.spark import task
 from sim.sweeps.spark.java import MissingDependencyError
 from sim.sweeps.spark.rows import ClusterError
+from sim.sweeps.workers import Workers
 
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.extra
@@ -105,24 +105,6 @@ def test_batches_grow_with_the_cluster(jobs):
     assert (4, 16, 80) == (len(first), len(second), len(left))
 
 
-@pytest.mark.parametrize(("own", "expected"), [(None, "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"), ("-Xint", "-Xint")])
-def test_java_compiles_quickly_unless_the_user_says_otherwise(monkeypatch, own, expected):
-    """Cells run in Python: a good compiler took half of what Spark cost them."""
-    confs = []
-
-    @contextmanager
-    def session(_, *, conf):
-        confs.append(conf)
-        yield None
-
-    monkeypatch.setattr(room, "session", session)
-    monkeypatch.setattr(room, "rows_on", lambda *_, **__: [])
-    keys = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
-    list(room.each_row([], master="local[1]", engine="compiled", watch=no_watch, conf=own and dict.fromkeys(keys, own)))
-
-    assert [dict.fromkeys(keys, expected)] == confs
-
-
 def test_executors_that_compile_are_told_once(jobs, monkeypatch):
     """Their processor is another one, and each takes half a minute: worth a line, but not one per task."""
     lines = [{task.COMPILED_ON: "node-7"}, {"cell": "a", "cpu_s": 1.0}]
@@ -160,6 +142,7 @@ def test_an_executor_does_not_compile(tmp_path, study):
     planned = cells(study.scenarios)[:1]
     conf = {"spark.executorEnv.NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
-    (row,) = room.each_row(planned, master="local[1]", engine="compiled", watch=no_watch, conf=conf)
+    with Workers(master="local[1]", conf=conf) as workers:
+        (row,) = workers.rows(planned, "compiled", no_watch, check=True)
 
     assert ("ok", False) == (row["status"], (tmp_path / "cache").exists())

@@ -1,0 +1,52 @@
+"""What runs the cells of a sweep: processes of this machine, or a Spark cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sim.cells.cell import Row, died, timed, warm
+from sim.cells.local import Progress, Watch, cores, run_each
+from sim.cells.plan import Cell
+
+if TYPE_CHECKING:
+    from sim.plane import Engine
+
+__all__ = ["Workers"]
+
+
+class Workers(ExitStack):
+    """`jobs`: local processes; `master`: a Spark cluster instead, with `conf` for its settings.
+
+    Spark takes ten seconds of CPU to start.  It starts with the first cells and stays until the block ends: rounds of a sweep share it.
+    """
+
+    def __init__(self, jobs: int | None = None, master: str | None = None, conf: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self._jobs, self._master, self._conf = jobs, master, conf
+        self._spark: Any = None
+
+    def rows(self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool) -> Generator[Row]:
+        """The rows of cells as they come; inside of the block, if there is a master."""
+        if self._master is None:
+            yield from self._local(missing, engine, watch, check)
+            return
+        from sim.sweeps.spark.rows import QUICK_JAVA, rows_on
+        from sim.sweeps.spark.session import session
+
+        if self._spark is None:
+            self._spark = self.enter_context(session(self._master, conf={**QUICK_JAVA, **(self._conf or {})}))
+        yield from rows_on(self._spark, missing, engine=engine, watch=watch, check=check)
+
+    def _local(self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool) -> Generator[Row]:
+        warm(engine)
+        jobs = self._jobs or min(len(missing), cores())
+        with closing(run_each(partial(_row, engine, check), missing, jobs=jobs, watch=watch, died=died)) as ended:
+            for _, row in ended:
+                yield row
+
+
+def _row(engine: Engine, check: bool, cell: Cell, progress: Progress) -> Row:
+    return timed(cell, engine, progress, check=check)
