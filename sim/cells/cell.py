@@ -23,6 +23,17 @@ __all__ = ["Row", "died", "outcome", "simulated", "timed", "warm"]
 
 _PACKAGE = Path(__file__).parents[1]
 
+_READ = {
+    "subtasks": ("id", "vertex", "status", "start_delay", "alignment_duration", "sync_duration", "async_duration"),
+    "series": (
+        "time", "vertex", "numRecordsInPerSecond", "busy", "backPressured", "inputQueueSize", "outputQueueSize", "backlog", "lag",
+        "x_latency",
+    ),
+    "path": ("id", "part", "vertex", "duration", "acknowledged"),
+    "files": (),
+}  # fmt: skip
+"""What a row is made of, of the tables that grow with a run: a cell of a day keeps nothing else."""
+
 Row = dict[str, Any]
 """Columns: `sim.cells.columns`."""
 
@@ -42,7 +53,7 @@ def outcome(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], N
     try:
         from sim.runtime.run.simulate import simulate
 
-        result = simulate(cell.scenario, engine=engine, progress=progress, check=check)
+        result = simulate(cell.scenario, engine=engine, progress=progress, check=check, only=_READ)
         return {"cell": cell.id, "status": "ok", "error": "", **_columns(result, check)}
     except Exception as error:  # noqa: BLE001 - any error: the other cells still run
         return {"cell": cell.id, "status": "error", "error": _message(error) + _where(error)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from sim.metrics.packed import PackedRows
@@ -16,9 +16,9 @@ __all__ = ["frame", "ms", "task_name"]
 _MS = 1_000_000
 
 
-def frame(table: str, rows: Iterable[Row]) -> pd.DataFrame:
-    """Every column is in every row, or follows from the others."""
-    columns = TABLES[table]
+def frame(table: str, rows: Iterable[Row], only: Collection[str] | None = None) -> pd.DataFrame:
+    """Every column is in every row, or follows from the others.  `only`: columns that are asked for; None: all."""
+    columns = [column for column in TABLES[table] if only is None or column.name in only]
     packed = PackedRows([column.name for column in columns])
     for row in rows:
         packed.add(tuple(row[column.name] if column.value is None else column.value(row) for column in columns))

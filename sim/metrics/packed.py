@@ -32,11 +32,15 @@ class PackedRows:
             self._pack()
 
     def frame(self) -> pd.DataFrame:
-        """All rows.  The type of a column is what pandas finds for its cells."""
+        """All rows, which are let go.  The type of a column is what pandas finds for its cells."""
         if not len(self):
             return pd.DataFrame.from_records([], columns=self.columns)
         self._pack()
-        return pd.DataFrame({name: _joined(parts) for name, parts in zip(self.columns, self._packed, strict=True)})
+        columns = {}
+        for name, parts in zip(self.columns, self._packed, strict=True):
+            columns[name] = _joined(parts)
+            parts.clear()
+        return pd.DataFrame(columns, copy=False)
 
     def _pack(self) -> None:
         if self._fresh:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -20,10 +20,10 @@ def checkpoints_table(stats: Iterable[CheckpointStats]) -> pd.DataFrame:
     return frame("checkpoints", map(_checkpoint_row, stats))
 
 
-def subtasks_table(stats: Iterable[CheckpointStats], names: Sequence[tuple[str, int]]) -> pd.DataFrame:
-    """`names`: (vertex, subtask index) of each task."""
+def subtasks_table(stats: Iterable[CheckpointStats], names: Sequence[tuple[str, int]], only: Collection[str] | None = None) -> pd.DataFrame:
+    """`names`: (vertex, subtask index) of each task; `only`: columns that are asked for."""
     parts = ((checkpoint, row) for checkpoint in stats for _, row in sorted(checkpoint.subtasks.items()))
-    return frame("subtasks", (_subtask_row(checkpoint, row, names) for checkpoint, row in parts))
+    return frame("subtasks", (_subtask_row(checkpoint, row, names) for checkpoint, row in parts), only)
 
 
 def tasks_table(plane_tasks: np.ndarray, names: Sequence[tuple[str, int]]) -> pd.DataFrame:

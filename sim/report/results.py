@@ -83,7 +83,7 @@ def _read(folder: Path, scenario: Scenario) -> Result:
         ended_ns = scenario.run.duration_ns if status == "RUNNING" else _last_ns(folder)
     except (OSError, ValueError, LookupError) as error:
         raise FolderError(f"{folder}: is not what 'ckptsim run' wrote: {error}".splitlines()[0]) from None
-    return Result(scenario=scenario, **tables, journal=Journal(), manifest=manifest, job_status=status, ended_ns=ended_ns)
+    return Result(scenario=scenario, **tables, journal=Journal(), manifest_read=manifest, job_status=status, ended_ns=ended_ns)
 
 
 def _last_ns(folder: Path) -> int:

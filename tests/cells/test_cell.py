@@ -19,6 +19,25 @@ def test_a_row_says_what_came_out(study):
     assert abs(aligned["throughput_per_second"] / bare["throughput_per_second"] - 1) < 0.05
 
 
+def test_a_row_is_that_of_all_tables(study, monkeypatch):
+    """A cell keeps only what its row is made of; all tables of a whole run give the same row."""
+    planned = with_baselines(cells(study.scenarios))
+    rows = [outcome(cell) for cell in planned]
+    simulate = module.simulate
+    kept = []
+
+    def with_all_tables(scenario, *, only, **given):
+        kept.append(simulate(scenario, only=only, **given))
+        return simulate(scenario, **given)
+
+    monkeypatch.setattr(module, "simulate", with_all_tables)
+
+    assert repr(rows) == repr([outcome(cell) for cell in planned])
+    assert [0] * len(planned) == [len(result.files) for result in kept]
+    assert 7 == kept[-1].subtasks.shape[1]
+    assert 10 == kept[-1].series.shape[1]
+
+
 def test_an_error_is_a_row(study, monkeypatch):
     """First line only; the cell can be told from it."""
 

@@ -74,7 +74,7 @@ def consequences(runs: Sequence[Tables], durations_ms: Sequence[float], *, warmu
 
 def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
     """In each second: the waiting time of the oldest record at its source, plus the transit time of the served ones."""
-    worst = series[series["time"] > warmup_s].groupby("time")[["lag", "x_latency"]].max()
+    worst = series.loc[series["time"] > warmup_s, ["time", "lag", "x_latency"]].groupby("time")[["lag", "x_latency"]].max()
     return worst["lag"] + worst["x_latency"].clip(lower=0.0) / 1e3
 
 

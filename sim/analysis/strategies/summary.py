@@ -154,7 +154,8 @@ def _bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
 def _load(runs: Sequence[Tables], warmup_s: float) -> pd.DataFrame:
     """Vertex -> means of its series."""
     series = _pooled(runs, "series")
-    return series[series["time"] > warmup_s].groupby("vertex", sort=False)[["busy", "backPressured", "numRecordsInPerSecond"]].mean()
+    columns = ["busy", "backPressured", "numRecordsInPerSecond"]
+    return series.loc[series["time"] > warmup_s, ["vertex", *columns]].groupby("vertex", sort=False)[columns].mean()
 
 
 def _throughput(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_records: Collection[str]) -> float:
@@ -165,7 +166,7 @@ def _throughput(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_re
 
 def _backlog_growth(series: pd.DataFrame, warmup_s: float) -> float:
     """Checkpoints come and go in both halves; a job that falls behind has more to do in the second."""
-    waiting = series[series["time"] > warmup_s].groupby("time")["backlog"].sum()
+    waiting = series.loc[series["time"] > warmup_s, ["time", "backlog"]].groupby("time")["backlog"].sum()
     half = len(waiting) // 2
     return float(waiting.iloc[half:].max() - waiting.iloc[:half].max()) if half else np.nan
 

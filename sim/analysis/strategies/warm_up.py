@@ -81,7 +81,7 @@ def _of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:
 
 def _of_queues(tables: Tables) -> Iterator[tuple[str, int]]:
     series = tables["series"]
-    series = series[series["time"] * 1e3 <= _first_failure_ms(tables)]
+    series = series.loc[series["time"] * 1e3 <= _first_failure_ms(tables), ["time", "inputQueueSize", "outputQueueSize", "lag"]]
     queued: pd.Series[float] = (series["inputQueueSize"] + series["outputQueueSize"]).groupby(series["time"]).sum()
     for cause, curve in (("data in queues", queued), ("the lag of sources", series.groupby("time")["lag"].max())):
         if count := settled_after(curve.to_numpy(dtype=float)):

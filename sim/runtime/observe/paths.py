@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -43,9 +43,9 @@ class Paths:
         journal = self.context.journal
         return [journal[place] for place in self._places.get(checkpoint, ())]
 
-    def table(self) -> pd.DataFrame:
-        """All checkpoints that are over."""
-        return frame("path", (row for number in sorted(self.context.stats) for row in self._rows(self.of(number))))
+    def table(self, only: Collection[str] | None = None) -> pd.DataFrame:
+        """All checkpoints that are over; `only`: columns that are asked for."""
+        return frame("path", (row for number in sorted(self.context.stats) for row in self._rows(self.of(number))), only)
 
     def files(self, task: int, begin_ns: int, end_ns: int) -> Sequence[FileSpan]:
         """A task's files that were open between these times."""

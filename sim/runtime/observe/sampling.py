@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,13 +30,17 @@ _OF_CHANNELS = ("written", "sent", "arrived", "taken", "queued", "received")
 
 
 class Sampler:
-    """A process that looks at the plane every `SAMPLE_NS`; `progress` hears the simulated time."""
+    """A process that looks at the plane every `SAMPLE_NS`; `progress` hears the simulated time; `only`: columns that are asked for."""
 
-    def __init__(self, context: Context, counters: Counters, progress: Callable[[int], None] | None) -> None:
+    def __init__(
+        self, context: Context, counters: Counters, progress: Callable[[int], None] | None, only: Collection[str] | None = None
+    ) -> None:
         self.context = context
         self.counters = counters
         self.progress = progress
-        self.rows = PackedRows([column.name for column in SERIES])
+        names = [column.name for column in SERIES]
+        self.rows = PackedRows([name for name in names if only is None or name in only])
+        self._asked_for = itemgetter(*map(names.index, self.rows.columns))
         layout = context.layout
         vertices = range(len(context.scenario.job.vertices))
         vertex = np.array(layout.vertex)
@@ -71,7 +76,8 @@ class Sampler:
         waiting = self._queues()
         for v, vertex in enumerate(self.context.scenario.job.vertices):
             done, behind = self._rates(v, {name: float(values[v]) for name, values in gained.items()}), self._behind(v, positions)
-            self.rows.add((self.context.env.now / _SECOND, vertex.name, *done, *waiting[v], *behind, self._record_latency.mean_ms(v)))
+            row = self.context.env.now / _SECOND, vertex.name, *done, *waiting[v], *behind, self._record_latency.mean_ms(v)
+            self.rows.add(self._asked_for(row))
 
     def _rates(self, v: int, gained: Mapping[str, float]) -> tuple[float, ...]:
         spent = SAMPLE_NS * len(self._tasks[v])

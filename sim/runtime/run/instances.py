@@ -5,7 +5,7 @@ What an instance keeps when it ends is what the cluster's loss, or its user's st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from sim.metrics.files import FileRow, RestoreRow
@@ -45,18 +45,20 @@ class NothingToBeginFrom(Exception):  # noqa: N818  # a phrase
 class Chain:
     """Worlds in the order of time, one if the scenario has one job instance; each has a sampler.
 
-    `attach` is called with each world before it runs.
+    `attach` is called with each world before it runs; `series`: columns of the samples that are asked for, None: all.
     """
 
     def __init__(
         self, scenario: Scenario, engine: Engine, *,
         check: bool, progress: Callable[[int], None] | None = None, attach: Callable[[World], None] = lambda _: None,
+        series: Collection[str] | None = None,
     ) -> None:  # fmt: skip
         self.scenario = scenario
         self.engine: Engine = engine
         self.check = check
         self.progress = progress
         self.attach = attach
+        self.series = series
         self.worlds: list[World] = []
         self.samplers: list[Sampler] = []
         self.stopped: str | None = None  # why the chain ended early
@@ -67,7 +69,7 @@ class Chain:
         for number, segment in enumerate(parts):
             world = self.world(segment.scenario, beginning)
             self.worlds.append(world)
-            self.samplers.append(Sampler(world.context, world.counters, self.progress))
+            self.samplers.append(Sampler(world.context, world.counters, self.progress, self.series))
             self.attach(world)
             world.start()
             self._run(world, segment)

@@ -65,7 +65,7 @@ def resolution(scenario: Scenario) -> Resolution:
 def marked(tables: Mapping[str, pd.DataFrame], records: int) -> None:
     """Counts of records are given back their size, and each table says how many were simulated as one."""
     for name, table in tables.items():
-        for column in _COUNTS.get(name, ()):
+        for column in set(_COUNTS.get(name, ())) & set(table):
             table[column] *= records
         table.attrs["records_as_one"] = records
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Journal
 from sim.model.scenario import Scenario
+from sim.runtime.run.manifest import manifest
 from sim.runtime.run.resolution import Resolution
 from sim.whole_file import replace_file
 
@@ -36,12 +37,17 @@ class Result:
     restores: pd.DataFrame  # one row per job instance that began from a snapshot
     path: pd.DataFrame  # one row per part of the critical path of each checkpoint that is over
     journal: Journal
-    manifest: dict[str, Any]
     job_status: str  # RUNNING, FINISHED, or FAILED or RESTARTING FOR EVER: and the reason
     ended_ns: int  # when the run was over: its duration, or when the job finished or failed for good
     violations: tuple[Violation, ...] = ()  # of what checkpoints promise; each tells its story
     resolution: Resolution = Resolution()  # records simulated as one
+    manifest_read: dict[str, Any] | None = None  # of a run that was kept; None: this one's
     repetitions: tuple[Violation, ...] = ()  # what restarts did twice and were allowed to: at least once is what was asked for
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the run was, written down when it is asked for: the rates of a day are long."""
+        return manifest(self.scenario) if self.manifest_read is None else self.manifest_read
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -19,7 +20,6 @@ from sim.runtime.jobmanager.snapshot_files import snapshot_rows
 from sim.runtime.observe.paths import Paths
 from sim.runtime.observe.standstill import standstill
 from sim.runtime.run.instances import Chain
-from sim.runtime.run.manifest import manifest
 from sim.runtime.run.resolution import marked, resolution
 from sim.runtime.run.result import Result
 
@@ -39,42 +39,43 @@ _COLLECT_AFTER = 50_000
 
 def simulate(
     scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, check: bool = True,
-    attach: Callable[[World], None] = lambda _: None,
+    attach: Callable[[World], None] = lambda _: None, only: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Result:  # fmt: skip
     """Run a scenario for `run.duration` and tabulate what happened.
 
     `engine` chooses how the data plane is executed; the result is the same to the byte.  `progress` is called with the
     simulated time [ns] once per simulated second.  `check`: whether the run is watched for violations of what checkpoints promise.
     `attach` is called with each job instance before it runs: whoever looks closer may look at it, and change nothing.
+    `only`: of these tables these columns alone are asked for; of a table without columns not even rows are kept.
     ValueError: unknown engine.
     """
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}: one of {', '.join(ENGINES)}")
     how = resolution(scenario)
-    chain = Chain(coarse(scenario, how.records), engine, check=check, progress=progress, attach=attach)
+    chain = Chain(coarse(scenario, how.records), engine, check=check, progress=progress, attach=attach, series=only.get("series"))
     with _few_collections():
         try:
             chain.run()
         except Exception as error:  # of ours: whoever reports it says when it happened
             error.add_note(f"after {chain.worlds[-1].env.now / 1e9:.6f} s of simulated time" if chain.worlds else "before it began")
             raise
-        tables = [_tables(world, sampler) for world, sampler in zip(chain.worlds, chain.samplers, strict=True)]
+        tables = [_tables(world, sampler, only) for world, sampler in zip(chain.worlds, chain.samplers, strict=True)]
         violations = tuple(found for world in chain.worlds for found in world.violations())
         repetitions = tuple(found for world in chain.worlds for found in world.repetitions())
     journals = [world.journal for world in chain.worlds]
     result = Result(
         scenario=scenario,
         **{name: _joined([per_world[name] for per_world in tables]) for name in tables[0]},
-        files=files_table(chain.file_rows()),
+        files=files_table(() if only.get("files") == () else chain.file_rows()),
         snapshots=snapshots_table(snapshot_rows(chain.snapshots(), scenario.directories, chain.exists)),
         restores=restores_table(chain.restore_rows()),
         journal=journals[0] if len(journals) == 1 else Journal(entry for journal in journals for entry in journal),
-        manifest=manifest(scenario),
         job_status=chain.status,
         ended_ns=chain.worlds[-1].env.now,
         violations=violations,
         resolution=how,
         repetitions=repetitions,
+        manifest_read=None,
     )
     if how.records > 1:
         marked(result.tables, how.records)
@@ -83,19 +84,19 @@ def simulate(
     return result
 
 
-def _tables(world: World, sampler: Sampler) -> dict[str, pd.DataFrame]:
+def _tables(world: World, sampler: Sampler, only: Mapping[str, Collection[str]]) -> dict[str, pd.DataFrame]:
     """The tables of one job instance; most runs have one."""
     stats = [world.stats[number] for number in sorted(world.stats)]
     for row in (row for row in stats if row.status == "IN_PROGRESS"):
         row.standstill = standstill(world.context, world.tasks)
     return {
         "checkpoints": checkpoints_table(stats),
-        "subtasks": subtasks_table(stats, world.names),
+        "subtasks": subtasks_table(stats, world.names, only.get("subtasks")),
         "tasks": tasks_table(world.counters.rows(), world.names),
         "series": sampler.rows.frame(),
         "commits": commits_table(world.commits, world.names),
         "recoveries": recoveries_table(world.job.recovery.stats.values()),
-        "path": Paths(world.context).table(),
+        "path": Paths(world.context).table(only.get("path")),
     }
 
 
