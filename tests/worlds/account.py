@@ -38,11 +38,14 @@ def undisturbed(scenario: Scenario) -> Scenario:
     return replace(scenario, faults=(), actions=(), rescale=(), instances=Instances())
 
 
-def account(scenario: Scenario) -> list[str]:
-    """How what came of the run differs from what came of the undisturbed one; compared if both come to the end of their data."""
+def account(scenario: Scenario, twin: Traced | None = None) -> list[str]:
+    """How what came of the run differs from what came of the undisturbed one; compared if both come to the end of their data.
+
+    `twin`: what came of the undisturbed one, if it is known.
+    """
     if _never_ends(scenario):
         return []
-    run, twin = traced(scenario), traced(undisturbed(scenario))
+    run, twin = traced(scenario), twin or traced(undisturbed(scenario))
     if run.status != twin.status:
         return [f"the job ends as {run.status}, undisturbed as {twin.status}"]
     return list(_differences(run, twin)) if run.status == "FINISHED" else []
