@@ -19,7 +19,8 @@ run: .venv/.made-core
 	$(BIN)/ckptsim run $(SCENARIO)
 
 # Compiling the kernel takes half a minute and is kept on disk: once here, not in every process of the suite.
-WARM = $(BIN)/python -c "from sim.plane import warm; warm()"
+# So is bytecode, which every `ckptsim` of a test would make again where PYTHONDONTWRITEBYTECODE is set.
+WARM = $(BIN)/python -m compileall -q sim tests benchmarks && $(BIN)/python -c "from sim.plane import warm; warm()"
 
 # ruff and mypy run among the tests (tests/test_lint.py): one summary says all.
 test: .venv/.made-test
@@ -27,6 +28,7 @@ test: .venv/.made-test
 	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: .venv/.made-slow
+	$(WARM)
 	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "(slow or extra) and not nightly"
 
 # A real job: imported while it runs, its other protocols predicted, switched to each and compared.  Needs a JDK 17 or newer.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import compileall
 import json
 import os
 import shutil
@@ -90,11 +91,12 @@ _own = threading.local()
 
 
 def _make_copy() -> tempfile.TemporaryDirectory[str]:
-    """With its bytecode, which knows by time and size whether its source is still the same."""
+    """With bytecode, which knows by time and size whether its source is still the same: each test would compile the package anew."""
     folder = tempfile.TemporaryDirectory(prefix="ckptsim-mutation-")
     for name in ("sim", "tests", "scenarios"):
         shutil.copytree(ROOT / name, Path(folder.name) / name)
     shutil.copy(ROOT / "pyproject.toml", folder.name)
+    compileall.compile_dir(Path(folder.name) / "sim", quiet=2)
     return folder
 
 
