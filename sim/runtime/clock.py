@@ -6,7 +6,8 @@ Control events due at t run before data events at t; a notice suspends the data 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from heapq import heappush
 from typing import Any
 
 import simpy
@@ -46,6 +47,25 @@ class TwoPlaneEnvironment(simpy.Environment):
         else:
             self.timeout(delay_ns).callbacks.append(lambda _: action())
 
+    def call_each_in(self, delay_ns: int, actions: Iterable[Callable[[], bool]]) -> None:
+        """`call_in` for each of many.  An action that does nothing returns False and needs no turn of its own.
+
+        The order is that of an event for each.
+        """
+        if delay_ns:
+            _Round(self, delay_ns, actions)
+        else:
+            for action in actions:
+                action()
+
+    def next_place(self) -> int:
+        """A place in the queue, behind all events that are scheduled."""
+        return next(self._eid)
+
+    def queue(self, event: simpy.Event, at_ns: int, place: int) -> None:
+        """`schedule` for an event that has its place."""
+        heappush(self._queue, (at_ns, simpy.events.NORMAL, place, event))
+
     def schedule(self, event: Any, priority: Any = simpy.events.NORMAL, delay: float = 0) -> None:
         if not isinstance(delay, int):
             raise TypeError(f"a delay is an integer number of nanoseconds, not {delay!r}")
@@ -54,3 +74,22 @@ class TwoPlaneEnvironment(simpy.Environment):
     def _next_control(self) -> int:
         upcoming = self.peek()
         return FOREVER if upcoming == float("inf") else int(upcoming)
+
+
+class _Round(simpy.Event):
+    """Actions of the same time.  After each that did something the event goes back to its old place in the queue."""
+
+    def __init__(self, env: TwoPlaneEnvironment, delay_ns: int, actions: Iterable[Callable[[], bool]]) -> None:
+        super().__init__(env)
+        self._ok, self._value = True, None
+        self._remaining = iter(actions)
+        self._clock, self._place = env, env.next_place()
+        self._queue(env.now + delay_ns)
+
+    def _queue(self, at_ns: int) -> None:
+        self.callbacks = [self._go_on]
+        self._clock.queue(self, at_ns, self._place)
+
+    def _go_on(self, _: simpy.Event) -> None:
+        if any(action() for action in self._remaining):
+            self._queue(self._clock.now)

@@ -73,7 +73,8 @@ class TaskPort(Protocol):
 
     def trigger(self, checkpoint: int, options: BarrierOptions) -> None: ...
 
-    def notify_complete(self, checkpoint: int) -> None: ...
+    def notify_complete(self, checkpoint: int) -> bool:
+        """Whether it makes a difference to the task."""
 
     def notify_aborted(self, checkpoint: int, latest_completed: int) -> None: ...
 

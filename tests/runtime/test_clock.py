@@ -1,5 +1,7 @@
 """One clock for two planes: control before data at the same time, a notice suspends the data, integers only."""
 
+from functools import partial
+
 import pytest
 import simpy
 
@@ -93,6 +95,44 @@ def test_a_call_in_no_time_is_made_at_once():
     env.run(until=10)
 
     assert [("at once", 2), ("after", 2), ("later", 5)] == story
+
+
+@pytest.mark.parametrize("delay", [0, 10])
+def test_many_calls_at_a_time_come_as_if_each_had_its_own_event(delay):
+    """What one of them brings about comes before the next; whoever does nothing is passed over."""
+
+    def story(call_all):
+        entries, env = [], clock()
+
+        def acts(name):
+            entries.append(name)
+            env.process(urgent(name)) if name in "bd" else None
+            return name in "bd"
+
+        def urgent(name):
+            entries.append(f"after {name}")
+            yield env.timeout(0)
+            entries.append(f"last of {name}")
+
+        env.call_in(delay, lambda: entries.append("before"))
+        call_all(env, [partial(acts, name) for name in "abcde"])
+        env.call_in(delay, lambda: entries.append("behind"))
+        env.run(until=20)
+        return entries
+
+    assert story(lambda env, actions: [env.call_in(delay, action) for action in actions]) == story(
+        lambda env, actions: env.call_each_in(delay, actions)
+    )
+
+
+def test_those_who_do_nothing_share_an_event():
+    env, steps = clock(), []
+    env.call_each_in(10, [lambda: False] * 50)
+    while env.peek() <= FOREVER:
+        env.step()
+        steps.append(env.now)
+
+    assert [10] == steps
 
 
 def test_a_real_plane_keeps_the_time():

@@ -198,11 +198,8 @@ class CoordinatorHost:
 
     def _notify_complete(self, command: vocabulary.NotifyComplete) -> None:
         self._note(Happening.NOTIFIED_COMPLETE, command.checkpoint)
-        for task in sorted(command.tasks):
-            if self._is_lost(command.checkpoint, task):
-                continue
-            host = self.tasks[task]
-            self.env.call_in(self.overheads.notify_ns, lambda host=host: host.notify_complete(command.checkpoint))  # type: ignore[misc]
+        hosts = [self.tasks[task] for task in sorted(command.tasks) if not self._is_lost(command.checkpoint, task)]
+        self.env.call_each_in(self.overheads.notify_ns, [partial(host.notify_complete, command.checkpoint) for host in hosts])
 
     def _is_lost(self, checkpoint: int, task: int) -> bool:
         """Notifications are sent once and nobody answers."""

@@ -116,10 +116,11 @@ class TaskHost:
         """Tell the machine by mail: the event is made when the task thread gets to it."""
         self.thread.post(lambda: self.tell(event(self.env.now)))
 
-    def notify_complete(self, checkpoint: int) -> None:
+    def notify_complete(self, checkpoint: int) -> bool:
         """The coordinator's notification reaches the task manager (StreamTask#notifyCheckpointCompleteAsync)."""
-        if self.state.listens or self.operator.listens or self.ending.listens:
+        if listens := self.state.listens or self.operator.listens or self.ending.listens:
             self.thread.post(lambda: self._hear_complete(checkpoint), notifies=True)
+        return listens
 
     def _hear_complete(self, checkpoint: int) -> None:
         if self.state.listens:

@@ -163,13 +163,15 @@ class SubtaskState:
         """Process: one part of the asynchronous phase.  Raises StorageFailed."""
         snapshot = self.snapshots[checkpoint]
         if part == "operator":
-            yield from self._write_beside(storage, snapshot.operator, ("operator", snapshot.operator_bytes), snapshot, checkpoint)
+            if snapshot.operator_bytes:
+                yield from self._write_beside(storage, snapshot.operator, ("operator", snapshot.operator_bytes), snapshot, checkpoint)
             return
-        windows = self._write_beside(storage, snapshot.windows, ("windows", snapshot.window_bytes), snapshot, checkpoint)
+        works = [] if self.backend is None else [self._write_keyed(storage, snapshot, checkpoint)]
+        if snapshot.window_bytes:
+            works.append(self._write_beside(storage, snapshot.windows, ("windows", snapshot.window_bytes), snapshot, checkpoint))
         if self.backend is None:
-            yield from windows
+            yield from in_parallel(storage.env, works, 1)
         else:
-            works = [self._write_keyed(storage, snapshot, checkpoint), *([windows] if snapshot.window_bytes else [])]
             if self.options.local_recovery and snapshot.type in ("checkpoint", "full"):
                 works.append(self._copy(storage, snapshot, checkpoint))
             yield from in_parallel(storage.env, works, len(works))
