@@ -116,8 +116,9 @@ class Study:
     ) -> Results:  # fmt: skip
         """Simulate every combination, and the same job without checkpoints beside them.
 
-        `folder` keeps everything as `ckptsim run --out` does.  `jobs`: processes side by side, one per core by default.  `engine`:
-        "compiled", "interpreted" or "reference", the results are the same.  `checks`: watch runs for what checkpoints promise.
+        `folder` keeps everything as `ckptsim run --out` does.  `jobs`: processes side by side, by default one per core, and none for what
+        is over at once.  `engine`: "compiled", "interpreted" or "reference", the results are the same.  `checks`: watch runs for what
+        checkpoints promise.
         A combination that breaks is in `errors`.
         """
         results = run_study(self.read, self.origin, self.assumptions, jobs=jobs, engine=engine, checks=checks, progress=progress)

@@ -6,9 +6,11 @@ import multiprocessing
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from typing import Any, TypeVar
 
 from sim.cells.ending import delayed_signals, end_with_parent, without_handlers
@@ -21,6 +23,9 @@ Progress = Callable[[int], None]
 """Called with the simulated time [ns]."""
 Watch = Callable[[int, int], None]
 """Called with (number of finished items, simulated time of all items [ns])."""
+
+SHORT_S = 0.25
+"""Workers take a tenth of a second of processor time to begin: they are not worth it for what is over in this time."""
 
 _clock: Any = None  # in a worker: the simulated time of each item, shared with the parent; -1: not begun
 
@@ -42,15 +47,20 @@ def run_each(
     work: Callable[[Item, Progress], Outcome],
     items: Sequence[Item],
     *,
-    jobs: int,
+    jobs: int | None,
     watch: Watch = no_watch,
     died: Callable[[Item], Outcome] | None = None,
 ) -> Generator[tuple[int, Outcome]]:
     """(index, outcome) of every item, in the order of completion.  An exception of `work` ends all and is raised here.
 
+    `jobs`: so many side by side.  None: short items one by one in this process, and others on all cores.
+
     A worker may be killed from outside.  With `died`, the items it had begun run again, one by one.  An item that kills its worker a second
     time has `died(item)` as its outcome.  Without `died`: WorkerDiedError.
     """
+    if jobs is None:
+        yield from _short_ones_here(work, items, watch, died)
+        return
     jobs = min(jobs, len(items))
     yield from _one_by_one(work, items, watch) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died)
 
@@ -65,6 +75,32 @@ def _one_by_one(work: Callable[[Item, Progress], Outcome], items: Sequence[Item]
 
         yield i, work(item, progress)
         watch(i + 1, sum(reached))
+
+
+def _short_ones_here(
+    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], watch: Watch, died: Callable[[Item], Outcome] | None
+) -> Generator[tuple[int, Outcome]]:
+    """One by one, until those that are left would take long if each took as long as the longest so far."""
+    ended, longest_s, reached_ns = 0, 0.0, 0
+
+    def watched(finished: int, simulated_ns: int) -> None:
+        nonlocal reached_ns
+        reached_ns = simulated_ns
+        watch(finished, simulated_ns)
+
+    here = _one_by_one(work, items, watched)
+    while ended < len(items) and (cores() == 1 or longest_s * (len(items) - ended) <= SHORT_S):
+        begin_s = time.process_time()
+        outcome = next(here)
+        longest_s = max(longest_s, time.process_time() - begin_s)
+        ended += 1
+        yield outcome
+    if ended == len(items):
+        yield from here  # it has none left, and a last look for the watch
+        return
+    long_ones = run_each(work, items[ended:], jobs=cores(), watch=lambda done, ns: watch(ended + done, reached_ns + ns), died=died)
+    with closing(long_ones):
+        yield from ((ended + i, outcome) for i, outcome in long_ones)
 
 
 def _side_by_side(

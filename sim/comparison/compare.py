@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.cells.cell import simulated, warm
 from sim.cells.folder_name import slug
-from sim.cells.local import Watch, cores, no_watch, run_each
+from sim.cells.local import Watch, no_watch, run_each
 from sim.cells.plan import Cell, baseline, cells, distinct, with_baselines
 from sim.comparison.comparison import Comparison, label
 from sim.runtime.run.manifest import identity
@@ -51,7 +51,7 @@ def compare_cells(
     """Run the cells of a study, baselines among them."""
     runs, names, ended = distinct(planned), folder_names(planned), {}
     warm(engine)
-    outcomes = run_each(partial(simulated, engine, check), runs, jobs=jobs or min(len(runs), cores()), watch=watch)
+    outcomes = run_each(partial(simulated, engine, check), runs, jobs=jobs, watch=watch)
     with closing(outcomes):  # no worker goes on when this ends
         for i, outcome in outcomes:
             ended[runs[i].id] = outcome

@@ -31,7 +31,7 @@ def sleep(item, progress):
     return item
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 5])
+@pytest.mark.parametrize("jobs", [1, 2, 5, None])
 def test_every_item_once(jobs):
     """With its index, in any order; what was watched is complete at the end."""
     seen = []
@@ -47,6 +47,28 @@ def test_an_exception_ends_all(jobs):
     """It is raised where the outcomes are taken."""
     with pytest.raises(OSError, match="No space left"):
         list(run_each(fail_at_two, [1, 2, 3], jobs=jobs))
+
+
+def burn(seconds, progress):
+    """Returns the process that it ran in."""
+    progress(7)
+    end_s = time.process_time() + seconds
+    while time.process_time() < end_s:
+        pass
+    return os.getpid()
+
+
+@pytest.mark.skipif(cores() == 1, reason="nothing can be side by side")
+def test_short_items_stay_in_this_process_and_long_ones_leave_it(monkeypatch):
+    """Workers take longer to begin than a short item to end.  The longest so far says what the others may take."""
+    monkeypatch.setattr("sim.cells.local.SHORT_S", 0.05)
+    seen = []
+
+    places = dict(run_each(burn, [0.0, 0.0, 0.03, 0.0, 0.0], jobs=None, watch=lambda finished, ns: seen.append((finished, ns))))
+
+    assert [True, True, True, False, False] == [places[i] == os.getpid() for i in range(5)]
+    assert (5, 35) == seen[-1]
+    assert sorted(seen) == seen
 
 
 def test_a_killed_worker_is_told():
