@@ -17,8 +17,8 @@ from sim.protocol.options import Ending
 
 __all__ = [
     "FINISHING", "CloseOperators", "CompletionHeard", "DataEnded", "EndCommand", "EndEvent", "EndState", "FinishOperators", "Finishing",
-    "ForwardEndOfData", "ForwardEndOfPartition", "InputsClosed", "OperatorsClosed", "OperatorsFinished", "OutputRead", "ReportEndOfData",
-    "ReportFinished", "SnapshotBegun", "SnapshotEnded", "TaskEnd",
+    "ForwardEndOfData", "ForwardEndOfPartition", "InputsClosed", "OperatorsClosed", "OperatorsFinished", "OutputRead", "QuiesceTimers",
+    "ReportEndOfData", "ReportFinished", "SnapshotBegun", "SnapshotEnded", "TaskEnd",
 ]  # fmt: skip
 
 
@@ -124,6 +124,11 @@ class FinishOperators:
 
 
 @frozen
+class QuiesceTimers:
+    """No timer of processing time fires any more, and nothing comes out (StreamOperatorWrapper#finish without a drain)."""
+
+
+@frozen
 class ForwardEndOfData:
     """No record follows on any output."""
 
@@ -150,7 +155,7 @@ class ReportFinished:
     """The task is FINISHED."""
 
 
-EndCommand = FinishOperators | ForwardEndOfData | ReportEndOfData | CloseOperators | ForwardEndOfPartition | ReportFinished
+EndCommand = FinishOperators | QuiesceTimers | ForwardEndOfData | ReportEndOfData | CloseOperators | ForwardEndOfPartition | ReportFinished
 
 # ---------------------------------------------------------------------------------------------- the machine
 
@@ -233,7 +238,10 @@ class TaskEnd:
         if self.state is not EndState.RUNNING:
             raise InvalidTransition("task end", self, event, self.story, "its data has ended before")
         after = changed(self, state=EndState.FINISHING, ending=event.ending)
-        return (after, (FinishOperators(),)) if event.ending is Ending.DRAIN else _ended(after)
+        if event.ending is Ending.DRAIN:
+            return after, (FinishOperators(),)
+        after, commands = _ended(after)
+        return after, (QuiesceTimers(), *commands)
 
     def fails_with(self, aborted: int) -> bool:
         """Whether the task fails as it hears that this checkpoint is aborted: it has begun to stop with it, and cannot go on.

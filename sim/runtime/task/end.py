@@ -153,6 +153,8 @@ class TaskEnding:
         match command:
             case finishing.FinishOperators():
                 self.operator.end_input(lambda: self.tell(finishing.OperatorsFinished(self.slot.now)))
+            case finishing.QuiesceTimers():
+                self.operator.quiesce()
             case finishing.ForwardEndOfData():
                 self._note(Happening.END_OF_DATA, command.ending.value)
                 self.context.plane.forward(self.slot.task, Marker(1, Trait.NONE, END_OF_DATA))

@@ -191,6 +191,11 @@ class OperatorIO:
         later = options.operator_io == "async" and self.context.periodic and rule.waits  # for a checkpoint to upload them
         self._work_on_thread(self._flush(self.files, () if later else (Piece.OPERATOR_FLUSH,), 0, epoch), written)
 
+    def quiesce(self) -> None:
+        """Its timers of processing time fire no more: what waits for them stays in its state."""
+        if isinstance(self.windows, ProcessingTimeWindows):
+            self.windows.quiesce()
+
     def owes_outputs(self) -> bool:
         """Whether the end of its data waits for outputs now."""
         return self.slot.vertex.owes_outputs and not self.drops and self.plane.position(self.slot.task).late > 0

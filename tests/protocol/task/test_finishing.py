@@ -17,6 +17,7 @@ from sim.protocol.task.finishing import (
     OperatorsClosed,
     OperatorsFinished,
     OutputRead,
+    QuiesceTimers,
     ReportEndOfData,
     ReportFinished,
     SnapshotBegun,
@@ -70,7 +71,7 @@ def test_operators_finish_before_the_end_of_data_leaves():
 
 def test_a_job_that_stops_where_it_stands_finishes_nothing():
     """No finish(), and the coordinator hears of no end of data: there will be no final checkpoint of its own accord."""
-    assert [ForwardEndOfData(Ending.NO_DRAIN)] == after(source(), STOPPED)[1]
+    assert [QuiesceTimers(), ForwardEndOfData(Ending.NO_DRAIN)] == after(source(), STOPPED)[1]
 
 
 def test_a_task_waits_for_the_first_checkpoint_after_its_end():
@@ -170,7 +171,7 @@ def test_naive_tasks_finish_nothing_when_the_job_stops_where_it_stands():
     """They hear of no end of data; the savepoint tells them to ignore the end of their inputs (StreamTask#setSynchronousSavepointId)."""
     _, commands = after(reader("naive"), begun(6, stop=Ending.NO_DRAIN), ended(6), heard(6), SHUT)
 
-    assert [CloseOperators()] == commands
+    assert [QuiesceTimers(), CloseOperators()] == commands
 
     _, commands = after(reader("naive"), begun(6, stop=Ending.DRAIN), ended(6), heard(6), SHUT)
 

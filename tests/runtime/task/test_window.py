@@ -138,6 +138,19 @@ def test_the_next_job_goes_on_with_what_windows_hold():
     assert () == result.violations
 
 
+def test_without_a_drain_no_window_ends_while_the_savepoint_is_written():
+    """Its data ends at 8 s, and the savepoint takes five: the timer of 10 s is quiet, and the window stays in the savepoint."""
+    text = WINDOWS.replace("    window:", "    snapshot: {{async: 5 s}}\n    window:")
+    text = text.format(window="state-per-record: 40 B", bound="", barriers="aligned", duration="24 s", service="10 us")
+    result = simulate(loads(text + "actions: [{at: 8 s, stop: no-drain}]\n", name="win").scenarios[0])
+    savepoint = result.checkpoints.sort_values("trigger_timestamp").iloc[-1]
+
+    assert "FINISHED" == result.job_status
+    assert 13_000 < savepoint["trigger_timestamp"] + savepoint["end_to_end_duration"] < 14_000
+    assert 1000 == pytest.approx(served(result, "sink"), abs=20)
+    assert () == result.violations
+
+
 def test_others_are_rescaled_beside_windows():
     result = run("fire: 1 ms, state-per-record: 40 B", sections="rescale: {at: 8 s, parallelism: {sink: 3}}\n")
 

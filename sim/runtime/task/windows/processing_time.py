@@ -24,7 +24,7 @@ class ProcessingTimeWindows:
         self.window = window
         self.content = HeldRecords(slot, window)
         self._due: list[Timer] = []  # windows that have ended, and whose mail has not run
-        self._quiet = False  # its operator has finished: no timer fires any more
+        self._quiet = False  # no timer fires any more
 
     def begin(self) -> None:
         """The task runs: what was due when it was restored fires at once."""
@@ -40,12 +40,13 @@ class ProcessingTimeWindows:
         """The timers of a snapshot taken now."""
         return (*self._due, Timer(self.content.served(), self._next_end() + self.window.hold_ns))
 
-    def end_input(self) -> None:
-        """Pending timers are dropped with what their windows hold (ProcessingTimeServiceImpl#quiesce, FLINK-18647).
-
-        Bundles are finished.
-        """
+    def quiesce(self) -> None:
+        """Pending timers stay with what their windows hold (ProcessingTimeServiceImpl#quiesce)."""
         self._quiet = True
+
+    def end_input(self) -> None:
+        """The operator finishes.  What windows hold is lost with their timers (FLINK-18647); bundles are finished."""
+        self.quiesce()
         if self.window.early:
             self.slot.thread.let_go(self.content.served())
 
