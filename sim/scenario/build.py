@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path as FilePath
 
-from sim.model.resolution.coarse import not_coarse
+from sim.model.resolution.coarse import not_coarse, single_records
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
 from sim.scenario.actions.builder import build_actions
@@ -75,7 +75,7 @@ def build(
         residuals=build_residuals(document.residuals, job.vertices, reading),
     )
     if scenario.run.resolution > 1:
-        for reason in not_coarse(scenario):
+        for reason in [*not_coarse(scenario), *(reason for _, reason in single_records(scenario))]:
             reading.wrong(("run", "resolution"), f"cannot be {scenario.run.resolution}: {reason}; write exact, or auto")
     return scenario
 

@@ -26,6 +26,20 @@ TIMING = (
         "tests/plane/test_rules_output.py::test_O5_hash_draws_one_of_four_readers_where_four_records_are_one",
     ),
     Rule(
+        "an edge turns groups of its writer into groups of its reader",
+        "model/resolution/coarse.py",
+        "    fan_out = inlet.fan_out if written == read else job.fan_out(inlet) * Fraction(written, read)\n",
+        "    fan_out = inlet.fan_out\n",
+        "tests/model/resolution/test_coarse.py::test_edges_between_different_groups_turn_the_ones_into_the_others",
+    ),
+    Rule(
+        "records that are one are not served for longer than barriers may wait",
+        "runtime/run/resolution.py",
+        "min(k, max(1, LONGEST_SERVICE_NS // max(1, _slowest_ns(vertex))))",
+        "k",
+        "tests/runtime/run/test_resolution.py::test_each_vertex_takes_as_many_as_its_edges_allow",
+    ),
+    Rule(
         "a shrunk buffer grows only while the pool has none to give",
         "plane/kernel/text/channels/output.py",
         "    if w.g.stretching == 0 or ch.full_at >= at_most or has_room(w, ch.partition):\n",

@@ -72,7 +72,7 @@ class Result:
         folder.mkdir(parents=True, exist_ok=True)
         for name, table in self.tables.items():
             replace_file(folder / f"{name}.parquet", partial(table.to_parquet, index=False))
-        mark = {"records_as_one": self.resolution.records} if self.resolution.records > 1 else {}
+        mark = {"records_as_one": self.resolution.mark} if self.resolution.records > 1 else {}
         text = json.dumps({**self.manifest, "job_status": self.job_status, **mark}, indent=1, sort_keys=True)
         replace_file(folder / "manifest.json", lambda path: path.write_text(text + "\n"))
         stories = "\n\n".join(map(str, self.violations))

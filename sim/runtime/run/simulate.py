@@ -52,7 +52,7 @@ def simulate(
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}: one of {', '.join(ENGINES)}")
     how = resolution(scenario)
-    chain = Chain(coarse(scenario, how.records), engine, check=check, progress=progress, attach=attach, series=only.get("series"))
+    chain = Chain(coarse(scenario, how.as_one), engine, check=check, progress=progress, attach=attach, series=only.get("series"))
     with _few_collections():
         try:
             chain.run()
@@ -78,7 +78,7 @@ def simulate(
         manifest_read=None,
     )
     if how.records > 1:
-        marked(result.tables, how.records)
+        marked(result.tables, how, scenario.job)
     for world in chain.worlds:
         world.dissolve()
     return result

@@ -94,6 +94,57 @@ def test_where_it_would_lie_a_choice_is_exact_and_says_why():
     assert "simulated exactly: job.sink.window: it fires single records" == str(resolution(windowed))
 
 
+FILTERED = """
+version: 1
+job:
+  src:   {source: {rate-per-subtask: 80k/s, record: 100 B}, parallelism: 2}
+  parse: {input: {src: rebalance}, service: 6 us, record: 100 B, fan-out: 0.01, parallelism: 2}
+  sink:  {input: {parse: hash}, service: 200 us, parallelism: 2}
+  audit: {input: {parse: {ship: hash, fan-out: 0.5}}, service: 2 us, parallelism: 2}
+checkpoint: {interval: 1 s}
+storage: {bandwidth: 100 MB/s, file-latency: 1 ms, metadata-latency: 1 ms}
+run: {duration: 4 s, warmup: 2 s, resolution: auto}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "records"),
+    [
+        (("src", "src"), (10, 10, 1, 10)),  # 40 records per buffer are too few for the sink only
+        (("service: 2 us", "service: 2 us, window: {tumbling: 1 s, time: processing}"), (10, 10, 1, 1)),
+        (("service: 2 us", "service: 400 us"), (10, 10, 1, 7)),  # for 2.8 ms
+        (("service: 2 us", "service: 4 ms"), (10, 10, 1, 1)),  # longer than ten may be served in
+        (("parse: {ship: hash, fan-out: 0.5}", "parse: {ship: forward, fan-out: 20}"), (1, 1, 1, 10)),  # 200 at once fill half a buffer
+        (("src: rebalance", "src: {ship: rebalance, fan-out: 2}"), (5, 10, 2, 10)),  # two are written for each
+        (("checkpoint: {i", "cluster: {network: {debloat: true}}\ncheckpoint: {i"), (1, 1, 1, 1)),
+    ],
+)
+def test_each_vertex_takes_as_many_as_its_edges_allow(change, records):
+    assert records == tuple(resolution(loads(FILTERED.replace(*change)).scenarios[0]).as_one.values())
+
+
+def test_what_differs_between_vertices_is_said():
+    sentence = str(resolution(loads(FILTERED).scenarios[0]))
+
+    assert "10 records are simulated as one at src, parse, audit (1 at sink): parse -> sink: a buffer leaves with 40 records" == sentence
+
+
+def test_counts_of_all_vertices_keep_their_size():
+    """Also of one that writes records to one reader, and groups to another; and of those emitted again after a failure."""
+    text = FILTERED.replace("run:", "faults: [{kill: 'sink[0]', at: 3200 ms}]\nrun:")
+    exact, coarse = (sim.simulate(loads(document).scenarios[0]) for document in (text.replace("auto", "exact"), text))
+
+    assert {"src": 10, "parse": 10, "sink": 1, "audit": 10} == coarse.tasks.attrs["records_as_one"]
+    for name in ("numRecordsIn", "numRecordsOut"):
+        assert exact.tasks.groupby("vertex")[name].sum().to_dict() == pytest.approx(
+            coarse.tasks.groupby("vertex")[name].sum().to_dict(), rel=0.01
+        )
+    rates = [result.series.groupby("vertex")["numRecordsInPerSecond"].mean().to_dict() for result in (exact, coarse)]
+    assert rates[0] == pytest.approx(rates[1], rel=0.02)
+    again = [result.recoveries[["replayed_records", "served_again"]].iloc[0].to_dict() for result in (exact, coarse)]
+    assert again[0] == pytest.approx(again[1], rel=0.03)
+
+
 def test_a_number_is_refused_where_it_would_lie():
     with pytest.raises(ScenarioError, match=r"run\.resolution: cannot be 10: job\.sink\.window: it fires single records; write exact"):
         loads(TEXT.replace("auto", "10").replace("service: 10 us", "service: 10 us, window: {tumbling: 1 s, time: processing}"))
