@@ -1,8 +1,8 @@
 """Cells on Spark.  Rows come back to the driver as jobs of a few tasks end, and are kept there, as in a local sweep.
 
-`spark.range(0, n, 1, n).mapInArrow` gives one task per part, without a shuffle.  Several jobs run at once, so that free slots at the end
-of a job serve the next one.  Short cells share a task of about a second.  A cell may run twice (lost executor, speculation): it is
-pure, so the row is the same.
+Spark spreads a list of pickled cells over tasks.  A table, by `mapInArrow`, takes 50 ms of CPU more per job: for planning and for Arrow.
+Several jobs run at once, so that free slots at the end of a job serve the next one.  Short cells share a task of about a second.  A
+cell may run twice (lost executor, speculation): it is pure, so the row is the same.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ QUICK_JAVA = {
 
 _KILLED = ("ExecutorLostFailure", "Python worker exited unexpectedly", "exited with code 137")
 """Spark's messages about killed executors."""
+_RAISED = re.compile(r"api\.python\.PythonException: Traceback .*?^(?:\w+\.)*\w+(?:Error|Exception): ([^\n]*)", re.DOTALL | re.MULTILINE)
+"""An exception of Python in a message of Java: Spark 4.0 to 4.2 do not translate all of them."""
 
 
 class ClusterError(RuntimeError):
@@ -136,9 +138,9 @@ class _Jobs:
         tasks = [pickle.dumps(batch[i::count]) for i in range(count)]  # neighbours in a plan cost about the same
         self._begun += len(batch)
         self._spark.sparkContext.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # for this thread
-        run = spark_task.runner(tasks, ARCHIVE, code_version(), self._engine, self._check, self._kernel)
-        done = self._spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, "row string").collect()
-        lines = [json.loads(line["row"]) for line in done]
+        run = spark_task.runner(ARCHIVE, code_version(), self._engine, self._check, self._kernel)
+        done = self._spark.sparkContext.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
+        lines = [json.loads(line) for line in done]
         self._note_compilers({line[spark_task.COMPILED_ON] for line in lines if spark_task.COMPILED_ON in line})
         return [line for line in lines if spark_task.COMPILED_ON not in line]
 
@@ -160,12 +162,13 @@ class _Jobs:
             raise ClusterError("the Spark cluster is gone; the same command goes on from the rows that are kept") from None
         from pyspark.errors import PythonException
 
-        missing = re.search(r"Cannot run program .*", str(error))
-        if isinstance(error, PythonException) or missing:  # raised outside of any cell
-            raise MissingDependencyError(f"the executors cannot run cells: {missing[0] if missing else reason(str(error))}") from None
+        missing, raised = re.search(r"Cannot run program .*", str(error)), _RAISED.search(str(error))
+        if isinstance(error, PythonException) or missing or raised:  # raised outside of any cell
+            why = missing[0] if missing else raised[1] if raised else reason(str(error))
+            raise MissingDependencyError(f"the executors cannot run cells: {why}") from None
         if not any(word in str(error) for word in _KILLED):
-            why = re.search(r"most recent failure: (.*)", str(error))
-            raise ClusterError(f"Spark cannot run cells: {why[1] if why else reason(str(error))}") from None
+            latest = re.search(r"most recent failure: (.*)", str(error))
+            raise ClusterError(f"Spark cannot run cells: {latest[1] if latest else reason(str(error))}") from None
 
     def _slots(self) -> int:
         """The present number: executors come and go."""

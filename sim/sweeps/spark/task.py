@@ -22,16 +22,13 @@ COMPILED_ON = "compiled_on"
 """The key of a line that is no row: the host of an executor that compiled the kernel although it was sent."""
 
 
-def runner(
-    tasks: list[bytes], archive: str, version: str, engine: str, check: bool, kernel: Any = None
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function for mapInArrow over the numbers of `tasks` (pickled cells), which returns their rows as JSON.
+def runner(archive: str, version: str, engine: str, check: bool, kernel: Any = None) -> Callable[[Iterator[bytes]], Iterator[str]]:
+    """A function over lists of pickled cells, which returns their rows as JSON.
 
     `kernel`: a broadcast variable with the driver's machine code.
     """
 
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
+    def run(lists: Iterator[bytes]) -> Iterator[str]:
         from pyspark import TaskContext
 
         bring(archive, version)
@@ -39,13 +36,12 @@ def runner(
 
         # a worker runs many tasks: only the first one pays
         if warm(engine, kernel and kernel.value) and kernel:  # type: ignore[arg-type]
-            yield pa.RecordBatch.from_pydict({"row": [json.dumps({COMPILED_ON: platform.node()})]})
+            yield json.dumps({COMPILED_ON: platform.node()})
         context = TaskContext.get()
         attempt = context.attemptNumber() if context else 0
-        for numbers in batches:
-            for i in numbers.column("id").to_pylist():
-                rows = [json.dumps(timed(cell, engine, check=check, attempt=attempt)) for cell in pickle.loads(tasks[i])]  # type: ignore[arg-type] # noqa: S301 - our own
-                yield pa.RecordBatch.from_pydict({"row": rows})
+        for pickled in lists:
+            for cell in pickle.loads(pickled):  # noqa: S301 - our own
+                yield json.dumps(timed(cell, engine, check=check, attempt=attempt))  # type: ignore[arg-type]
 
     return run
 

@@ -105,12 +105,31 @@ def test_batches_grow_with_the_cluster(jobs):
     assert (4, 16, 80) == (len(first), len(second), len(left))
 
 
+RAISED = """\
+An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent failure: Lost task 0.0
+in stage 0.0 (TID 0) (localhost executor driver): org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "worker.py", line 7, in main
+    process()
+ModuleNotFoundError: No module named 'numpy'
+
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:581)
+Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+"""
+
+
+def test_what_executors_lack_is_named(jobs):
+    """Also by a Spark that repeats the words of Java."""
+    with pytest.raises(MissingDependencyError, match=r"^the executors cannot run cells: No module named 'numpy'$"):
+        jobs._raise_unless_killed(RuntimeError(RAISED))
+
+
 def test_executors_that_compile_are_told_once(jobs, monkeypatch):
     """Their processor is another one, and each takes half a minute: worth a line, but not one per task."""
     lines = [{task.COMPILED_ON: "node-7"}, {"cell": "a", "cpu_s": 1.0}]
-    spark = SimpleNamespace(collect=lambda: [{"row": json.dumps(line)} for line in lines])
-    spark.mapInArrow = lambda *_: spark
-    jobs._spark.range = lambda *_: spark
+    spread = SimpleNamespace(collect=lambda: [json.dumps(line) for line in lines])
+    spread.mapPartitions = lambda _: spread
+    jobs._spark.sparkContext.parallelize = lambda *_: spread
     jobs._spark.sparkContext.setJobDescription = lambda _: None
 
     with warnings.catch_warnings(record=True) as caught:
@@ -126,9 +145,9 @@ def test_a_task_says_that_it_compiled_although_code_was_sent(monkeypatch, sent, 
     """Without a compiler on the driver nothing was sent, and nothing is worth telling."""
     received = []
     monkeypatch.setattr(cell, "warm", lambda engine, kernel: not received.append(kernel))
-    run = task.runner([], "archive", code_version(), "compiled", True, sent and SimpleNamespace(value=sent))
+    run = task.runner("archive", code_version(), "compiled", True, sent and SimpleNamespace(value=sent))
 
-    keys = [key for batch in run(iter([])) for line in batch.column("row").to_pylist() for key in json.loads(line)]
+    keys = [key for line in run(iter([])) for key in json.loads(line)]
 
     assert ([sent], expected) == (received, keys)
 
