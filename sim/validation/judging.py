@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.recordings import Measured, RecordedJob, Recording, RecordingError, read_any, to_document
+from sim.runtime.run.resolution import resolution
 from sim.scenario import ScenarioError
 from sim.validation.settings import Settings, settings_of, settings_of_measured
-from sim.validation.truth import truth
+from sim.validation.truth import scenario_of, truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,19 +34,31 @@ class Judgement(NamedTuple):
     lost: Sequence[str] = ()  # features that are not modelled
     trouble: str = ""  # why there is no table
     is_measured: bool = False  # nobody knows its configuration
+    as_one: str = ""  # which records were simulated as one; empty: the predictions are exact
+    auto: Judgement | None = None  # of predictions with `run.resolution: auto`; None: nobody asked, or they are exact
 
 
-def judge(path: Path, progress: Callable[[int], None], *, seeds: int, time_limit_s: float, overheads: Overheads | None = None) -> Judgement:
-    """The truth table of one file.  Nothing in one file keeps the others from being judged."""
+def judge(
+    path: Path, progress: Callable[[int], None], *, seeds: int, time_limit_s: float, overheads: Overheads | None = None, auto: bool = False
+) -> Judgement:
+    """The truth table of one file.  Nothing in one file keeps the others from being judged.
+
+    `auto`: it is predicted once more where `run.resolution: auto` takes several records as one.
+    """
     progress(0)
     try:
         recording = read_any(path)
         document = to_document(recording)
-        table = truth(
-            recording, document=document, seeds=range(1, seeds + 1), overheads=overheads, progress=_impatient(time_limit_s)
-        )  # fmt: skip
+        predict = partial(
+            truth, recording, document=document, seeds=range(1, seeds + 1), overheads=overheads, progress=_impatient(time_limit_s)
+        )
         lost, is_measured = document.not_modelled, isinstance(recording, Measured)
-        return Judgement(table, recording.name, recording.vertices, _settings(recording), lost, is_measured=is_measured)
+        judged = Judgement(predict(), recording.name, recording.vertices, _settings(recording), lost, is_measured=is_measured)
+        scenario = scenario_of(recording, overheads, document)
+        how = resolution(replace(scenario, run=replace(scenario.run, resolution=0)))
+        if not auto or how.records == 1:
+            return judged
+        return judged._replace(auto=judged._replace(table=predict(resolution=0), settings=None, as_one=str(how)))
     except RecordingError as error:
         return Judgement(None, trouble=str(error) if str(path) in str(error) else f"{path}: {error}")
     except ScenarioError as error:
