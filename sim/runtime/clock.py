@@ -58,6 +58,10 @@ class TwoPlaneEnvironment(simpy.Environment):
             for action in actions:
                 action()
 
+    def call_next(self, action: Callable[[], None]) -> None:
+        """Have `action` called in a turn of its own, before anything else of this instant."""
+        _Turn(self, action)
+
     def next_place(self) -> int:
         """A place in the queue, behind all events that are scheduled."""
         return next(self._eid)
@@ -93,3 +97,11 @@ class _Round(simpy.Event):
     def _go_on(self, _: simpy.Event) -> None:
         if any(action() for action in self._remaining):
             self._queue(self._clock.now)
+
+
+class _Turn(simpy.Event):
+    def __init__(self, env: TwoPlaneEnvironment, action: Callable[[], None]) -> None:
+        super().__init__(env)
+        self._ok, self._value = True, None
+        self.callbacks.append(lambda _: action())
+        env.schedule(self, simpy.events.URGENT, 0)

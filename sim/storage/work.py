@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import simpy
 
-__all__ = ["Work", "carry_on", "go_on"]
+__all__ = ["Carried", "Work", "carry_on", "go_on"]
 
 T = TypeVar("T")
 Work = Generator[simpy.Event, Any, T]
@@ -32,22 +33,46 @@ def go_on(work: Work[T], awaited: simpy.Event, watch: Callable[[simpy.Event], No
         return end.value  # type: ignore[no-any-return]
 
 
-def carry_on(work: Work[None], awaited: simpy.Event) -> None:
-    """The rest of a work that was begun with `next(work)`: less than a process, in that nobody can wait for it or interrupt it."""
+class Carried:
+    """A work that goes on by itself: less than a process, in that nobody can wait for it.  Its beginning and its end are no events."""
 
-    def resume(event: simpy.Event) -> None:
-        while True:
-            try:
-                value: Any = event.value
-                event.defused = True
-                event = work.send(value) if event.ok else work.throw(value)
-            except StopIteration:
-                return
-            if event.callbacks is not None:
-                event.callbacks.append(resume)
-                return
+    def __init__(self, work: Work[None]) -> None:
+        self._work = work
+        self._awaited: simpy.Event | None = None
 
-    if awaited.callbacks is None:
-        resume(awaited)
-    else:
-        awaited.callbacks.append(resume)
+    def wait_for(self, event: simpy.Event) -> None:
+        """It goes on when the event has happened: at once if it has."""
+        if event.callbacks is None:
+            self._go_on(event)
+        else:
+            self._awaited = event
+            event.callbacks.append(self._go_on)
+
+    def break_off(self) -> None:
+        """The work hears of it as `simpy.Interrupt`, unless it is over."""
+        if self._awaited is not None:
+            self._awaited.callbacks.remove(self._go_on)
+            self._proceed(lambda: self._work.throw(simpy.Interrupt(None)))
+
+    def _go_on(self, event: simpy.Event) -> None:
+        self._proceed(lambda: self._hear(event))
+
+    def _proceed(self, step: Callable[[], simpy.Event]) -> None:
+        self._awaited = None
+        with suppress(StopIteration):
+            awaited = step()
+            while awaited.callbacks is None:
+                awaited = self._hear(awaited)
+            self.wait_for(awaited)
+
+    def _hear(self, event: simpy.Event) -> simpy.Event:
+        """Tell the work what became of the event; what it waits for next."""
+        event.defused = True
+        return self._work.send(event.value) if event.ok else self._work.throw(event.value)  # type: ignore[arg-type]  # a failure
+
+
+def carry_on(work: Work[None], awaited: simpy.Event) -> Carried:
+    """The rest of a work that was begun with `next(work)`."""
+    carried = Carried(work)
+    carried.wait_for(awaited)
+    return carried

@@ -117,8 +117,8 @@ EVENTS = (
     Rule(
         "a snapshot aborted in the moment of its turn goes no further",
         "runtime/task/async_thread.py",
-        "            if turn not in self._turns:",
-        "            if False:",
+        "        if turn in self._turns:\n            turn.working",
+        "        if True:\n            turn.working",
         f"{RUNTIME}task/test_async_thread.py::test_work_cancelled_in_the_moment_its_turn_comes_goes_no_further",
     ),
     Rule(

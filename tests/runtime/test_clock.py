@@ -125,6 +125,15 @@ def test_many_calls_at_a_time_come_as_if_each_had_its_own_event(delay):
     )
 
 
+def test_a_call_that_is_next_comes_before_all_others_of_its_time():
+    env, story = clock(), []
+    env.call_in(5, lambda: (env.call_next(lambda: story.append("next")), story.append("this turn")))
+    env.call_in(5, lambda: story.append("in its turn"))
+    env.run(until=20)
+
+    assert ["this turn", "next", "in its turn"] == story
+
+
 def test_those_who_do_nothing_share_an_event():
     env, steps = clock(), []
     env.call_each_in(10, [lambda: False] * 50)

@@ -58,3 +58,25 @@ def test_what_is_awaited_first_may_be_over_already() -> None:
     carry_on(under_way, next(under_way))
 
     assert ["known"] == story
+
+
+def test_broken_off_work_hears_of_it_where_it_waits() -> None:
+    """It may still wait for something; broken off again when it is over, nothing happens."""
+    env = simpy.Environment()
+    story: list[tuple[str, float]] = []
+
+    def work() -> Work[None]:
+        try:
+            yield env.timeout(10)
+        except simpy.Interrupt:
+            yield env.timeout(1)
+            story.append(("cleaned up", env.now))
+
+    under_way = work()
+    carried = carry_on(under_way, next(under_way))
+    env.run(until=3)
+    carried.break_off()
+    env.run()
+    carried.break_off()
+
+    assert [("cleaned up", 4)] == story

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import simpy
 
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.storage.failures import StorageFailed
-from sim.storage.work import Work, go_on
+from sim.storage.work import Carried, Work, carry_on
 
 __all__ = ["AsyncThread"]
 
@@ -24,7 +25,7 @@ class _Turn:
     work: Work[None]
     done: Callable[[], None]
     failed: Callable[[], None]
-    working: simpy.Process | None = None
+    working: Carried | None = None
 
 
 class AsyncThread:
@@ -46,7 +47,7 @@ class AsyncThread:
         first = turn is self._turns[0]
         self._turns.remove(turn)
         if turn.working is not None:
-            turn.working.interrupt()
+            self.env.call_next(turn.working.break_off)
         if first and self._turns:
             self._next()
 
@@ -59,21 +60,23 @@ class AsyncThread:
 
     def _next(self) -> None:
         turn = self._turns[0]
-        try:
-            awaited = next(turn.work, None)
-        except StorageFailed:
-            turn.failed()
-            return
-        if awaited is None:  # nothing that takes time: no process is needed
-            turn.done()
-        else:
-            turn.working = self.env.process(self._work(turn, awaited))
+        work = self._work(turn)
+        awaited = next(work, None)
+        if awaited is not None and awaited.callbacks is None:  # it has happened: the work goes on in a turn of its own
+            self.env.call_next(lambda: self._go_on(turn, work, awaited))
+        elif awaited is not None:
+            turn.working = carry_on(work, awaited)
 
-    def _work(self, turn: _Turn, awaited: simpy.Event) -> Work[None]:
+    def _go_on(self, turn: _Turn, work: Work[None], awaited: simpy.Event) -> None:
+        if turn in self._turns:
+            turn.working = carry_on(work, awaited)
+        else:
+            with suppress(StopIteration):
+                work.throw(simpy.Interrupt(None))
+
+    def _work(self, turn: _Turn) -> Work[None]:
         try:
-            if turn not in self._turns:  # it left before this process began, whose interrupt comes too late
-                turn.work.throw(simpy.Interrupt(None))
-            yield from go_on(turn.work, awaited)
+            yield from turn.work
         except simpy.Interrupt:
             return  # cancelled: its files are left behind
         except StorageFailed:
