@@ -31,9 +31,10 @@ def kept_in(folder: Path) -> Iterator[None]:
         raise NotKeptError(f"cannot keep results in {folder}: {why}; what was kept before stays, and the same command goes on") from None
 
 
-def replace_file(path: Path, write: Callable[[Path], object]) -> None:
+def replace_file(path: Path, write: Callable[[Path], object], *, others_follow: bool = False) -> None:
     """`write` fills a file next to `path`, which then replaces it.  If that fails (a full disk, Ctrl-C), the old file stays.
 
+    `others_follow`: the last of the files of a folder brings all their names to the disk; each for itself would wait as long again.
     A link keeps pointing to its file, and a file keeps its permissions.  A pipe or a device has no old content: it is written directly.
     OSError: its file name is `path`.
     """
@@ -54,8 +55,9 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
         raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
     finally:
         partial.unlink(missing_ok=True)
-    with suppress(OSError):  # some file systems cannot sync a folder
-        _sync(target.parent, os.O_RDONLY)
+    if not others_follow:
+        with suppress(OSError):  # some file systems cannot sync a folder
+            _sync(target.parent, os.O_RDONLY)
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -71,13 +71,13 @@ class Result:
         """Keep tables as parquet, manifest and journal as JSON.  Every file appears whole or not at all."""
         folder.mkdir(parents=True, exist_ok=True)
         for name, table in self.tables.items():
-            replace_file(folder / f"{name}.parquet", partial(table.to_parquet, index=False))
+            replace_file(folder / f"{name}.parquet", partial(table.to_parquet, index=False), others_follow=True)
         mark = {"records_as_one": self.resolution.mark} if self.resolution.records > 1 else {}
         text = json.dumps({**self.manifest, "job_status": self.job_status, **mark}, indent=1, sort_keys=True)
-        replace_file(folder / "manifest.json", lambda path: path.write_text(text + "\n"))
+        replace_file(folder / "manifest.json", lambda path: path.write_text(text + "\n"), others_follow=True)
         stories = "\n\n".join(map(str, self.violations))
         if stories:
-            replace_file(folder / "violations.txt", lambda path: path.write_text(stories + "\n"))
+            replace_file(folder / "violations.txt", lambda path: path.write_text(stories + "\n"), others_follow=True)
         else:
             (folder / "violations.txt").unlink(missing_ok=True)  # of an earlier run
         rows = "".join(json.dumps(entry) + "\n" for entry in self.journal)

@@ -1,6 +1,7 @@
 """A result in a folder: every file whole, reread equal, never half written."""
 
 import json
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -36,6 +37,17 @@ def test_what_is_read_is_what_was_written(result, tmp_path):
         pd.testing.assert_frame_equal(table, pd.read_parquet(folder / f"{name}.parquet"))
     assert list(result.journal) == [Entry(row[0], Happening(row[1]), *row[2:]) for row in rows]
     assert {**result.manifest, "job_status": "RUNNING"} == json.loads((folder / "manifest.json").read_text())
+
+
+def test_every_file_and_then_the_folder_is_brought_to_the_disk(result, tmp_path, monkeypatch):
+    """The folder once, with all its names: each sync waits for the disk."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(Path(f"/proc/self/fd/{descriptor}").resolve()))
+
+    result.write(tmp_path)
+
+    assert [False] * len(FILES) + [True] == [path == tmp_path for path in synced]
+    assert FILES == {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_same_run_is_the_same_bytes(result, tmp_path):
