@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sim.plane import build
+from sim.plane.kernel import assembly
 from sim.plane.kernel.assembly import runs_ahead
 from sim.plane.seam.check import differences
 from sim.plane.seam.interface import Edge, Lag, Marker, PlaneSpec, RateSegment, Ship, Source, Trait, Vertex, Wait
@@ -119,3 +120,21 @@ def test_only_tasks_whose_records_pass_unseen_run_ahead():
     assert [False, True, True] == ahead(source(), vertex(), vertex("c"), edges=[small, edge(0, 2, size=10)])
     joined = Vertex("c", 1, ((10,), (10,)), joined=True)
     assert [True, True, False] == ahead(source(), source("b"), joined, edges=[edge(0, 2, size=10), edge(1, 2, size=10)])
+
+
+@pytest.mark.parametrize(("buffer_bytes", "far"), [(100, True), (40, False)])
+def test_where_channels_come_from_memory_few_records_are_served_one_by_one(buffer_bytes, far, monkeypatch):
+    """A sink runs ahead through ten records of a buffer, not through four; either way nothing else changes."""
+    monkeypatch.setattr(assembly, "FIT_INTO_CACHE", 0)
+    spec = world([source(every=10), vertex()], [edge(size=10)], segment_bytes=100, starting_buffer_bytes=buffer_bytes, digests=True)
+    most = 0
+
+    def act(plane):
+        nonlocal most
+        for until in range(0, 1000, 7):
+            yield from run(plane, until)
+            if hasattr(plane, "_world"):
+                most = max(most, plane._world.tasks[1].ahead)
+
+    assert [] == compared(spec, act)
+    assert far == (most > 0)

@@ -7,10 +7,21 @@ wants to see or stop the task before that event calls `catch_up`: then the task 
 
 from sim.plane.kernel.rows import World
 from sim.plane.kernel.text.draws import record_size
-from sim.plane.kernel.text.names import BUSY, FARTHEST, IDLE, NEVER, POLL, REBALANCE, RESCALE
-from sim.plane.kernel.text.records import consume, copies_of, count_copy, next_due, route, service_ns
+from sim.plane.kernel.text.names import BUSY, FARTHEST, FETCHED, IDLE, NEVER, POLL, REBALANCE, RESCALE
+from sim.plane.kernel.text.records import consume, copies_of, count_copy, fetch_targets, next_due, route, service_ns
 from sim.plane.kernel.text.tree import schedule
 from sim.plane.kernel.text.work import enter
+
+
+def goes_far(w: World, t: int) -> bool:
+    """Whether it pays to run ahead: where channels come from memory, a few records wait for it less when each is served by itself."""
+    task = w.tasks[t]
+    if w.g.fetches == 0 or task.source > 0:
+        return True
+    if task.current < 0:
+        return False
+    ch = w.channels[task.current]
+    return ch.taken - ch.record_end > FETCHED * (ch.record_end - ch.consumed)
 
 
 def run_ahead(w: World, t: int, end: int) -> int:
@@ -60,6 +71,8 @@ def serve_unseen(w: World, t: int, end: int, bound: int) -> int:
     while task.ahead < FARTHEST and is_below(w, t, end, bound) and has_next(w, t) and write_unseen(w, t):
         task.ahead += 1
         task.served += 1
+        if w.g.fetches == 1:
+            fetch_targets(w, t, FETCHED)
         if task.source > 0:
             next_due(w, t)
             if task.due > end:

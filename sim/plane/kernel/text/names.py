@@ -58,6 +58,7 @@ TIMED = 1  # `lag` of a task
 UNTIMED = 2
 FIRING = 2  # `serving` of a task
 FARTHEST = 64  # records a task serves ahead of its time: to take back so many costs no more than a verb
+FETCHED = 4  # copies: so far ahead asks for its channels who serves ahead
 MASK31 = 0x7FFFFFFF
 MASK32 = 0xFFFFFFFF
 EVEN_STEP = 0x61C88647  # 2**32 over the square of the golden ratio (O5)

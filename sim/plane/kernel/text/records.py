@@ -33,22 +33,27 @@ def count_copy(w: World, p: int) -> None:
 
 def route(w: World, p: int) -> int:
     """The channel of the next copy, the first one of a broadcast (O5)."""
+    return route_later(w, p, 0)
+
+
+def route_later(w: World, p: int, k: int) -> int:
+    """The same, when k copies more are made."""
     part = w.partitions[p]
     if part.ship == HASH:
-        u = group_draw(part.stride, part.offset, part.as_one, part.copies)
+        u = group_draw(part.stride, part.offset, part.as_one, part.copies + k)
         if part.weights_n == 0:
             return part.first_channel + ((u * part.channels) >> 32)
         return part.first_channel + w.words[part.weights + ((u * part.weights_n) >> 32)]
     if part.ship == REBALANCE or part.ship == RESCALE:
-        return part.first_channel + part.turn
+        return part.first_channel + (part.turn + k) % part.channels
     return part.first_channel
 
 
-def fetch_targets(w: World, t: int) -> None:
-    """The channels that the record in service will be written to, of a job whose channels exceed the cache."""
+def fetch_targets(w: World, t: int, k: int) -> None:
+    """The channels that a record will be written to, k copies from now, of a job whose channels exceed the cache."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
-        fetch(w, route(w, p))
+        fetch(w, route_later(w, p, k))
 
 
 def next_due(w: World, t: int) -> None:

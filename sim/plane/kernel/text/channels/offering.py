@@ -19,7 +19,8 @@ def sendable(w: World, c: int) -> bool:
     if ch.head == ch.tail and ch.full_at > 0:
         if ch.flush == 0:
             return False
-        catch_up(w, ch.writer)
+        if w.tasks[ch.writer].ahead > 0:
+            catch_up(w, ch.writer)
         return ch.written > ch.sent
     return True
 

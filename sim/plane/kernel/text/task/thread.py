@@ -1,7 +1,7 @@
 """The turns of a task's thread, and the end of a service (T1-T11)."""
 
 from sim.plane.kernel.rows import World
-from sim.plane.kernel.text.ahead import catch_up, run_ahead
+from sim.plane.kernel.text.ahead import catch_up, goes_far, run_ahead
 from sim.plane.kernel.text.channels.offering import append_gate, append_ready, pollable, remove_gate, remove_ready
 from sim.plane.kernel.text.channels.output import available, emit, flush_touched, go_on_writing
 from sim.plane.kernel.text.channels.receiving import note_mark, recycle_current
@@ -220,10 +220,10 @@ def begin_service(w: World, t: int, table: int, n: int, begin_ns: int) -> None:
     end = begin_ns + service_ns(w, t, table, n)
     become(w, t, BUSY)
     task.serving = 1
-    if task.runs_ahead == 1:
+    if task.runs_ahead == 1 and goes_far(w, t):
         end = run_ahead(w, t, end)
     if w.g.fetches == 1:
-        fetch_targets(w, t)
+        fetch_targets(w, t, 0)
     schedule(w, t, end)
 
 
