@@ -353,6 +353,24 @@ def test_L10_a_full_bundle_leaves_at_once(build):
     assert (0, 8) == (plane.position(1).late, task(plane, 2, "served"))
 
 
+def test_L10_a_start_lets_no_full_bundle_go(build):
+    """L5: one that was to be fired when its task failed waits until it is let go."""
+    plane = build(chain(Lag(capacity=2, firing_ns=30), total=2))
+    run(plane, 35)
+    positions = {t: plane.position(t) for t in range(3)}
+    assert (2, 2) == (positions[1].served, positions[1].late)
+    plane.halt([0, 1, 2])
+    plane.start(positions)
+    for t in range(3):
+        plane.release(t)
+    run(plane, 500)
+
+    assert (2, 0) == (plane.position(1).late, task(plane, 2, "served"))
+    plane.let_go(1, 2)
+    run(plane, 700)
+    assert (0, 2) == (plane.position(1).late, task(plane, 2, "served"))
+
+
 def test_L10_a_full_bundle_is_fired_and_nothing_passes(build):
     plane = build(chain(Lag(capacity=2, firing_ns=30), total=4))
     run(plane, 35)

@@ -21,10 +21,13 @@ class LateOutputs:
     def add(self, task: Task) -> None:
         """L1: the record just served waits; in hand, if there is no room."""
         late = Late(task.served - 1, task.serving)
-        if self.room(task):
-            self.enter(task, late)
-        else:
+        if not self.room(task):
             task.in_hand = late
+            return
+        self.enter(task, late)
+        lag = task.vertex.lag
+        if lag is not None and not lag.times and len(task.late) == lag.capacity:  # L10
+            task.let_go = late.ordinal + 1
 
     def room(self, task: Task) -> bool:
         lag = task.vertex.lag
@@ -37,8 +40,6 @@ class LateOutputs:
             time = law(lag.times, self.plane.stream("lag", task.vertex.name, task.subtask), late.ordinal)
             late.ready = max(self.plane.now + time, task.late[-1].ready if task.late else 0)
         task.late.append(late)
-        if lag is not None and not lag.times and len(task.late) == lag.capacity:  # L10
-            task.let_go = late.ordinal + 1
 
     def ready(self, task: Task, late: Late) -> bool:
         return late.ready <= self.plane.now if self.timed(task) else late.ordinal < task.let_go
