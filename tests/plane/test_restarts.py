@@ -19,27 +19,19 @@ few_examples = settings(max_examples=13, deadline=None, suppress_health_check=li
 @few_examples
 @given(data=st.data())
 def test_engines_agree_through_failures(shape, data):
-    """Equal notices, positions, digests and tables after every advance, and everything accounted for."""
+    """Equal notices, positions, digests and tables after every advance.
+
+    Credits, buffers, segments and bytes add up after every halt, start and advance; those of the compiled kernel at the end.
+    """
     spec, script = data.draw(worlds(shape)), data.draw(failing_scripts())
-    expected = drive_failing(build(spec, "reference"), spec, script)
+    reference = ReferencePlane(spec, identities=True)
+    expected = drive_failing(reference, spec, script, after=reference.check)
     for engine in ("interpreted", "compiled"):
         plane = build(spec, engine)
         actual = drive_failing(plane, spec, script, after=plane.check if engine == "interpreted" else lambda: None)
         plane.check()
 
         assert expected == actual, parting(spec, script, engine)
-
-
-@shapes
-@few_examples
-@given(data=st.data())
-def test_conservation_holds_through_failures(shape, data):
-    """Credits, buffers, segments and bytes add up after every halt, start and advance."""
-    spec, script = data.draw(worlds(shape)), data.draw(failing_scripts())
-    plane = ReferencePlane(spec, identities=True)
-    looks = drive_failing(plane, spec, script, after=plane.check)
-
-    assert len(looks) > 0
 
 
 @shapes
