@@ -103,7 +103,7 @@ def test_sources_go_through_idle_times_and_changes_of_rate(waits):
 def ahead(*vertices, edges, **options):
     """Which tasks may run ahead."""
     spec = world(list(vertices), list(edges), **options)
-    return [runs_ahead(spec, layout(spec), t) for t in range(len(layout(spec).vertex))]
+    return runs_ahead(spec, layout(spec))
 
 
 def test_only_tasks_whose_records_pass_unseen_run_ahead():

@@ -133,7 +133,7 @@ def elements_bound(spec: PlaneSpec, plan: Layout, partitions: Rows) -> int:
 
 def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
     rows = new_rows(Task, len(plan.vertex))
-    rows["since"] = spec.begin_ns
+    rows["since"], rows["runs_ahead"] = spec.begin_ns, runs_ahead(spec, plan)
     segments = []
     for vertex in spec.vertices:
         begin = words.n
@@ -147,7 +147,6 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
         row["first_gate"], row["last_gate"] = plan.task_gates[t].start, plan.task_gates[t].stop
         row["joined"], row["last_used"] = vertex.joined, plan.task_gates[t].stop - 1
         row["stride"], row["offset"] = stream(spec.seed, "service", vertex.name, plan.subtask[t])
-        row["runs_ahead"] = runs_ahead(spec, plan, t)
         if vertex.lag is not None:
             row["lag"], row["lag_capacity"] = TIMED if vertex.lag.times else UNTIMED, vertex.lag.capacity
             row["firing_ns"], row["yields"] = vertex.lag.firing_ns, vertex.lag.yields
@@ -171,22 +170,27 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
     return rows
 
 
-def runs_ahead(spec: PlaneSpec, plan: Layout, t: int) -> bool:
-    """Whether the task may serve records ahead of their time: a buffer holds several, and a record makes one copy at most."""
-    vertex = spec.vertices[plan.vertex[t]]
-    log = vertex.log(plan.subtask[t])
-    outputs = [spec.edges[plan.partitions[p][1]] for p in plan.task_partitions[t]]
-    inputs = [spec.edges[plan.gates[g][1]] for g in plan.task_gates[t]]
-    visible = (
-        vertex.joined,
-        vertex.lag is not None,
-        log is not None and log.waits == Wait.LOCK,
-        len(outputs) > 1,
-        any(edge.ship == Ship.BROADCAST or edge.fan_out[0] > edge.fan_out[1] for edge in outputs),
-        len(outputs) > 0 and spec.buffer_timeout_ns == 0,  # every record is flushed
-        any(2 * min(edge.record_bytes) > spec.segment_bytes for edge in (*inputs, *outputs)),
-    )
-    return not any(visible)
+def runs_ahead(spec: PlaneSpec, plan: Layout) -> list[bool]:
+    """Which tasks may serve records ahead of their time: a buffer holds several, and a record makes one copy at most."""
+    small = [2 * min(edge.record_bytes) <= spec.segment_bytes for edge in spec.edges]
+
+    def unseen(t: int) -> bool:
+        vertex = spec.vertices[plan.vertex[t]]
+        log = vertex.log(plan.subtask[t])
+        outputs = [plan.partitions[p][1] for p in plan.task_partitions[t]]
+        inputs = [plan.gates[g][1] for g in plan.task_gates[t]]
+        copying = [e for e in outputs if spec.edges[e].ship == Ship.BROADCAST or spec.edges[e].fan_out[0] > spec.edges[e].fan_out[1]]
+        visible = (
+            vertex.joined,
+            vertex.lag is not None,
+            log is not None and log.waits == Wait.LOCK,
+            len(outputs) > 1,
+            len(copying) > 0,
+            len(outputs) > 0 and spec.buffer_timeout_ns == 0,  # every record is flushed
+        )
+        return all(small[e] for e in (*inputs, *outputs)) and not any(visible)
+
+    return [unseen(t) for t in range(len(plan.vertex))]
 
 
 def partition_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
