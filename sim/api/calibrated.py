@@ -29,7 +29,7 @@ class Calibration:
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row per constant: `value_ms`, `low_ms` and `high_ms` (95 %), `recordings` that tell it, `kept` (the default: too few do)."""
+        """A row per constant: `value_ms`, `low_ms` and `high_ms` (95 %), `recordings` that tell it, `kept` (the default: few tell it)."""
         import pandas as pd
 
         from sim.calibration.estimators import CONSTANTS

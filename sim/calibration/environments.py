@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from sim.calibration.estimate import Estimate
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["environment_text", "head"]
 
+WIDTH = 80
+"""Characters of a line of comment: the file is printed on a terminal."""
+HOW = (
+    "A constant is the median over recordings of each recording's median. The interval holds 95 % of the medians of recordings drawn again "
+    "with replacement. To half a millisecond below 20 ms, 1 ms below 100 ms, 10 ms below 1 s, 100 ms above."
+)
+
 
 def head(recordings: Sequence[Recording]) -> list[str]:
     """The first line of the file."""
@@ -27,17 +35,17 @@ def head(recordings: Sequence[Recording]) -> list[str]:
 def environment_text(found: Mapping[str, Estimate], about: Iterable[str]) -> str:
     """The text that `sim.scenario.environment.load` reads; `about`: lines for its head."""
     lines = [f"# {one_line(line, LONGEST_LINE)}".rstrip() for line in about]
-    lines += [
-        "# A constant is the median over recordings of each recording's median; the interval holds 95 % of the medians of recordings drawn",
-        "# again with replacement. To half a millisecond below 20 ms, 1 ms below 100 ms, 10 ms below 1 s, 100 ms above.",
-        "version: 1",
-        "constants:",
-    ]
+    lines += [*_comment(HOW), "version: 1", "constants:"]
     for field in fields(Overheads):
         name = field.name.removesuffix("_ns")
         about_it = CONSTANTS[name]
-        lines += [f"  # {about_it.what}", f"  # From {about_it.how}.", f"  {name.replace('_', '-')}: {_constant(found[name])}"]
+        lines += [*_comment(about_it.what, "  "), *_comment(f"From {about_it.how}.", "  ")]
+        lines += [f"  {name.replace('_', '-')}: {_constant(found[name])}"]
     return "\n".join(lines) + "\n"
+
+
+def _comment(text: str, indent: str = "") -> list[str]:
+    return wrap(text, WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ", break_long_words=False, break_on_hyphens=False)
 
 
 def _constant(estimate: Estimate) -> str:

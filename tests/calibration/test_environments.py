@@ -30,6 +30,13 @@ def test_what_is_written_is_read_back(tmp_path):
     assert file.read_text().startswith("# Mine.\n")
 
 
+def test_comments_fit_a_terminal():
+    """The file is printed where nobody names another place for it."""
+    comments = [line for line in environment_text(estimates([]), ["Mine."]).splitlines() if line.lstrip().startswith("#")]
+
+    assert max(map(len, comments)) <= 80
+
+
 def test_what_others_wrote_stays_in_its_comment(tmp_path):
     """Versions and names of files: no line of theirs is one of the file."""
     file = tmp_path / "mine.yaml"
