@@ -18,7 +18,7 @@ from functools import lru_cache
 from sim.recordings.source.recorded_job import Checkpoint, Subtask
 from sim.recordings.source.rest.job import RestInput, RestJob
 
-__all__ = ["NOISE_MS", "Rest", "rests", "settled", "works_before_barrier"]
+__all__ = ["NOISE_MS", "Rest", "rests", "usual_checkpoints", "works_before_barrier"]
 
 NOISE_MS = 60
 """Shorter differences of durations are scheduling noise of a busy machine (`sim.validation.truth.NEGLIGIBLE_MS`)."""
@@ -51,7 +51,7 @@ class Rest:
         return max(self.all_ms, 0.0) - self.before_barrier_ms
 
 
-def settled(job: RestJob) -> list[Checkpoint]:
+def usual_checkpoints(job: RestJob) -> list[Checkpoint]:
     """Completed periodic checkpoints, without the job's first if there are others: it met cold caches and short queues."""
     done = [point for point in job.checkpoints if point.status == "COMPLETED" and not point.is_savepoint]
     return done[1:] if len(done) > 1 and done[0].id == 1 else done
@@ -59,9 +59,9 @@ def settled(job: RestJob) -> list[Checkpoint]:
 
 @lru_cache(maxsize=1)
 def rests(job: RestJob) -> Mapping[str, list[Rest]]:
-    """Vertex -> rests of all its acknowledgements in settled checkpoints."""
+    """Vertex -> rests of all its acknowledgements in usual checkpoints."""
     found: dict[str, list[Rest]] = {vertex.name: [] for vertex in job.vertices}
-    for point in settled(job):
+    for point in usual_checkpoints(job):
         acknowledged = {name: dict(_acknowledged(point, name)) for name in found}
         for vertex in job.vertices:
             for subtask in acknowledged[vertex.name].values():

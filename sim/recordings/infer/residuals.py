@@ -15,7 +15,7 @@ from statistics import median
 from typing import NamedTuple
 
 from sim.model.scenario import Overheads
-from sim.recordings.infer.before_barrier import NOISE_MS, Rest, rests, settled, works_before_barrier
+from sim.recordings.infer.before_barrier import NOISE_MS, Rest, rests, usual_checkpoints, works_before_barrier
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.file_history import written_bytes
 from sim.recordings.infer.flushes import explained_ms
@@ -44,7 +44,7 @@ class _Parts(NamedTuple):
 
 def infer_residuals(draft: Draft, job: RestJob) -> None:
     """Set `residuals:`, if the history is long enough and some checkpoint took longer than noise."""
-    points = settled(job)[-MOST:]
+    points = usual_checkpoints(job)[-MOST:]
     if len(points) < FEWEST:
         return
     found = {vertex.name: _columns(draft, job, vertex, [point.id for point in points]) for vertex in job.vertices}
@@ -63,7 +63,7 @@ def _written(columns: Sequence[Sequence[_Parts]]) -> dict[str, list[list[int]]]:
 
 def _columns(draft: Draft, job: RestJob, vertex: RestVertex, checkpoints: Sequence[int]) -> list[list[_Parts]]:
     """For each subtask that is kept its parts, a row per checkpoint.  A subtask that did not acknowledge has none."""
-    measured = _residuals(job, vertex, explained_ms(draft, settled(job), vertex.name))
+    measured = _residuals(job, vertex, explained_ms(draft, usual_checkpoints(job), vertex.name))
     rows = [[measured.get((number, index), _Parts()) for index in range(vertex.parallelism)] for number in checkpoints]
     if vertex.parallelism > COLUMNS:
         ranks = [step * (vertex.parallelism - 1) // (COLUMNS - 1) for step in range(COLUMNS)]

@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import correlation, linear_regression, median
 
 from sim.model.catalogs.backends import BACKENDS
-from sim.recordings.infer.before_barrier import settled
+from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.infer.draft import MARK, Draft
 from sim.recordings.infer.file_history import acknowledged, below_log, files_of, history, own_bytes, rewritten_bytes, written_bytes
 from sim.recordings.infer.flows import Flows
@@ -38,7 +38,7 @@ _LATEST_FALLS = 4
 
 def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
     """Set `state:` and `snapshot:` of every vertex, and `checkpoint: {incremental}`."""
-    points, incremental = settled(job), _is_incremental(job)
+    points, incremental = usual_checkpoints(job), _is_incremental(job)
     for vertex in job.vertices:
         in_files = _is_keyed(vertex) and backend_of(job) != "hashmap" and not _logs(job)
         infer_pauses(draft, job, vertex, with_sync=not in_files)
@@ -238,6 +238,6 @@ def _is_incremental(job: RestJob) -> bool:
     """Configured so, or seen in the history: less than nine tenths of the referenced bytes were written for their own checkpoint."""
     if job.options.get("execution.checkpointing.incremental", job.options.get("state.backend.incremental")) == "true":
         return True
-    subtasks = [subtask for point in settled(job) for task in point.tasks.values() for subtask in task.subtasks]
+    subtasks = [subtask for point in usual_checkpoints(job) for task in point.tasks.values() for subtask in task.subtasks]
     own, written = math.fsum(map(own_bytes, subtasks)), math.fsum(map(written_bytes, subtasks))
     return written < 0.9 * own

@@ -19,7 +19,7 @@ from statistics import median
 from sim.model.scenario import Overheads
 from sim.model.state import Changelog, Lsm, StateOptions
 from sim.model.storage import Storage
-from sim.recordings.infer.before_barrier import settled
+from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.file_history import written_bytes
 from sim.recordings.infer.storage_line import FEWEST, Line, Phase, line_through, stream_bytes
@@ -129,7 +129,7 @@ def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[Subtask
 def _usual_ms(job: RestJob, vertex: RestVertex) -> dict[int, float]:
     """The median asynchronous phase of each subtask."""
     phases: dict[int, list[int]] = {}
-    for point in settled(job):
+    for point in usual_checkpoints(job):
         for subtask in point.tasks[vertex.name].subtasks if vertex.name in point.tasks else ():
             if subtask.status == "completed" and subtask.checkpoint.async_ >= 0:
                 phases.setdefault(subtask.index, []).append(subtask.checkpoint.async_)
@@ -145,7 +145,7 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, counts: Callable[
             stream_bytes(size, Lsm().table_bytes, StateOptions().transfer_threads) if tables and not logs else float(size),
             max(subtask.checkpoint.async_ - batch_ms, 0.0),
         )
-        for point in settled(job)
+        for point in usual_checkpoints(job)
         if vertex.name in point.tasks
         for subtask in point.tasks[vertex.name].subtasks
         if subtask.status == "completed" and subtask.checkpoint.async_ >= 0 and counts(subtask)
@@ -168,7 +168,7 @@ def _is_unaligned(job: RestJob) -> bool:
 
 def _metadata(job: RestJob) -> tuple[int | None, str]:
     """(latency [ms], origin): after a late checkpoint the next is triggered as soon as the metadata is written."""
-    config, points = job.checkpoint_config, settled(job)
+    config, points = job.checkpoint_config, usual_checkpoints(job)
     if config is None or config.max_concurrent != 1 or config.min_pause:
         return None, ""
     gaps = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import RestSnapshot, infer_scenario, read_saved
-from sim.recordings.infer.before_barrier import settled
+from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.source.rest.job import RestJob
 from sim.units import parse_byte_rate, parse_duration, parse_size
 
@@ -343,7 +343,7 @@ def test_the_first_checkpoint_of_a_job_does_not_count():
     answers[path] = answers[path] | {"id": 1}
 
     def numbers(answers):
-        return [point.id for point in settled(RestJob(RestSnapshot("test", snapshot.job, answers)))]
+        return [point.id for point in usual_checkpoints(RestJob(RestSnapshot("test", snapshot.job, answers)))]
 
     assert [75, 76, 77] == numbers(answers)
     assert [74, 75, 76, 77] == numbers(snapshot.answers)

@@ -17,7 +17,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from sim.model.scenario import Overheads
-from sim.recordings.infer.before_barrier import settled
+from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.file_history import own_bytes
 from sim.recordings.infer.flows import Flows, series
@@ -93,9 +93,9 @@ def _found(job: RestJob, vertex: RestVertex) -> _Found | None:
 
 
 def _sizes(job: RestJob, vertex: RestVertex) -> list[tuple[float, float]]:
-    """(time up to which records were read [epoch ms], bytes) of each settled checkpoint: a barrier waits in line with records."""
+    """(time up to which records were read [epoch ms], bytes) of each usual checkpoint: a barrier waits in line with records."""
     sizes, sources = [], [source.name for source in job.vertices if not source.inputs]
-    for point in settled(job):
+    for point in usual_checkpoints(job):
         task = point.tasks.get(vertex.name)
         done = [subtask for subtask in task.subtasks if subtask.status == "completed"] if task else []
         if done and len(done) == vertex.parallelism:
@@ -143,9 +143,9 @@ def _phase(draft: Draft, job: RestJob, vertex: RestVertex, found: _Found) -> Non
 
 
 def _grid_ms(job: RestJob) -> float | None:
-    """A point of the grid on which the job triggers its checkpoints, one interval before its first settled one; None: there is no grid."""
+    """A point of the grid on which the job triggers its checkpoints, one interval before its first usual one; None: there is no grid."""
     every_ms = job.checkpoint_config.interval if job.checkpoint_config else 0
-    triggers = [point.trigger_timestamp for point in settled(job)]
+    triggers = [point.trigger_timestamp for point in usual_checkpoints(job)]
     if not triggers or every_ms <= 0:
         return None
     off = median((trigger - triggers[0] + every_ms / 2) % every_ms - every_ms / 2 for trigger in triggers)
