@@ -38,7 +38,7 @@ class GrowingState:
     ttl_s: float = inf  # of its keys
 
     def after(self, seconds: float) -> int:
-        """Keys are of all ages up to their time to live: as those of now go, those of the rate come."""
+        """Keys have all ages up to their time to live: those of now leave evenly, and new ones come at the rate."""
         left = 1 - min(seconds / self.ttl_s, 1.0)
         return round(self.now_bytes * left + self.per_second * min(seconds, self.ttl_s))
 

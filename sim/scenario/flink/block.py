@@ -182,14 +182,14 @@ class _Move:
                 self._put(("job", vertex, name), value, key)
 
     def _idle_timeout(self) -> None:
-        """It goes to every source that says none itself."""
+        """A source without a timeout of its own has this one."""
         if (value := self._single(IDLE_TIMEOUT)) is not None:
             for vertex, watermark in self._watermarks():
                 if "idle-timeout" not in watermark:
                     self._put(("job", vertex, "source", "watermark", "idle-timeout"), value, IDLE_TIMEOUT)
 
     def _alignment_buffer(self) -> None:
-        """It goes to every source that is aligned and says none itself."""
+        """An aligned source without a buffer size of its own has this one."""
         if (value := self._single(ALIGNMENT_BUFFER)) is None:
             return
         aligned = [(vertex, watermark["alignment"]) for vertex, watermark in self._watermarks() if "alignment" in watermark]
