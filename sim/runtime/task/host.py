@@ -25,6 +25,7 @@ from sim.runtime.markers import CANCELLATIONS, WATERMARKS, traits
 from sim.runtime.ports import Checks
 from sim.runtime.task.async_thread import AsyncThread
 from sim.runtime.task.end import TaskEnding
+from sim.runtime.task.equal_steps import EqualSteps
 from sim.runtime.task.in_flight import InFlightData
 from sim.runtime.task.log_writer import LogWriter
 from sim.runtime.task.operator_io import OperatorIO
@@ -42,13 +43,12 @@ class TaskHost:
     """`ending_of`: the end of another task; `committer_of`: the global committer of a vertex."""
 
     def __init__(
-        self, slot: Slot, machine: TaskCheckpointing, state: SubtaskState, in_flight: InFlightData, transit: BarriersInTransit,
+        self, slot: Slot, steps: EqualSteps, state: SubtaskState, in_flight: InFlightData, transit: BarriersInTransit,
         ending_of: Callable[[int], TaskEnding], committer_of: Callable[[str], SinkCommitter], checks: Checks | None,
     ) -> None:  # fmt: skip
         self.slot = slot
         self.context = slot.context
-        self.env = slot.context.env
-        self.plane = slot.context.plane
+        self.env, self.plane = slot.context.env, slot.context.plane
         self.task = slot.task
         self.job = slot.job
         self.thread = slot.thread
@@ -57,7 +57,7 @@ class TaskHost:
         self.transit = transit
         self.checks = checks
         self.async_thread = AsyncThread(self.env)
-        self._loop = HostLoop(machine, TaskCheckpointing.on, self.carry_out, self._hear_late)
+        self._loop = HostLoop(steps.first, steps.on, self.carry_out, self._hear_late)
         self.tell = self._loop.tell
         if isinstance(state.backend, ChangelogBackend):
             state.log = LogWriter(slot, state, state.backend, self.count_updates)

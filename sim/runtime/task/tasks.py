@@ -16,6 +16,7 @@ from sim.runtime.context import Context
 from sim.runtime.ports import Checks, JobManagerPort
 from sim.runtime.speed import Speed
 from sim.runtime.task.end import TaskEnding
+from sim.runtime.task.equal_steps import EqualSteps
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.in_flight import InFlightData
 from sim.runtime.task.sink import SinkCommitter
@@ -45,6 +46,7 @@ class Tasks:
         self._checks: Checks | None = None
         self._writers: list[ChannelStateWriter] = []
         self._hosts: list[TaskHost] = []
+        self._steps: dict[int, EqualSteps] = {}  # by vertex
 
     def deploy(self, job: JobManagerPort, keep_file: Callable[[int, FileId, int], None], checks: Checks | None) -> None:
         """Make all tasks.  `keep_file`: told of each file of channel state: checkpoint, id, bytes."""
@@ -81,16 +83,22 @@ class Tasks:
     # ------------------------------------------------------------------------------------------ one task
 
     def _made(self, task: int) -> TaskHost:
-        context, options = self.context, self.context.scenario.checkpoint
-        chosen, gates = strategy(options.barriers), len(context.layout.task_gates[task])
-        phases = async_operate(chosen.phases) if options.operator_io == "async" else None
-        machine = TaskCheckpointing.configured(chosen, gates, phases)
+        context = self.context
         vertex = context.scenario.job.vertices[context.layout.vertex[task]]
         manager = self.managers[context.hosts[task]]
         slot = Slot(context, task, vertex, TaskThread(context.plane, task), manager, self._job, self.contents, self.output)
         state = self._state(slot)
         in_flight = InFlightData(context.plane, self._writers[task], task)
-        return TaskHost(slot, machine, state, in_flight, self.transit, self._ending_of, self._committer_of, self._checks)
+        return TaskHost(slot, self._steps_of(task), state, in_flight, self.transit, self._ending_of, self._committer_of, self._checks)
+
+    def _steps_of(self, task: int) -> EqualSteps:
+        """Those of the tasks of its vertex."""
+        vertex, options = self.context.layout.vertex[task], self.context.scenario.checkpoint
+        if vertex not in self._steps:
+            chosen, gates = strategy(options.barriers), len(self.context.layout.task_gates[task])
+            phases = async_operate(chosen.phases) if options.operator_io == "async" else None
+            self._steps[vertex] = EqualSteps(TaskCheckpointing.configured(chosen, gates, phases))
+        return self._steps[vertex]
 
     def _state(self, slot: Slot) -> SubtaskState:
         run, options = self.context.scenario.run, self.context.scenario.checkpoint.state
