@@ -1,7 +1,7 @@
 """The kernel's machine code, kept in a file and loaded without the compiler that made it.
 
 Numba and what it imports take longer to load than many a run to simulate.  Its product is one function over integers and memory that
-needs nothing of Python.  Where `image` makes one piece of it, it is copied into memory; elsewhere LLVM's loader runs it.
+needs nothing of Python: LLVM's loader, a tenth of that, is enough to run it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import platform
 import stat
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from sim.plane.kernel import jit
-from sim.plane.kernel.image import image_of, is_image, loaded
 from sim.plane.kernel.text.door import door
 from sim.whole_file import replace_file
 
@@ -31,7 +28,6 @@ __all__ = ["compiled_door", "compiled_here", "places", "portable", "receive"]
 ENTRY = "kernel_door"
 """The name of the one function that can be called."""
 _CHECKSUM = 16  # bytes that a file begins with
-_CPUS, _OF_ONE_CPU = Path("/proc/cpuinfo"), 16384  # characters at most
 _loaded: list[Any] = []
 """What was loaded stays as long as the process."""
 _codes: dict[str, bytes] = {}
@@ -71,7 +67,9 @@ def _obtained() -> tuple[Callable[..., int] | None, str]:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return None, "numba is disabled by NUMBA_DISABLE_JIT"
     try:
-        name = f"kernel-{_key()}.code"
+        from llvmlite import binding
+
+        name = f"kernel-{_key(binding)}.o"
     except (ImportError, PackageNotFoundError) as error:
         return None, f"numba cannot be imported: {error}"
     sent = _codes.pop(name, None)
@@ -83,12 +81,12 @@ def _obtained() -> tuple[Callable[..., int] | None, str]:
         except ImportError as error:
             return None, f"numba cannot be imported: {error}"
         _made.append(name)
-        code = _machine_code(made)
+        code = _machine_code(binding, made)
         if code is None:  # this numba calls functions in another way: its own way in works always
             return made, ""
         _keep(code, name)
     _codes[name] = code
-    return _loaded_door(code), ""
+    return _loaded_door(binding, code), ""
 
 
 def places() -> Iterator[Path]:
@@ -114,22 +112,11 @@ def _temporary() -> Path | None:
         return None
 
 
-def _key() -> str:
+def _key(binding: Any) -> str:
     """The text, the compiler, the processor: code is of use only where all of them are the same."""
-    compiler = f"{version('numba')} {version('llvmlite')} {sys.platform} {platform.machine()}"
-    return hashlib.blake2b(f"{jit.fingerprint()} {compiler} {_processor()}".encode(), digest_size=10).hexdigest()
-
-
-def _processor() -> str:
-    """Its name and what it can do: as Linux says it of the first one, elsewhere as LLVM finds it."""
-    with suppress(OSError), _CPUS.open() as cpus:
-        lines = (line.partition(":") for line in cpus.read(_OF_ONE_CPU).split("\n\n")[0].splitlines())
-        facts = {name.strip(): value.strip() for name, _, value in lines}
-        if "flags" in facts:
-            return f"{facts.get('model name')} {facts['flags']}"
-    from llvmlite import binding
-
-    return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+    compiler = f"{version('numba')} {version('llvmlite')} {binding.get_process_triple()}"
+    processor = f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+    return hashlib.blake2b(f"{jit.fingerprint()} {compiler} {processor}".encode(), digest_size=10).hexdigest()
 
 
 def _read(path: Path) -> bytes | None:
@@ -177,13 +164,11 @@ def _machine(binding: Any) -> Any:
     )  # fmt: skip
 
 
-def _machine_code(made: Any) -> bytes | None:
+def _machine_code(binding: Any, made: Any) -> bytes | None:
     """What numba made, as machine code without its ways in from Python and what these need.  None: it is not what we know.
 
     Numba's functions take a place for the result and one for an exception before their own arguments.
     """
-    from llvmlite import binding
-
     module = binding.parse_assembly(made.inspect_llvm(made.signatures[0]))
     arguments = door.__code__.co_argcount
     public = [f for f in module.functions if not f.is_declaration and f.linkage == binding.Linkage.external]
@@ -209,20 +194,12 @@ def _machine_code(made: Any) -> bytes | None:
     passes.run(module, binding.create_pass_builder(machine, binding.create_pipeline_tuning_options()))
     if any(f.is_declaration and not f.name.startswith("llvm.") for f in module.functions):
         return None  # it needs something of Python after all
-    code: bytes = machine.emit_object(module)
-    return image_of(code, ENTRY) or code
+    return machine.emit_object(module)  # type: ignore[no-any-return]
 
 
-def _loaded_door(code: bytes) -> Callable[..., int]:
-    address, mapped = loaded(code) if is_image(code) else _loaded_by_llvm(code)
-    _loaded.append(mapped)
-    return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + door.__code__.co_argcount))(address)
-
-
-def _loaded_by_llvm(code: bytes) -> tuple[int, Any]:
-    from llvmlite import binding
-
+def _loaded_door(binding: Any, code: bytes) -> Callable[..., int]:
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine(binding))
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return engine.get_function_address(ENTRY), engine
+    _loaded.append(engine)
+    return ctypes.CFUNCTYPE(*[ctypes.c_int64] * (1 + door.__code__.co_argcount))(engine.get_function_address(ENTRY))
