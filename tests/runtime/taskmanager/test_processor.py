@@ -10,7 +10,7 @@ import simpy
 
 from sim import scenario
 from sim.recordings import read_saved
-from sim.recordings.infer.before_barrier import settled
+from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.infer.file_history import written_bytes
 from sim.recordings.infer.flows import flows
 from sim.recordings.source.rest.job import RestJob
@@ -170,7 +170,7 @@ def _warm_pace(job):
     last = next(vertex.name for vertex in job.vertices if not job.readers(vertex.name))
     phases = [
         (written_bytes(subtask), subtask.checkpoint.async_ - (max(subtask.alignment.duration, 0) if subtask.unaligned_checkpoint else 0))
-        for point in settled(job)
+        for point in usual_checkpoints(job)
         for subtask in point.tasks[last].subtasks
         if written_bytes(subtask) > 2e6
     ]
