@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ __all__ = ["PackedRows"]
 _CHUNK = 4096
 """Rows that stay tuples until they are packed: packing one by one takes longer than the row."""
 
+_Column: TypeAlias = "array[int] | array[float] | list[Any]"
+
 
 class PackedRows:
     """Rows in the order they are added.  Numbers become arrays; whatever else a column holds stays as it is."""
@@ -20,10 +23,10 @@ class PackedRows:
     def __init__(self, columns: Sequence[str]) -> None:
         self.columns = list(columns)
         self._fresh: list[tuple[Any, ...]] = []
-        self._packed: list[list[np.ndarray[Any, Any]]] = [[] for _ in columns]
+        self._packed: list[_Column] = [array("q") for _ in columns]
 
     def __len__(self) -> int:
-        return len(self._fresh) + sum(map(len, self._packed[0]))
+        return len(self._fresh) + len(self._packed[0])
 
     def add(self, row: tuple[Any, ...]) -> None:
         """A cell per column."""
@@ -36,33 +39,30 @@ class PackedRows:
         if not len(self):
             return pd.DataFrame.from_records([], columns=self.columns)
         self._pack()
-        columns = {}
-        for name, parts in zip(self.columns, self._packed, strict=True):
-            columns[name] = _joined(parts)
-            parts.clear()
+        columns = {name: _without_copy(column) for name, column in zip(self.columns, self._packed, strict=True)}
+        self._packed = [array("q") for _ in columns]
         return pd.DataFrame(columns, copy=False)
 
     def _pack(self) -> None:
         if self._fresh:
-            for parts, cells in zip(self._packed, zip(*self._fresh, strict=True), strict=True):
-                parts.append(_array(cells))
+            self._packed = [_extended(column, cells) for column, cells in zip(self._packed, zip(*self._fresh, strict=True), strict=True)]
             self._fresh.clear()
 
 
-def _array(cells: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """Numbers become int64 or double.  Columns of anything else hold objects."""
+def _extended(column: Any, cells: Sequence[Any]) -> _Column:
+    """One array that grows: pieces would be copied in the end, when a run takes most memory.
+
+    Numbers become int64 or double.  Columns of anything else hold objects.
+    """
     kinds = set(map(type, cells))
-    if kinds <= {int, np.int64}:
-        return np.array(cells, np.int64)
-    if kinds <= {float, int, np.float64, np.int64}:
-        return np.array(cells, np.float64)
-    array = np.empty(len(cells), object)
-    array[:] = cells
-    return array
+    if isinstance(column, list) or not kinds <= {int, float, np.int64, np.float64}:
+        column = column if isinstance(column, list) else list(column)
+    elif column.typecode == "q" and not kinds <= {int, np.int64}:
+        column = array("d", column)
+    column.extend(cells)
+    return column  # type: ignore[no-any-return]
 
 
-def _joined(parts: Sequence[np.ndarray[Any, Any]]) -> Any:
+def _without_copy(column: _Column) -> Any:
     """Objects as a list: pandas looks what they are."""
-    if any(part.dtype == object for part in parts):
-        return [cell for part in parts for cell in part.tolist()]
-    return np.concatenate(parts)
+    return column if isinstance(column, list) else np.frombuffer(column, column.typecode)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,3 +51,29 @@ def test_rows_that_are_packed_are_counted(monkeypatch):
         lengths.append(len(kept))
 
     assert [1, 2, 3, 4, 5] == lengths
+
+
+def test_the_table_of_many_rows_is_no_copy_of_them():
+    """It is made at the end of a run, when there is most beside it."""
+    kept = PackedRows(["whole", "real", "later"])
+    tracemalloc.start()
+    for i in range(5 * packed._CHUNK):
+        kept.add((i, i / 2, i if i < packed._CHUNK else i / 2))
+    tracemalloc.reset_peak()
+    before, _ = tracemalloc.get_traced_memory()
+    made = kept.frame()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak - before < made.memory_usage(index=False).sum() / 10
+
+
+def test_rows_added_after_the_table_are_a_table_of_their_own():
+    """What was given away does not grow."""
+    kept = PackedRows(["whole"])
+    tables = []
+    for i in range(2):
+        kept.add((i,))
+        tables.append(kept.frame())
+
+    assert [[0], [1]] == [list(made["whole"]) for made in tables]

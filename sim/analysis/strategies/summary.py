@@ -152,10 +152,13 @@ def _bottleneck(tasks: pd.DataFrame) -> tuple[str, int, float]:
 
 
 def _load(runs: Sequence[Tables], warmup_s: float) -> pd.DataFrame:
-    """Vertex -> means of its series."""
+    """Vertex -> means of its series, made column by column: a copy of all of a day's is as large as the series."""
     series = _pooled(runs, "series")
+    counted = (series["time"] > warmup_s).to_numpy()
+    vertex, names = pd.factorize(series["vertex"].to_numpy()[counted])
     columns = ["busy", "backPressured", "numRecordsInPerSecond"]
-    return series.loc[series["time"] > warmup_s, ["vertex", *columns]].groupby("vertex", sort=False)[columns].mean()
+    means = {name: pd.Series(series[name].to_numpy()[counted]).groupby(vertex, sort=False).mean() for name in columns}
+    return pd.DataFrame(means).set_axis(names)
 
 
 def _throughput(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_records: Collection[str]) -> float:
@@ -166,7 +169,8 @@ def _throughput(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_re
 
 def _backlog_growth(series: pd.DataFrame, warmup_s: float) -> float:
     """Checkpoints come and go in both halves; a job that falls behind has more to do in the second."""
-    waiting = series.loc[series["time"] > warmup_s, ["time", "backlog"]].groupby("time")["backlog"].sum()
+    counted = series["time"] > warmup_s
+    waiting = series["backlog"][counted].groupby(series["time"][counted]).sum()
     half = len(waiting) // 2
     return float(waiting.iloc[half:].max() - waiting.iloc[:half].max()) if half else np.nan
 

@@ -1,6 +1,10 @@
 """One row per strategy: what counts, what does not."""
 
 import math
+import tracemalloc
+
+import numpy as np
+import pandas as pd
 
 from sim.analysis.strategies.summary import summarize, throughput
 
@@ -49,6 +53,20 @@ def test_a_committer_is_no_sink(made):
     row = summarize([run.tables()], [("source", "map"), ("map", "sink")], without_records=["sink"])
 
     assert 40 == row.throughput_per_second
+
+
+def test_means_of_a_long_series_take_less_memory_than_the_series():
+    """They are made at the end of a run, when there is most beside them."""
+    columns = ("busy", "backPressured", "numRecordsInPerSecond", "lag", "x_latency", "backlog")
+    time = np.repeat(np.arange(20_000.0), 2)
+    series = pd.DataFrame({"time": time, "vertex": ["source", "sink"] * 20_000} | dict.fromkeys(columns, time + 0.5), copy=False)
+    throughput([{"series": series}], [("source", "sink")])  # what pandas loads when it is first asked is not counted
+    tracemalloc.start()
+    throughput([{"series": series}], [("source", "sink")])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < series.memory_usage(index=False).sum()
 
 
 def test_throughput_alone_is_that_of_the_summary(made):
