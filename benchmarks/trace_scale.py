@@ -3,6 +3,7 @@
     python -m benchmarks.trace_scale TRACE.csv.gz                  # local[2]: the driver's JVM does the work
     python -m benchmarks.trace_scale TRACE.csv.gz --standalone     # a master and two workers: executors of their own
     python -m benchmarks.trace_scale TRACE.csv.gz --one-file       # the copies one after the other, in one file
+    python -m benchmarks.trace_scale TRACE.csv.gz --rows 1000 --times 40 400        # many small files
 
 Reads and cuts windows, and prints for each size: rows, seconds, rows per second, CPU seconds, and the largest resident memory [MB].  CPU
 seconds are those of all processes, on a shared machine those of others too.  Memory is that of the driver's Python, its JVM, the
@@ -32,9 +33,10 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 ROLES = ("driver Python", "driver JVM", "executor JVM", "Python worker")
 
 
-def repeat(trace: Path, folder: Path, times: int, *, one_file: bool = False) -> int:
+def repeat(trace: Path, folder: Path, times: int, *, one_file: bool = False, most_rows: int | None = None) -> int:
     """Copies that follow each other in time; how many rows.  The first column is the time in seconds."""
     header, *rows = gzip.decompress(trace.read_bytes()).decode().splitlines()
+    rows = rows[:most_rows]
     cells = [row.split(",", 1) for row in rows]
     length = int(cells[-1][0]) - int(cells[0][0]) + 1
     for i in range(times):
@@ -124,6 +126,7 @@ def main() -> None:
     options.add_argument("--times", type=int, nargs="+", default=TIMES)
     options.add_argument("--standalone", action="store_true")
     options.add_argument("--one-file", action="store_true")
+    options.add_argument("--rows", type=int, help="of the trace, from its begin; default: all")
     given = options.parse_args()
     kept: list[tuple[str, str, float, str]] = []
     print("  ".join(["what       times      rows      s  rows/s   CPU s", *(f"{role:>13}" for role in ROLES)]), flush=True)
@@ -133,7 +136,7 @@ def main() -> None:
             cluster = stack.enter_context(standalone(Path(place, "cluster"))) if given.standalone else None
             folder = Path(place, "raw")
             folder.mkdir()
-            rows = repeat(given.trace, folder, times, one_file=given.one_file)
+            rows = repeat(given.trace, folder, times, one_file=given.one_file, most_rows=given.rows)
             master = cluster.url if cluster else "local[2]"
             steps: dict[str, list[str]] = {
                 "read": ["read", str(folder), "--out", f"{place}/tables"],

@@ -32,6 +32,7 @@ class TraceFile(NamedTuple):
     root: str  # common folder, as the user wrote it
     paths: tuple[str, ...]  # below the root
     folder: str | None = None  # of saved answers, below the root
+    size: int = 0  # bytes of all paths, as they lie there
 
 
 class Found(NamedTuple):
@@ -45,11 +46,12 @@ def list_files(root: str, *, without: str | None = None) -> Found:
     try:
         filesystem, base = filesystem_of(root)
         if isinstance(filesystem, pafs.LocalFileSystem):
-            paths = [Path(root).name] if Path(root).is_file() else sorted(_local(Path(base), notes))
+            sizes = {Path(root).name: Path(root).stat().st_size} if Path(root).is_file() else dict(_local(Path(base), notes))
         else:
-            paths = sorted(_remote(filesystem, base))
+            sizes = dict(_remote(filesystem, base))
     except (OSError, pa.ArrowException, ValueError) as error:
         raise TraceFileError(f"{root}: {getattr(error, 'strerror', None) or str(error).splitlines()[0]}") from None
+    paths = sorted(sizes)
     if without is not None:
         below = _below(without, root)
         paths = [path for path in paths if below is None or not path.startswith(f"{below}/")]
@@ -63,7 +65,8 @@ def list_files(root: str, *, without: str | None = None) -> Found:
     if not traces:
         raise TraceFileError(f"{root}: no files of traces here" + "".join(f"; {line}" for line in notes))
     at = root if "://" in root else base  # a task may run on another machine
-    return Found(_named([*_grouped(at, traces)], notes), notes)
+    files = [file._replace(size=sum(map(sizes.__getitem__, file.paths))) for file in _grouped(at, traces)]
+    return Found(_named(files, notes), notes)
 
 
 def filesystem_of(root: str) -> tuple[Any, str]:
@@ -92,14 +95,14 @@ MOST_NAME = 200
 """Bytes of a folder's name; file systems allow 255."""
 
 
-def _local(base: Path, notes: list[str]) -> Iterator[str]:
-    """Files below a folder, following links, but each folder once."""
+def _local(base: Path, notes: list[str]) -> Iterator[tuple[str, int]]:
+    """Files below a folder and their bytes, following links, but each folder once."""
     if not base.exists():
         raise FileNotFoundError(2, "no such file or folder", str(base))
     yield from _walk(base, base, {os.path.realpath(base)}, notes)
 
 
-def _walk(base: Path, folder: Path, seen: set[str], notes: list[str]) -> Iterator[str]:
+def _walk(base: Path, folder: Path, seen: set[str], notes: list[str]) -> Iterator[tuple[str, int]]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -110,6 +113,7 @@ def _walk(base: Path, folder: Path, seen: set[str], notes: list[str]) -> Iterato
         name = path.relative_to(base).as_posix()
         try:
             is_folder, is_file = entry.is_dir(), entry.is_file()
+            size = entry.stat().st_size if is_file else 0
         except OSError as error:  # a link to itself
             notes.append(f"{name}: is a link that leads nowhere: {error.strerror}")
             continue
@@ -121,15 +125,15 @@ def _walk(base: Path, folder: Path, seen: set[str], notes: list[str]) -> Iterato
                 seen.add(real)
                 yield from _walk(base, path, seen, notes)
         elif is_file:
-            yield name
+            yield name, size
         else:
             notes.append(f"{name}: is {'a link that leads nowhere' if entry.is_symlink() else 'no ordinary file'}")
 
 
-def _remote(filesystem: Any, base: str) -> Iterator[str]:
+def _remote(filesystem: Any, base: str) -> Iterator[tuple[str, int]]:
     for info in filesystem.get_file_info(pafs.FileSelector(base, recursive=True)):
         if info.type == pafs.FileType.File:
-            yield str(PurePosixPath(info.path).relative_to(base))
+            yield str(PurePosixPath(info.path).relative_to(base)), info.size
 
 
 def _below(inner: str, root: str) -> str | None:

@@ -1,4 +1,4 @@
-"""A folder of traces -> typed tables, on Spark: a task per file; the driver gets names and counts only.  `sim.traces.local` needs no Spark.
+"""A folder of traces -> typed tables, on Spark; the driver gets names and counts only.  `sim.traces.local` needs no Spark.
 
 The tables are `<out>/<table>/trace=<name>/*.parquet`.  Rows are read once into a staging folder, then moved into their tables.  A run
 that is interrupted while reading leaves the earlier tables as they were.
@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import accumulate, groupby
 from typing import Any
 
 import pandas as pd
@@ -24,10 +25,14 @@ from sim.traces.lines import TraceFileError
 from sim.traces.listing import TraceFile
 from sim.traces.tables import MOST_GAP_S, STAGING, TABLES, UNION
 
-__all__ = ["read_traces", "schema_of"]
+__all__ = ["read_traces", "schema_of", "shares"]
 
 MOST_TASKS = 2000
-"""A task costs some 50 ms: beyond this number files share tasks."""
+"""The driver keeps something of each task."""
+OPENING = 64 << 10
+"""Opening a file takes as long as reading so many of its bytes."""
+ENOUGH = 4 << 20
+"""Bytes that take ten seconds to read when they are packed: a task costs little beside them."""
 
 
 def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
@@ -38,7 +43,8 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
     out = out.rstrip("/")
     staging = f"{out}/{STAGING}"
     try:
-        rows = spark.range(0, len(files), 1, min(len(files), MOST_TASKS)).mapInArrow(_reader(files, choices), _schema())
+        of_tasks = shares(files, spark.sparkContext.defaultParallelism)
+        rows = spark.range(0, len(of_tasks), 1, len(of_tasks)).mapInArrow(_reader(of_tasks, choices), _schema())
         rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
         staged = spark.read.schema(_schema()).parquet(staging)
         for name, columns in TABLES.items():
@@ -55,6 +61,16 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
     return counts
 
 
+def shares(files: Sequence[TraceFile], slots: int) -> list[list[TraceFile]]:
+    """The files in their order, split by bytes for tasks: a share per slot, or more where shares would be large."""
+    costs = [file.size + OPENING * len(file.paths) for file in files]
+    total = sum(costs)
+    share = max(min(ENOUGH, total / slots), total / MOST_TASKS)
+    middles = (end - cost / 2 for end, cost in zip(accumulate(costs), costs, strict=True))
+    numbered = groupby(zip(middles, files, strict=True), key=lambda placed: placed[0] // share)
+    return [[file for _, file in placed] for _, placed in numbered]
+
+
 def schema_of(table: str) -> str:
     """The schema in Spark's syntax: an empty table has no rows to infer it from."""
     return ", ".join(f"{column.name} {_TYPES[str(column.type)]}" for column in TABLES[table])
@@ -65,12 +81,12 @@ _PYTHON_ERROR = re.compile(r"(?!java|org\.)(?:\w+\.)*[A-Z]\w*(?:Error|Exception)
 _TYPES = {"string": "string", "int64": "bigint", "double": "double"}
 
 
-def _reader(files: Sequence[TraceFile], choices: Choices) -> Any:
+def _reader(of_tasks: list[list[TraceFile]], choices: Choices) -> Any:
     from pyspark import cloudpickle
 
     for module in (task, spark_task):
         cloudpickle.register_pickle_by_value(module)
-    return task.reader(pickle.dumps(list(files)), pickle.dumps(choices), partial(spark_task.bring, ARCHIVE, code_version()))
+    return task.reader(pickle.dumps(of_tasks), pickle.dumps(choices), partial(spark_task.bring, ARCHIVE, code_version()))
 
 
 def _schema() -> str:

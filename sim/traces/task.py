@@ -9,16 +9,17 @@ from typing import Any
 __all__ = ["reader"]
 
 
-def reader(files: bytes, choices: bytes, bring: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function for mapInArrow over the numbers of pickled `files`, which returns all their rows."""
+def reader(shares: bytes, choices: bytes, bring: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """A function for mapInArrow over the numbers of pickled lists of files, which returns all their rows."""
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         bring()
         from sim.traces.files import rows_of
 
-        listed, choices_of_user = pickle.loads(files), pickle.loads(choices)  # noqa: S301 - our own
+        shares_of_tasks, choices_of_user = pickle.loads(shares), pickle.loads(choices)  # noqa: S301 - our own
         for numbers in batches:
             for i in numbers.column("id").to_pylist():
-                yield from rows_of(listed[i], choices_of_user)
+                for file in shares_of_tasks[i]:
+                    yield from rows_of(file, choices_of_user)
 
     return read

@@ -103,3 +103,12 @@ def test_names_of_traces_are_short():
 
     assert 3 == len(set(long))
     assert all(len(name.encode()) < 200 for name in long)
+
+
+def test_a_trace_has_the_bytes_of_its_files(tmp_path):
+    (tmp_path / "a").mkdir()
+    for name, size in (("jm.log", 3), ("jm.log.1", 4), ("a/x.csv", 5)):
+        (tmp_path / name).write_bytes(b"x" * size)
+
+    assert {"jm": 7, "a/x": 5} == {file.trace: file.size for file in list_files(str(tmp_path)).files}
+    assert [5] == [file.size for file in list_files(str(tmp_path / "a" / "x.csv")).files]

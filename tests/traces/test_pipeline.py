@@ -157,6 +157,21 @@ def test_the_same_without_spark(spark, tmp_path):
         assert expected.to_csv(float_format="%.6g").replace("there/", "here/") == found.to_csv(float_format="%.6g")
 
 
+def test_small_files_share_a_task(spark, tmp_path, monkeypatch):
+    """A task writes a file of rates into the staging folder: as many as Spark has slots."""
+    from sim.traces import pipeline
+    from sim.traces.listing import list_files
+
+    monkeypatch.setattr(pipeline, "_remove", lambda *_: None)
+    (tmp_path / "raw").mkdir()
+    for number in range(8):
+        (tmp_path / "raw" / f"{number}.csv").write_text("epoch_s,rate\n1,2\n")
+    counts = pipeline.read_traces(spark, list_files(str(tmp_path / "raw")).files, str(tmp_path / "out"))
+
+    assert [1] * 8 == counts["count"].tolist()
+    assert 2 == len(list((tmp_path / "out" / "_staging").glob("kind=rates/part-*")))
+
+
 def rows_by_folder(table):
     """Folder -> schema and rows of the files in it."""
     found = {}
