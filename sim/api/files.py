@@ -24,7 +24,7 @@ def read_traces(
     Returns a row per trace and table with the `count` of its rows; rows that could not be used are of the kind `quarantine`, with file,
     line and reason.  `time`, `time_unit` ("ms") and `value` name columns of your own tables, `meaning` says what they are: rates (the
     default), arrivals, speeds or failures; a rate counts for `per`.  `master`: "here" or a Spark cluster; by default here what is
-    small.  ValueError: an impossible choice.  RecordingError: there is nothing to read.
+    small.  `conf`: settings of the cluster.  ValueError: an impossible choice.  RecordingError: there is nothing to read.
     """
     from sim.traces.anywhere import read_anywhere
     from sim.traces.choices import Choices

@@ -111,10 +111,9 @@ def cut_windows(
 
 def _settings(master: str | None, conf: list[str] | None) -> dict[str, str] | None:
     """What --conf says; None: not on Spark."""
-    from sim.traces.anywhere import HERE
+    from sim.traces.anywhere import HERE, must_be_spark
 
-    if master == HERE and conf:
-        raise UserError("--conf is for Spark: say another --master", Code.USAGE)
+    must_be_spark(master, conf)
     return spark_settings(None if master == HERE else master, conf)
 
 

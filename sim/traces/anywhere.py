@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from sim.sweeps.spark.masters import MasterError
 from sim.traces.choices import Choices
 from sim.traces.listing import TraceFile
 from sim.traces.local.size import files_are_small, tables_are_small
@@ -12,16 +13,23 @@ from sim.traces.local.size import files_are_small, tables_are_small
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HERE", "cut_anywhere", "read_anywhere"]
+__all__ = ["HERE", "cut_anywhere", "must_be_spark", "read_anywhere"]
 
 HERE, ON_THIS_MACHINE = "here", "local[*]"
 """Masters: no Spark at all, and Spark on this machine."""
+
+
+def must_be_spark(master: str | None, conf: Iterable[str] | None) -> None:
+    """MasterError: settings of Spark, and a master that may not be Spark."""
+    if conf and master in (None, HERE):
+        raise MasterError(f"--conf is for Spark: say {'another --master' if master else '--master as well'}")
 
 
 def read_anywhere(
     files: Sequence[TraceFile], out: str, choices: Choices, *, master: str | None = None, conf: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
     """The counts of rows.  `master` None: here what is small and lies here, the rest on Spark on this machine."""
+    must_be_spark(master, conf)
     if master == HERE or (master is None and "://" not in out and files_are_small(files)):
         from sim.traces.local.tables_of_files import read_traces_here
 
@@ -38,6 +46,7 @@ def cut_anywhere(
     conf: Mapping[str, str] | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
     """(windows, remarks)."""
+    must_be_spark(master, conf)
     if master == HERE or (master is None and tables_are_small(tables)):
         from sim.traces.local.cutting import windows_here
 

@@ -40,6 +40,17 @@ def test_traces_become_tables_and_windows(tmp_path):
         sim.trace_windows(tmp_path / "tables", cut="moon", master="here")
 
 
+@pytest.mark.parametrize(("master", "expected"), [("here", "say another --master"), (None, "say --master as well")])
+def test_settings_of_spark_are_not_ignored(tmp_path, master, expected):
+    (tmp_path / "day.csv").write_text("epoch_s,rate\n1,2\n")
+    settings = {"spark.executor.cores": "2"}
+
+    with pytest.raises(ValueError, match=f"--conf is for Spark: {expected}"):
+        sim.read_traces(tmp_path / "day.csv", tmp_path / "tables", master=master, conf=settings)
+    with pytest.raises(ValueError, match=f"--conf is for Spark: {expected}"):
+        sim.trace_windows(tmp_path / "tables", master=master, conf=settings)
+
+
 def test_schemas_and_columns_are_there():
     assert "run" in sim.schema()["properties"]
     assert "answer" in sim.schema("sweep")["properties"]
