@@ -14,6 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from sim.plane.seam.check import SUMS
 from sim.plane.seam.interface import (
     BARRIERS,
     DataPlane,
@@ -276,7 +277,8 @@ class Driver:
         counted = [(served, read.tolist(), written.tolist()) for served, read, written in map(plane.counted, self.tasks)]
         tables = (plane.tasks(), plane.channels(), plane.partitions(), plane.gates())
         assert plane.served().tolist() == tables[0]["served"].tolist()
-        return (*(table.tolist() for table in tables), counted)
+        sums = (getattr(plane, name)(*columns).tolist() for name, columns in SUMS.items())
+        return (*(table.tolist() for table in tables), *sums, counted)
 
     def on(self, notice: Notice) -> None:
         match notice.kind:
