@@ -45,7 +45,7 @@ class Sampler:
         self.counters = counters
         self.progress = progress
         self._vertices = context.scenario.job.vertices
-        self._parallelism = np.array([vertex.parallelism for vertex in self._vertices])
+        self._times = [SAMPLE_NS * vertex.parallelism for vertex in self._vertices]  # of all tasks, per sample
         self.rows = PackedRows([column.name for column in SERIES if only is None or column.name in only])
         asked_for = set(self.rows.columns)
         self._rates = {name: column for name, column in _RATES.items() if name in asked_for}
@@ -66,7 +66,7 @@ class Sampler:
                 yield self.context.env.timeout(SAMPLE_NS // _LOOKS)
                 self._record_latency.look(self.context.env.now, self._served())
             after = self.counters.vertices(*self._of_tasks)
-            self._sample({name: after[name] - before[name] for name in self._of_tasks})
+            self._sample({name: (after[name] - before[name]).tolist() for name in self._of_tasks})
             before = after
             if self.progress is not None:
                 self.progress(self.context.env.now)
@@ -76,16 +76,17 @@ class Sampler:
         served: list[int] = self.context.plane.vertices("served")["served"].tolist()
         return served
 
-    def _sample(self, gained: Mapping[str, np.ndarray]) -> None:
+    def _sample(self, gained: Mapping[str, Sequence[int]]) -> None:
         """A row for each vertex; `gained`: since the last sample, by vertex."""
-        vertices, spent = range(len(self._vertices)), SAMPLE_NS * self._parallelism
+        vertices = range(len(self._vertices))
         cells: dict[str, Sequence[Any]] = {
             "time": [self.context.env.now / _SECOND] * len(vertices), "vertex": [vertex.name for vertex in self._vertices],
         }  # fmt: skip
         for name, column in self._rates.items():
-            cells[name] = (gained[column].astype(float) * _SECOND / SAMPLE_NS).tolist()
+            cells[name] = [float(value) * _SECOND / SAMPLE_NS for value in gained[column]]
         for name, columns in self._shares.items():
-            cells[name] = (sum(gained[column] for column in columns) / spent).tolist()
+            spent = map(sum, zip(*(gained[column] for column in columns), strict=True))
+            cells[name] = [value / time for value, time in zip(spent, self._times, strict=True)]
         cells |= self._waiting()
         cells["backlog"], cells["lag"] = zip(*map(self._behind, vertices), strict=True)
         cells["x_latency"] = [self._record_latency.mean_ms(v) for v in vertices]
