@@ -213,3 +213,15 @@ def test_the_way_in_gives_what_the_function_gives():
     enter = machine_code._loaded_door(binding, code)
 
     assert 30 == enter(42, *[5] * (count - 2), 12)
+
+
+def test_a_failed_compilation_leaves_numba_its_level():
+    """Callees are compiled at a lower one; whoever uses numba beside the kernel is not to notice."""
+    numba = pytest.importorskip("numba")
+    before = numba.config.OPT
+    with pytest.raises(KeyError), jit.optimised(numba, 0):
+        assert (0, False) == (numba.config.OPT, numba.config.OPT.is_opt_max)
+        raise KeyError
+
+    assert before is numba.config.OPT
+    assert before > 0
