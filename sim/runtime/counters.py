@@ -32,10 +32,3 @@ class Counters:
         rows = self.plane.tasks(*columns)
         rows["served"] += self._before
         return rows
-
-    def vertices(self, *columns: str) -> np.ndarray:
-        """These columns of `rows`, added up by vertex."""
-        rows = self.plane.vertices(*columns)
-        if "served" in columns:
-            rows["served"] += np.add.reduceat(self._before, self.plane.layout.first_task)
-        return rows

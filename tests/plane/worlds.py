@@ -14,7 +14,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sim.plane.seam.check import SUMS
 from sim.plane.seam.interface import (
     BARRIERS,
     DataPlane,
@@ -277,8 +276,7 @@ class Driver:
         counted = [(served, read.tolist(), written.tolist()) for served, read, written in map(plane.counted, self.tasks)]
         tables = (plane.tasks(), plane.channels(), plane.partitions(), plane.gates())
         assert plane.served().tolist() == tables[0]["served"].tolist()
-        sums = (getattr(plane, name)(*columns).tolist() for name, columns in SUMS.items())
-        return (*(table.tolist() for table in tables), *sums, counted)
+        return (*(table.tolist() for table in tables), counted)
 
     def on(self, notice: Notice) -> None:
         match notice.kind:

@@ -16,7 +16,6 @@ from sim.plane.kernel.assembly import as_objects, assemble, grown
 from sim.plane.kernel.conservation import check_world
 from sim.plane.kernel.restarting import bare_position, counted, excess_of, place, read
 from sim.plane.kernel.rows import World
-from sim.plane.kernel.sums import Sums
 from sim.plane.kernel.tables import channel_table, column, gate_table, partition_table, task_table
 from sim.plane.kernel.text import names
 from sim.plane.kernel.text.door import door
@@ -37,7 +36,6 @@ class KernelPlane:
         self.spec = spec
         arrays: Any
         arrays, self.layout = assemble(spec, MARKER_ROOM)
-        self._sums = Sums(spec, self.layout)
         enter = machine_code.compiled_door() if backend == "compiled" else None
         self.backend = "interpreted" if enter is None else "compiled"
         self._enter = enter or door
@@ -210,12 +208,6 @@ class KernelPlane:
 
     def channels(self, *columns: str) -> np.ndarray[Any, Any]:
         return channel_table(self._present(), columns)
-
-    def vertices(self, *columns: str) -> np.ndarray[Any, Any]:
-        return self._sums.vertices(self._present(), self.now, columns)
-
-    def edges(self, *columns: str) -> np.ndarray[Any, Any]:
-        return self._sums.edges(self._present(), columns)
 
     def partitions(self) -> np.ndarray[Any, Any]:
         return partition_table(self._world, self.layout)

@@ -12,8 +12,7 @@ from sim.plane.seam.interface import State
 from sim.plane.seam.layout import Layout
 
 __all__ = [
-    "TOTALS", "Column", "assign", "cell", "channel_table", "column", "gate_table", "partition_table", "picked", "summed", "table",
-    "task_column", "task_table", "totals",
+    "Column", "assign", "cell", "channel_table", "column", "gate_table", "partition_table", "picked", "summed", "task_table", "totals",
 ]  # fmt: skip
 
 Column = np.ndarray[Any, np.dtype[np.int64]]
@@ -107,21 +106,20 @@ def totals(world: World) -> dict[str, Column]:
 
 def task_table(world: World, now: int, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
     """All columns, or some: those that sum over channels take longest where there are many."""
-    return table({name: task_column(world, now, name) for name in columns or TASK_COLUMNS})
-
-
-def task_column(world: World, now: int, name: str) -> Column:
     tasks = world.tasks
-    if name in TOTALS:
-        return total(world, name)
-    if name == "buffers_out":
-        return summed(len(tasks), column(world.partitions, "task"), column(world.partitions, name))
-    values = column(tasks, name)
-    if name in CLOCKS:
-        state, running = column(tasks, "state"), now - column(tasks, "since")
-        for member in CLOCKS[name]:
-            values += (state == member) * running
-    return values
+    state, running = column(tasks, "state"), now - column(tasks, "since")
+
+    def values(name: str) -> Column:
+        if name in TOTALS:
+            return total(world, name)
+        if name == "buffers_out":
+            return summed(len(tasks), column(world.partitions, "task"), column(world.partitions, name))
+        spent = column(tasks, name)
+        for member in CLOCKS.get(name, ()):
+            spent += (state == member) * running
+        return spent
+
+    return table({name: values(name) for name in columns or TASK_COLUMNS})
 
 
 def channel_table(world: World, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:

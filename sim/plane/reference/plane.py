@@ -19,7 +19,7 @@ from sim.plane.reference.parts import Channel, Event, Gate, Identity, Partition,
 from sim.plane.reference.receiving import Receiving
 from sim.plane.reference.restarts import Restarts
 from sim.plane.reference.sending import Sending
-from sim.plane.reference.tables import channel_table, edge_table, gate_table, partition_table, task_table, vertex_table
+from sim.plane.reference.tables import channel_table, gate_table, partition_table, task_table
 from sim.plane.reference.thread import Thread
 from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, Marker, PlaneSpec, Position, State, Vertex
@@ -259,12 +259,6 @@ class ReferencePlane(Agenda):
 
     def channels(self, *columns: str) -> np.ndarray:
         return channel_table(self, columns)
-
-    def vertices(self, *columns: str) -> np.ndarray:
-        return vertex_table(self, columns)
-
-    def edges(self, *columns: str) -> np.ndarray:
-        return edge_table(self, columns)
 
     def partitions(self) -> np.ndarray:
         return partition_table(self)

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from sim.model.randomness.streams import Stream
 from sim.plane.reference.parts import Buffer, Channel, Event, Gate, Identity, Partition, Slice, Task
 from sim.plane.seam.interface import Kind, Marker, PlaneSpec, State, Vertex
-from sim.plane.seam.layout import Layout
 
 __all__ = ["Plane"]
 
@@ -109,7 +108,6 @@ class Plane(Protocol):
     all_partitions: list[Partition]
     all_gates: list[Gate]
     all_channels: list[Channel]
-    layout: Layout
     rank_reverse: int  # E1
 
     @property

@@ -11,10 +11,10 @@ from sim.plane.seam.interface import State
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sim.plane.reference.parts import Channel, Task
+    from sim.plane.reference.parts import Task
     from sim.plane.reference.ports import Plane
 
-__all__ = ["channel_table", "edge_table", "gate_table", "partition_table", "task_table", "vertex_table"]
+__all__ = ["channel_table", "gate_table", "partition_table", "task_table"]
 
 TASKS = ("state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out",
          "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest")  # fmt: skip
@@ -49,12 +49,6 @@ def task_table(plane: Plane, columns: Sequence[str] = ()) -> np.ndarray:
     return table(TASKS, (task_row(task, plane.now) for task in plane.all_tasks))[list(columns or TASKS)]
 
 
-def vertex_table(plane: Plane, columns: Sequence[str]) -> np.ndarray:
-    rows, vertices = task_table(plane, columns), range(len(plane.spec.vertices))
-    of_task = np.array(plane.layout.vertex)
-    return table(tuple(columns), [tuple(rows[of_task == v][name].sum() for name in columns) for v in vertices])
-
-
 def channel_table(plane: Plane, columns: Sequence[str] = ()) -> np.ndarray:
     rows = table(
         CHANNELS,
@@ -65,19 +59,6 @@ def channel_table(plane: Plane, columns: Sequence[str] = ()) -> np.ndarray:
         ),
     )  # fmt: skip
     return rows[list(columns or CHANNELS)]
-
-
-def edge_table(plane: Plane, columns: Sequence[str]) -> np.ndarray:
-    def amount(channel: Channel, row: np.void, name: str) -> int:
-        if name == "at_hand":
-            return len(channel.queue if channel.local else channel.received)
-        return int(row[name])
-
-    sums = [dict.fromkeys(columns, 0) for _ in plane.spec.edges]
-    for channel, row in zip(plane.all_channels, channel_table(plane), strict=True):
-        for name in columns:
-            sums[plane.layout.edge[channel.number]][name] += amount(channel, row, name)
-    return table(tuple(columns), [tuple(of_edge.values()) for of_edge in sums])
 
 
 def partition_table(plane: Plane) -> np.ndarray:

@@ -171,12 +171,6 @@ class DataPlane(Protocol):
         They are written, sent, arrived, taken, consumed, records_in, records_out, credit, blocked,
         queued (elements in the sender's queue), received (elements in the receive queue), buffer_bytes, cap_in, cap_out, digest."""
 
-    def vertices(self, *columns: str) -> np.ndarray:
-        """One row per vertex: these columns of `tasks()` added up."""
-
-    def edges(self, *columns: str) -> np.ndarray:
-        """One row per edge: these columns of `channels()`, added up; also at_hand (received; local: queued)."""
-
     def partitions(self) -> np.ndarray:
         """One row per partition, by task then edge: task, edge, used, size, available."""
 

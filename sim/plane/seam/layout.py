@@ -28,7 +28,6 @@ class Layout:
     """Plain lists, indexed by the numbers of N1-N3."""
 
     first_task: tuple[int, ...]  # by vertex
-    first_channel: tuple[int, ...]  # by edge
     vertex: tuple[int, ...]  # by task
     subtask: tuple[int, ...]
     partitions: tuple[tuple[int, int, range], ...]  # (task, edge, channels), by task then edge
@@ -46,7 +45,6 @@ class Layout:
 def layout(spec: PlaneSpec) -> Layout:
     """Number the tasks, partitions, gates and channels of a specification."""
     first_task: list[int] = []
-    first_channel: list[int] = []
     vertex: list[int] = []
     subtask: list[int] = []
     for v, stage in enumerate(spec.vertices):
@@ -62,7 +60,6 @@ def layout(spec: PlaneSpec) -> Layout:
     for e, row in enumerate(spec.edges):
         up, down = spec.vertices[row.upstream], spec.vertices[row.downstream]
         first = len(writer)
-        first_channel.append(first)
         readers = range(first_task[row.downstream], first_task[row.downstream] + down.parallelism)
         numbers = every[readers.start : readers.stop]
         for i in range(up.parallelism):
@@ -93,7 +90,6 @@ def layout(spec: PlaneSpec) -> Layout:
     local = tuple(spec.hosts[w] == spec.hosts[r] for w, r in zip(writer, reader, strict=True))
     return Layout(
         tuple(first_task),
-        tuple(first_channel),
         tuple(vertex),
         tuple(subtask),
         tuple(partitions),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from sim.metrics.latency import Latency
 from sim.model.job import Job
 
@@ -14,25 +16,29 @@ _MS = 1_000_000
 
 
 class RecordLatency:
-    """From all sources to the vertices nobody reads; `served`: records by vertex, each counted once."""
+    """From all sources to the vertices nobody reads; `tasks`: the numbers of the tasks of each vertex."""
 
-    def __init__(self, job: Job, now: int, served: Sequence[float]) -> None:
+    def __init__(self, job: Job, tasks: Sequence[np.ndarray], now: int, positions: np.ndarray) -> None:
+        self._tasks = [slice(int(of_vertex[0]), int(of_vertex[-1]) + 1) for of_vertex in tasks]  # they stand together (N1)
+        self._sources = [v for v, vertex in enumerate(job.vertices) if vertex.source is not None]
         self._copies = {
             v: [(source, float(number)) for source, number in copies.items()] for v, copies in enumerate(_copies(job)) if copies
         }
-        self._latency = {v: Latency(now, *self._curves(v, served)) for v in self._copies}
+        self._latency = {v: Latency(now, *self._curves(v, positions)) for v in self._copies}
 
-    def look(self, now: int, served: Sequence[float]) -> None:
+    def look(self, now: int, positions: np.ndarray) -> None:
+        """`positions`: records each task has served, each counted once."""
         for v, latency in self._latency.items():
-            latency.count(now, *self._curves(v, served))
+            latency.count(now, *self._curves(v, positions))
 
     def mean_ms(self, v: int) -> float:
         """Mean of the records a vertex has served since the last call [ms]; -1: none, or the vertex is read by others."""
         mean_ns = self._latency[v].mean() if v in self._latency else -1.0
         return mean_ns / _MS if mean_ns >= 0 else -1.0
 
-    def _curves(self, v: int, served: Sequence[float]) -> tuple[float, float]:
-        return sum([copies * float(served[source]) for source, copies in self._copies[v]]), float(served[v])
+    def _curves(self, v: int, positions: np.ndarray) -> tuple[float, float]:
+        emitted = sum([copies * float(positions[self._tasks[source]].sum()) for source, copies in self._copies[v]])
+        return emitted, float(positions[self._tasks[v]].sum())
 
 
 def _copies(job: Job) -> list[dict[int, Fraction]]:

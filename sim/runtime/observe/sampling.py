@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Generator, Mapping
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 import numpy as np
 import simpy
@@ -25,14 +25,8 @@ _LOOKS = 5  # at how far records have come, per sample
 _SECOND = 1_000_000_000
 
 
-_RATES = {"numRecordsInPerSecond": "served", "numBytesOutPerSecond": "bytes_out"}
-_SHARES = {"busy": ("busy_ns",), "idle": ("idle_ns",), "backPressured": ("soft_ns", "hard_ns")}
-_QUEUES = {  # column: (end of the edge it belongs to, of channels, less these)
-    "inputQueueSize": ("downstream", "arrived", "taken"),
-    "outputQueueSize": ("upstream", "written", "sent"),
-    "inputQueueLength": ("downstream", "at_hand", None),
-    "outputQueueLength": ("upstream", "queued", None),
-}
+_OF_TASKS = ("served", "bytes_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns")
+_OF_CHANNELS = ("written", "sent", "arrived", "taken", "queued", "received")
 
 
 class Sampler:
@@ -44,71 +38,78 @@ class Sampler:
         self.context = context
         self.counters = counters
         self.progress = progress
-        self._vertices = context.scenario.job.vertices
-        self._times = [SAMPLE_NS * vertex.parallelism for vertex in self._vertices]  # of all tasks, per sample
-        self.rows = PackedRows([column.name for column in SERIES if only is None or column.name in only])
-        asked_for = set(self.rows.columns)
-        self._rates = {name: column for name, column in _RATES.items() if name in asked_for}
-        self._shares = {name: columns for name, columns in _SHARES.items() if name in asked_for}
-        self._queues = {name: queue for name, queue in _QUEUES.items() if name in asked_for}
-        self._of_tasks = (*self._rates.values(), *chain.from_iterable(self._shares.values()))
-        self._of_channels = [column for _, *columns in self._queues.values() for column in columns if column]
-        self._ends = {
-            end: np.array([getattr(edge, end) for edge in context.spec.edges], np.int64) for end in ("upstream", "downstream")
-        }  # vertices, by edge
-        self._record_latency = RecordLatency(context.scenario.job, context.env.now, self._served())
+        names = [column.name for column in SERIES]
+        self.rows = PackedRows([name for name in names if only is None or name in only])
+        self._asked_for = itemgetter(*map(names.index, self.rows.columns))
+        layout = context.layout
+        vertices = range(len(context.scenario.job.vertices))
+        vertex = np.array(layout.vertex)
+        self._tasks = [np.flatnonzero(vertex == v) for v in vertices]
+        self._first = [int(tasks[0]) for tasks in self._tasks]  # a vertex' tasks stand together (N1)
+        edges = context.spec.edges
+        self._reader = np.array([edge.downstream for edge in edges], np.int64)  # vertex, by edge
+        self._writer = np.array([edge.upstream for edge in edges], np.int64)
+        self._channels = np.searchsorted(np.array(layout.edge), range(len(edges)))  # the first of each edge: they stand together (N3)
+        self._record_latency = RecordLatency(context.scenario.job, self._tasks, context.env.now, context.plane.served())
+        self._local = np.array(layout.local, dtype=bool)
         context.env.process(self._run())
 
     def _run(self) -> Generator[simpy.Event, None, None]:
-        before = self.counters.vertices(*self._of_tasks)
+        before = self._totals()
         while True:
             for _ in range(_LOOKS):
                 yield self.context.env.timeout(SAMPLE_NS // _LOOKS)
-                self._record_latency.look(self.context.env.now, self._served())
-            after = self.counters.vertices(*self._of_tasks)
-            self._sample({name: (after[name] - before[name]).tolist() for name in self._of_tasks})
+                positions = self.context.plane.served()
+                self._record_latency.look(self.context.env.now, positions)
+            after = self._totals()
+            self._sample({name: after[name] - before[name] for name in _OF_TASKS}, positions)
             before = after
             if self.progress is not None:
                 self.progress(self.context.env.now)
 
-    def _served(self) -> list[int]:
-        """By vertex, in the present attempts."""
-        served: list[int] = self.context.plane.vertices("served")["served"].tolist()
-        return served
+    def _totals(self) -> dict[str, np.ndarray]:
+        """By column, a number per vertex."""
+        rows = self.counters.rows(*_OF_TASKS)
+        return {name: np.add.reduceat(rows[name], self._first) for name in _OF_TASKS}
 
-    def _sample(self, gained: Mapping[str, Sequence[int]]) -> None:
-        """A row for each vertex; `gained`: since the last sample, by vertex."""
-        vertices = range(len(self._vertices))
-        cells: dict[str, Sequence[Any]] = {
-            "time": [self.context.env.now / _SECOND] * len(vertices), "vertex": [vertex.name for vertex in self._vertices],
-        }  # fmt: skip
-        for name, column in self._rates.items():
-            cells[name] = [float(value) * _SECOND / SAMPLE_NS for value in gained[column]]
-        for name, columns in self._shares.items():
-            spent = map(sum, zip(*(gained[column] for column in columns), strict=True))
-            cells[name] = [value / time for value, time in zip(spent, self._times, strict=True)]
-        cells |= self._waiting()
-        cells["backlog"], cells["lag"] = zip(*map(self._behind, vertices), strict=True)
-        cells["x_latency"] = [self._record_latency.mean_ms(v) for v in vertices]
-        for row in zip(*(cells[name] for name in self.rows.columns), strict=True):
-            self.rows.add(row)
+    def _sample(self, gained: Mapping[str, np.ndarray], positions: np.ndarray) -> None:
+        waiting = self._queues()
+        for v, vertex in enumerate(self.context.scenario.job.vertices):
+            done, behind = self._rates(v, {name: float(values[v]) for name, values in gained.items()}), self._behind(v, positions)
+            row = self.context.env.now / _SECOND, vertex.name, *done, *waiting[v], *behind, self._record_latency.mean_ms(v)
+            self.rows.add(self._asked_for(row))
 
-    def _waiting(self) -> dict[str, list[int]]:
-        """Bytes and buffers in queues, by vertex."""
-        edges, waiting = self.context.plane.edges(*self._of_channels), {}
-        for name, (end, column, less) in self._queues.items():
-            total = np.zeros(len(self._vertices), np.int64)
-            np.add.at(total, self._ends[end], edges[column] if less is None else edges[column] - edges[less])
-            waiting[name] = total.tolist()
-        return waiting
+    def _rates(self, v: int, gained: Mapping[str, float]) -> tuple[float, ...]:
+        spent = SAMPLE_NS * len(self._tasks[v])
+        return (
+            gained["served"] * _SECOND / SAMPLE_NS, gained["bytes_out"] * _SECOND / SAMPLE_NS,
+            gained["busy_ns"] / spent, gained["idle_ns"] / spent, (gained["soft_ns"] + gained["hard_ns"]) / spent,
+        )  # fmt: skip
 
-    def _behind(self, v: int) -> tuple[int, float]:
+    def _queues(self) -> list[tuple[int, ...]]:
+        """By vertex: (input bytes, output bytes, input buffers, output buffers)"""
+        rows = self.context.plane.channels(*_OF_CHANNELS)
+        at_hand = np.where(self._local, rows["queued"], rows["received"])
+        sums = (
+            self._summed(self._reader, rows["arrived"] - rows["taken"]),
+            self._summed(self._writer, rows["written"] - rows["sent"]),
+            self._summed(self._reader, at_hand),
+            self._summed(self._writer, rows["queued"]),
+        )
+        return [tuple(map(int, of_vertex)) for of_vertex in zip(*sums, strict=True)]
+
+    def _summed(self, vertex: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Values by channel added up by vertex; `vertex` is that of each edge."""
+        total = np.zeros(len(self._tasks), np.int64)
+        np.add.at(total, vertex, np.add.reduceat(values, self._channels))
+        return total
+
+    def _behind(self, v: int, emitted: np.ndarray) -> tuple[int, float]:
         """(records due and not emitted, age of the oldest of them in s) of a source."""
         source, now = self.context.spec.vertices[v].source, self.context.env.now
         if source is None or not source.segments:
             return 0, 0.0
-        first = self.context.layout.first_task[v]
-        due, here = due_records(source, now), self.context.plane.served()[first : first + self._vertices[v].emitting]
+        due, here = due_records(source, now), emitted[self._tasks[v]][: self.context.scenario.job.vertices[v].emitting]
         behind = np.maximum(due - here, 0)
         oldest = int(here.min())
         return int(behind.sum()), (now - source.due(oldest)) / _SECOND if oldest < due else 0.0

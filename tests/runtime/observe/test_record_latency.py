@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from sim.model.job import Input, Job, Source, Vertex
@@ -15,7 +16,11 @@ MS = 1_000_000
 
 
 def latency_histogram(*vertices):
-    return RecordLatency(Job(vertices), 0, [0] * len(vertices))
+    tasks, first = [], 0
+    for vertex in vertices:
+        tasks.append(np.arange(first, first + vertex.parallelism))
+        first += vertex.parallelism
+    return RecordLatency(Job(vertices), tasks, 0, np.zeros(first))
 
 
 def test_copies_multiply_along_the_way():
@@ -26,8 +31,8 @@ def test_copies_multiply_along_the_way():
         Vertex("half", inputs=(Input("a"), Input("b")), fan_out=Fraction(1, 2)),
         Vertex("end", parallelism=2, inputs=(Input("half", ship="broadcast"),)),
     )
-    seen.look(10 * MS, [4, 1, 6, 0])
-    seen.look(20 * MS, [4, 1, 6, 6])
+    seen.look(10 * MS, np.array([4.0, 1.0, 6.0, 0.0, 0.0]))
+    seen.look(20 * MS, np.array([4.0, 1.0, 6.0, 3.0, 3.0]))
 
     assert 10 == seen.mean_ms(3)  # emitted between 0 and 10, served between 10 and 20
     assert -1 == seen.mean_ms(3) == seen.mean_ms(0)
@@ -38,7 +43,7 @@ def test_a_committer_takes_no_records():
     seen = latency_histogram(
         Vertex("a", source=Source()), Vertex("sink", inputs=(Input("a"),)), Vertex("done", inputs=(Input("sink"),), committer_of="sink"),
     )  # fmt: skip
-    seen.look(10 * MS, [4, 4, 0])
+    seen.look(10 * MS, np.array([4.0, 4.0, 0.0]))
 
     assert 0 == seen.mean_ms(1)
     assert -1 == seen.mean_ms(2)
