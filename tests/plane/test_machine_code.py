@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -214,17 +213,3 @@ def test_the_way_in_gives_what_the_function_gives():
     enter = machine_code._loaded_door(binding, code)
 
     assert 30 == enter(42, *[5] * (count - 2), 12)
-
-
-def test_a_failed_compilation_leaves_numba_its_level():
-    """Callees are compiled at a lower one; whoever uses numba beside the kernel is not to notice."""
-    numba = pytest.importorskip("numba")
-    before = numba.config.OPT
-    with jit.optimised(numba, 0):
-        within = numba.config.OPT
-
-    assert (0, False) == (within, within.is_opt_max)
-    assert before is numba.config.OPT
-    with suppress(KeyError), jit.optimised(numba, 0):
-        raise KeyError
-    assert before is numba.config.OPT

@@ -17,8 +17,7 @@ import hashlib
 import importlib
 import operator
 import pkgutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
 from typing import Any, cast, get_args, get_type_hints
@@ -69,20 +68,6 @@ def compiled() -> Any:
             gc.enable()
 
 
-@contextmanager
-def optimised(numba: Any, level: int) -> Iterator[None]:
-    """Compile at this level of LLVM.
-
-    The door contains everything it calls and is optimised as a whole.  Numba also optimises each function before that, with all that
-    *it* calls: half of the compile time, and for nothing.
-    """
-    before, numba.config.OPT = numba.config.OPT, type(numba.config.OPT)(level)
-    try:
-        yield
-    finally:
-        numba.config.OPT = before
-
-
 def callees(numba: Any, files: list[ModuleType]) -> dict[str, Any]:
     """The names the door needs, with everything it calls compiled for the types it says.
 
@@ -111,8 +96,7 @@ def callees(numba: Any, files: list[ModuleType]) -> dict[str, Any]:
             hot = not COLD & {name, function.__module__.rpartition(".")[2]}
             compiled[name] = numba.njit(result(*(types[hint] for hint in hints.values())), forceinline=hot, **options)(twin)
 
-    with optimised(numba, 0):
-        return space_of(door)
+    return space_of(door)
 
 
 def accepted(njit: Any, options: dict[str, Any]) -> dict[str, Any]:
