@@ -54,9 +54,11 @@ def judge(
         )
         lost, is_measured = document.not_modelled, isinstance(recording, Measured)
         judged = Judgement(predict(), recording.name, recording.vertices, _settings(recording), lost, is_measured=is_measured)
+        if not auto:
+            return judged
         scenario = scenario_of(recording, overheads, document)
         how = resolution(replace(scenario, run=replace(scenario.run, resolution=0)))
-        if not auto or how.records == 1:
+        if how.records == 1:
             return judged
         return judged._replace(auto=judged._replace(table=predict(resolution=0), settings=None, as_one=str(how)))
     except RecordingError as error:

@@ -75,6 +75,8 @@ def test_one_of_several_masters_is_enough():
         ports = gone.getsockname()[1], there.getsockname()[1]
         gone.close()
 
+        with pytest.raises(MissingDependencyError):
+            room._check_master_listens(f"spark://127.0.0.1:{ports[0]}")
         room._check_master_listens("spark://" + ",".join(f"127.0.0.1:{port}" for port in ports))
 
 
