@@ -8,15 +8,8 @@ from benchmarks.answers import SWEEPS
 from benchmarks.bench_sweeps import PARTS, differences, part
 from sim.sweeps.file.definition import define
 from sim.sweeps.run import run_sweep
+from tests.benchmarks.small_job import SCENARIO
 
-SCENARIO = """\
-version: 1
-job:
-  source: {source: {rate: 200/s, record: 100 B}}
-  sink: {input: {source: hash}, service: 100 us}
-checkpoint: {interval: 1 s, barriers: aligned}
-run: {duration: 5 s}
-"""
 SWEEP = """\
 version: 1
 scenario: job.yaml

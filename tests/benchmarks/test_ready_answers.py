@@ -5,16 +5,8 @@ import re
 import pytest
 
 from benchmarks import answers
+from tests.benchmarks.small_job import SCENARIO
 
-SCENARIO = """\
-# A job.
-version: 1
-job:
-  source: {source: {rate: 200/s, record: 100 B}}
-  sink: {input: {source: hash}, service: 100 us}
-checkpoint: {interval: 1 s, barriers: aligned}
-run: {duration: 5 s}
-"""
 SWEEP = """\
 # How often?
 version: 1
