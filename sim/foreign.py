@@ -1,7 +1,7 @@
 r"""Foreign text (names of jobs, keys of files, answers of servers), made fit for printing.
 
 A terminal obeys control characters, and bidi overrides reorder a line: both are escaped, as Python does (``\x1b``).  Long texts are
-shortened: nobody reads thousands of characters of a key.
+shortened: thousands of characters of a key help no reader.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ PROBE_PERIODS = 4
 SPARE_PERIODS = 3
 """A run may show so many checkpoints beyond those of the history."""
 CHANNELS = 200_000
-"""A job of more channels takes longer to build than anybody waits for an import."""
+"""A job of more channels takes longer to build than an import may last."""
 
 Watch = Callable[[float], None]
 """Gets the share of the work that is done."""

@@ -194,7 +194,7 @@ CONSTANTS: dict[str, Constant] = {
         "async_duration of aligned snapshots in heap memory, per file", _file,
     ),
     "start": Constant(
-        "Submission -> all tasks run; used where nobody looked.",
+        "Submission -> all tasks run; used where it was not measured.",
         "submission -> the last task is open, its state filled, its source started", _start,
     ),
     "flusher": Constant(

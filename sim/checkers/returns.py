@@ -117,7 +117,7 @@ def unanswered(time_ns: int, tasks: Iterable[int], tally: Tally, teller: Teller)
     """At the end of a job that finished: these tasks owe outputs and have ended their operators."""
     for task in tasks:
         if tally.late[task]:
-            fact = f"the job has finished and {are(int(tally.late[task]), 'record')} lost: nobody waited for their outputs"
+            fact = f"the job has finished and {are(int(tally.late[task]), 'record')} lost: the job did not wait for their outputs"
             yield Violation(OUTPUTS, time_ns, f"an output of {teller.task(task)}", fact)
 
 

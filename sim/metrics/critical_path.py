@@ -73,7 +73,7 @@ class CriticalPath:
     checkpoint: int
     parts: tuple[Part, ...]
     after: tuple[Part, ...] = ()
-    is_open: bool = False  # the checkpoint was given up: nobody knows how long the last part would have been
+    is_open: bool = False  # the checkpoint was given up: the last part would have been longer, by an unknown time
 
     @property
     def duration_ns(self) -> int:

@@ -1,4 +1,4 @@
-"""How long records take from their sources to a vertex nobody reads, from two curves: how many have left, how many have arrived.
+"""How long records take from their sources to a vertex without readers, from two curves: how many have left, how many have arrived.
 
 First in, first out, a record's time is the horizontal distance of the curves; whatever the order, the mean is the same (Little).
 Curves are straight between their points.  Who counts, and when, is left to the runtime.

@@ -181,7 +181,7 @@ class _Search:
     def _before_channel_state(self, task: int, end_ns: int) -> None:
         """The file of the whole group is closed when its last member has nothing to add."""
         complete = {member: self._at(Happening.IN_FLIGHT_COMPLETE, member, -1) for member in self._group(task)}
-        done = [member for member in complete if complete[member] <= end_ns]  # nobody's, if the file was closed because it was given up
+        done = [member for member in complete if complete[member] <= end_ns]  # none, if the file was closed because it was given up
         last = max(done, key=lambda member: (complete[member], member == task), default=task)
         begun_ns = complete[last] if 0 <= complete[last] <= end_ns else end_ns
         self._add(Kind.CHANNEL_STATE, begun_ns, end_ns, last)

@@ -34,7 +34,7 @@ class RecoveryStats:
     first_record_ns: int = -1  # the first record one of them served, recovered ones included
     running_ns: int = -1  # all of them run
     replayed_records: int = 0  # emitted again by restarted sources
-    served_again: int = 0  # ... served again by restarted tasks nobody reads
+    served_again: int = 0  # ... served again by restarted tasks without readers
     caught_up_ns: int = -1  # their backlog is what it was at the failure
 
 

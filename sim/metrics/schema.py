@@ -108,7 +108,7 @@ SERIES = (
     Column("outputQueueLength", "buffers", "begun and not yet sent, sum over subtasks"),
     Column("backlog", "records", "sources: due and not yet emitted, sum over subtasks; 0 of others and of unlimited sources"),
     Column("lag", "s", "sources: how long the oldest of them has been due, maximum over subtasks"),
-    Column("x_latency", "ms", "of a vertex nobody reads: a record left its source -> served, mean over the interval; -1: none was"),
+    Column("x_latency", "ms", "of a vertex without readers: a record left its source -> served, mean over the interval; -1: none was"),
 )
 COMMITS = (
     Column("checkpoint", "", "whose completion the commit answers; 0: none, the task ended without waiting for one"),
@@ -142,7 +142,7 @@ RECOVERIES = (
     Column("restored_bytes", "bytes", "state downloaded; what lies on local disks is not"),
     Column("recovered_bytes", "bytes", "in-flight data read back"),
     Column("replayed_records", "records", "emitted again: position of the sources when they stopped minus restored position"),
-    Column("served_again", "records", "the same of the vertices nobody reads"),
+    Column("served_again", "records", "the same of the vertices without readers"),
 )
 FILES = (
     Column("owner", "", "job instance that wrote it, from 0"),

@@ -1,4 +1,4 @@
-"""What somebody asks of a running job: savepoints, and the end.  Frozen."""
+"""Requests to a running job: savepoints, and its end.  Frozen."""
 
 from __future__ import annotations
 

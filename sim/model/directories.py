@@ -54,7 +54,7 @@ class Directories:
         return posixpath.relpath(path, base) if inside(path, base) else path
 
     def resolved(self, reference: str, directory: str, snapshot: StoredSnapshot) -> str:
-        """What a reference means to somebody who found the metadata in `directory`."""
+        """What a reference means to a reader that found the metadata in `directory`."""
         base = directory if self.paths == "relative-to-metadata" else self._base(directory, snapshot)
         return posixpath.normpath(posixpath.join(base, reference))
 

@@ -50,7 +50,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class TaskManagerLost:
-    """A TaskManager's process ends (its peers notice within seconds), or it falls `silent` (nobody does before the heartbeat times out).
+    """A TaskManager's process ends (its peers notice within seconds), or it falls `silent` (noticed when the heartbeat times out).
 
     No host: any, drawn."""
 

@@ -72,7 +72,7 @@ class Watermark:
 
     interval_ns: int = 200_000_000  # pipeline.auto-watermark-interval
     lateness_ns: int = 0  # it stays so far behind the latest record (bounded out-of-orderness)
-    idle_timeout_ns: int | None = None  # a subtask without records for so long is idle, and holds nobody back; None: never
+    idle_timeout_ns: int | None = None  # a subtask without records for so long is idle and holds no watermark back; None: never
     alignment: Alignment | None = None
 
 

@@ -37,7 +37,7 @@ class Overheads:
     restart_ns: int = 34_000_000  # tasks cancelled and restart delay over -> deployment begins
     deploy_ns: int = 99_000_000  # deployment begins -> a task begins to initialize
     file_ns: int = 1_000_000  # a file of flat checkpoint storage, beside the latency and the bandwidth it is said to have
-    start_ns: int = 1_100_000_000  # submission -> all tasks run, where nobody looked
+    start_ns: int = 1_100_000_000  # submission -> all tasks run, where it was not measured
     flusher_ns: int = 500_000  # a flush of a task's outputs -> the next, beside the buffer timeout: OutputFlusher sleeps, then works
 
 

@@ -3,7 +3,7 @@
 The hosts of `sim.runtime` call it.  It knows nodes, files and data by their names and numbers only.
 
 Nothing here takes time, moves data or draws a number.  Every event carries `now` [ns]; timers, uploads and calls are
-commands, and whoever carries a command out sends its outcome back as an event::
+commands.  The host that carries a command out sends its outcome back as an event::
 
     coordinator, commands = coordinator.on(event)  # Coordinator.configured(options), one per job
     task, commands = task.on(event)  # TaskCheckpointing.configured(strategy, gates=2), one per subtask

@@ -121,7 +121,7 @@ class WindowContents:
         """A channel is idle behind so many of its records: these belong to whatever window ends next, at this event time or later."""
         self._idle[channel] = records
         if self.hold_ns and not self._read[channel]:
-            self.note(channel, time_ns, records)  # nobody knows since when they have waited
+            self.note(channel, time_ns, records)  # it is unknown since when they have waited
 
     def wake(self, channel: int) -> None:
         """A channel is active again."""
@@ -133,7 +133,7 @@ class WindowContents:
         if end_ns <= self.fired_ns:
             return None
         if self.hold_ns and any(ends and ends[0][0] > end_ns for ends in self._read.values()):
-            return None  # nobody knows since when the records before the first watermark of a channel have waited
+            return None  # it is unknown since when the records before the first watermark of a channel have waited
         self.fired_ns = end_ns
         return sum(self._later(channel, end_ns, read) for channel, read in records.items())
 

@@ -1,4 +1,4 @@
-"""Values that nobody changes: the type checker refuses an assignment, and no run pays for it.
+"""Values that never change: the type checker refuses an assignment, and no run pays for it.
 
 `dataclass(frozen=True)` sets each field through a function that would refuse it later.  A checkpoint makes forty such values per task.
 """

@@ -32,7 +32,7 @@ def remember(story: tuple[object, ...], event: object) -> tuple[object, ...]:
 def heard(before: _Machine, after: _Machine, event: object) -> _Machine:
     """What a machine has become by an event, with the event in its story.
 
-    A machine that the event has just made takes the story itself: nobody else has it yet, and another copy would cost as much as the first.
+    A machine that the event has just made takes the story itself: it has no other owner yet, and a copy would cost as much again.
     """
     story = remember(before.story, event)  # type: ignore[attr-defined]  # every machine has one
     if after is before:

@@ -3,7 +3,7 @@
 Two speakers: the coordinator (one per job) and the task (one per subtask; `task.TaskCheckpointing` joins the barrier
 handler and the snapshots).  An event is a past participle and carries `now` [ns]; a command is an imperative.  Commands of
 one tuple are carried out in its order.  A timer that fires late, twice or after its reason is gone is ignored by the machine that
-armed it, so nobody has to take timers back.
+armed it, so timers need not be taken back.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sim.protocol.reasons import FailureReason
 
 
 class RequestKind(Enum):
-    """Why somebody wants a checkpoint."""
+    """Why a checkpoint is requested."""
 
     PERIODIC = "periodic"  # the timer: obeys min-pause and max-concurrent
     MANUAL = "manual"  # a user, or the final checkpoint: obeys max-concurrent only
@@ -102,7 +102,7 @@ class SchedulerStopped:
 
 @frozen
 class LeaderLost:
-    """The JobManager is gone: what it was told is lost with it, and nobody hears from it.  Completed checkpoints are kept."""
+    """The JobManager is gone: what it was told is lost with it, and it answers no message.  Completed checkpoints are kept."""
 
     now: int
 
@@ -125,7 +125,7 @@ class PeriodicTimerFired:
 
 @frozen
 class CheckpointRequested:
-    """Somebody other than the timer wants one."""
+    """A user or another component requests one, not the timer."""
 
     now: int
     kind: RequestKind

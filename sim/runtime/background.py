@@ -1,4 +1,4 @@
-"""Work that runs beside everything else and calls back: begun in the turn of whoever asks, a process only if it takes time."""
+"""Work that runs beside everything else and calls back: begun in the caller's turn, a process only if it takes time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 def begin(
     env: simpy.Environment, work: Work[T], done: Callable[[T], None], failed: Callable[[StorageFailed], None] | None = None
 ) -> simpy.Process | None:
-    """Do the work, then call `done` with what it returns, or `failed` if storage gave up (None: nobody minds).
+    """Do the work, then call `done` with what it returns, or `failed` if storage gave up (None: a failure has no consequence).
 
     Returns the process, which may be interrupted (then neither is called), or None if all is over already.
     """

@@ -40,7 +40,7 @@ class CommittedOutput:
         return sum(name not in self.files or not self.storage.files.exists(self.files[name]) for name in names)
 
     def has(self, committable: Committable) -> bool:
-        """Whether it is visible: whoever commits it again is ignored."""
+        """Whether it is visible: a second commit of it has no effect."""
         return self._transaction(committable) in self._committed
 
     def settled(self, committable: Committable) -> bool:

@@ -14,7 +14,7 @@ C = TypeVar("C")
 
 
 def _ignore(_: object) -> None:
-    """Nobody minds."""
+    """What comes after the end has no effect."""
 
 
 class HostLoop(Generic[M, E, C]):

@@ -58,7 +58,7 @@ def _uses_cores(document: Document) -> bool:
 
 
 def _never_changes(state: State | None, incremental: str | None) -> bool:
-    """Whether nobody said how much of it changes, where that decides what a checkpoint writes."""
+    """Whether the file leaves open how much of it changes, where that decides what a checkpoint writes."""
     return state is not None and incremental == "true" and state.backend == "rocksdb" and _is_still(state)
 
 

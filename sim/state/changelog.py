@@ -26,7 +26,7 @@ class _Image(NamedTuple):
 
 
 class ChangelogBackend:
-    """Positions are bytes since the log began.  Whoever writes its files asks for them by `cut` and reports by `logged`."""
+    """Positions are bytes since the log began.  The writer of its files asks for them by `cut` and reports by `logged`."""
 
     def __init__(self, inner: Backend, state: State, options: Changelog, size_bytes: int, load_bytes_per_second: int | None) -> None:
         self.inner = inner
@@ -34,7 +34,7 @@ class ChangelogBackend:
         self.options = options
         self.load_bytes_per_second = load_bytes_per_second
         self.end_bytes = size_bytes
-        self._held_bytes: int | None = size_bytes  # by the backend below; None: a snapshot was restored, nobody has said yet
+        self._held_bytes: int | None = size_bytes  # by the backend below; None: a snapshot was restored, its size is not known yet
         self._cut_bytes = 0  # everything before was given to be written
         self._from_bytes = 0  # ... and before this is in the materialisation
         self._writing: dict[str, tuple[int, File]] = {}  # by name: (where it ends, file)

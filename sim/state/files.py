@@ -71,7 +71,7 @@ class FrozenState:
 
 
 class KeyedPart(NamedTuple):
-    """The keyed state of one subtask in a snapshot, as somebody restores it."""
+    """The keyed state of one subtask in a snapshot, as a restore reads it."""
 
     type: SnapshotType
     image: Hashable

@@ -25,7 +25,7 @@ class Hashmap:
         self.size_bytes = size_bytes
         self.options = options
         self._dead_bytes = 0  # expired, and still there
-        self._restored_bytes: int | None = None  # nobody has said yet how much of it has expired
+        self._restored_bytes: int | None = None  # it is not known yet how much of it has expired
 
     def update(self, writes: int, now_ns: int) -> None:
         """Entries are rewritten in place: the size stays."""

@@ -103,7 +103,7 @@ class LsmTree:
         self._compact(now_ns)
 
     def leave(self) -> None:
-        """Nobody needs it any more, or not as it is: what is being compacted comes to nothing."""
+        """It is needed no more, or not as it is: what is being compacted comes to nothing."""
         self.thread.forget(self)
         self._running = None
 

@@ -39,7 +39,7 @@ class RocksDb:
         self._now_ns = 0
         self._added = self._expired = 0  # keys since the last update
         self._gone_bytes = 0  # ... and the bytes of those that expired
-        self._is_anew = False  # restored into a new tree, whose size nobody has said yet
+        self._is_anew = False  # restored into a new tree, whose size is not known yet
 
     def update(self, writes: int, now_ns: int) -> None:
         self.tree.write(writes, self._now_ns, now_ns, self._added, self._expired)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Done(simpy.Event):
-    """An event whose waiters go on in the very turn of whoever fires it, not in a later turn of the same instant."""
+    """An event whose waiters go on in the very turn in which it fires, not in a later turn of the same instant."""
 
     def fire(self) -> None:
         if not self.triggered:
@@ -30,7 +30,7 @@ class Done(simpy.Event):
                 waiter(self)
 
     def break_off(self, failure: Exception) -> None:
-        """Whoever waits hears of the failure in a turn of its own; who waited may be gone by then, and nobody needs to hear it."""
+        """A waiter learns of the failure in a turn of its own.  It may be gone by then: a failure without a waiter is no error."""
         if not self.triggered:
             self.fail(failure)
             self.defused = True
@@ -56,7 +56,7 @@ class Attempts:
         return done
 
     def pending(self) -> Done:
-        """An event somebody will fire."""
+        """An event that the caller, or the next outage, will fire."""
         done = Done(self.env)
         self._pending[done] = None
         return done
@@ -66,7 +66,7 @@ class Attempts:
         done.fire()
 
     def forget(self, done: Done) -> None:
-        """Nobody will fire it."""
+        """It will not fire any more."""
         self._pending.pop(done, None)
 
     def fail_until(self, until_ns: int) -> None:

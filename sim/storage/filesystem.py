@@ -110,7 +110,7 @@ class CheckpointStorage(FileSystem):
         return self._disks.of(host)
 
     def lose_disk(self, host: int) -> None:
-        """A task manager is gone and its disk with it: its files are deleted, whoever takes its number starts with an empty one."""
+        """A task manager is gone and its disk with it: its files are deleted; its successor's disk is empty."""
         self._disks.lose(host)
 
     def fail_until(self, until_ns: int) -> None:

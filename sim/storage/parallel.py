@@ -52,7 +52,7 @@ class _Threads:
                 i, self._next = self._next, self._next + 1
                 self._results[i] = yield from self.works[i]
         except StorageFailed as failure:
-            self._over.break_off(failure)  # whoever waits may be stopped in this very instant
+            self._over.break_off(failure)  # the waiter may be stopped in this very instant
         except simpy.Interrupt:
             return
         else:

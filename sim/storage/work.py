@@ -1,4 +1,4 @@
-"""Work that takes time: generators of events, begun in the turn of whoever wants it done."""
+"""Work that takes time: generators of events, begun in the caller's turn."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def go_on(work: Work[T], awaited: simpy.Event, watch: Callable[[simpy.Event], No
 
 
 class Carried:
-    """A work that goes on by itself: less than a process, in that nobody can wait for it.  Its beginning and its end are no events."""
+    """A work that goes on by itself: less than a process, in that no process can wait for it.  Its beginning and its end are no events."""
 
     def __init__(self, work: Work[None]) -> None:
         self._work = work

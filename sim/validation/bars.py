@@ -129,7 +129,7 @@ def _limit(bar: Bar) -> str:
 
 def _where(bar: Bar) -> str:
     """'back-pressured runs', 'ends', 'all runs'."""
-    return {"all": f"{bar.runs} runs", "ends": "vertices nobody reads", "symmetric": "vertices of one even input"}[bar.vertices]
+    return {"all": f"{bar.runs} runs", "ends": "vertices without readers", "symmetric": "vertices of one even input"}[bar.vertices]
 
 
 def _symmetric(graph: Sequence[RecordedVertex], name: str | None) -> bool:

@@ -33,9 +33,9 @@ class Judgement(NamedTuple):
     settings: Settings | None = None
     lost: Sequence[str] = ()  # features that are not modelled
     trouble: str = ""  # why there is no table
-    is_measured: bool = False  # nobody knows its configuration
+    is_measured: bool = False  # its configuration is unknown
     as_one: str = ""  # which records were simulated as one; empty: the predictions are exact
-    auto: Judgement | None = None  # of predictions with `run.resolution: auto`; None: nobody asked, or they are exact
+    auto: Judgement | None = None  # of predictions with `run.resolution: auto`; None: not asked for, or they are exact
 
 
 def judge(

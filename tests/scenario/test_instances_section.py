@@ -52,7 +52,7 @@ def test_claim_modes_and_paths_are_axes():
     [
         ("instances: {count: 0}", "scenario:6:13: instances.count: 0 is out of range"),
         ("instances: {count: 2, claim: take}", "scenario:6:23: instances.claim"),
-        ("instances: {count: 2, from: savepoint}", "scenario:6:23: instances.from: nobody takes a savepoint"),
+        ("instances: {count: 2, from: savepoint}", "scenario:6:23: instances.from: no action takes a savepoint"),
         ("instances: {count: 2, copied: all}", "instances.copied"),
         ("directories: {paths: relative}", "directories.paths"),
         ("instances: {count: 2}\nrescale: [{at: 5 s, parallelism: {a: 2}}]", "write one of instances and rescale"),

@@ -32,7 +32,7 @@ def quantile_table(law: Distribution, slices: int = SLICES) -> tuple[int, ...]:
 
 
 def size_table(law: Distribution) -> tuple[int, ...]:
-    """Bytes of a record: every record has at least one, as nobody can see a record of none pass."""
+    """Bytes of a record: every record has at least one, since an empty record cannot be seen to pass."""
     return tuple(max(1, size) for size in quantile_table(law))
 
 

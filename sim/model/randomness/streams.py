@@ -1,4 +1,4 @@
-"""Randomness as a function: `draw(stream, k)` is the k-th number of a stream, whoever asks and in whatever order.
+"""Randomness as a function: `draw(stream, k)` is the k-th number of a stream, for any caller and in any order.
 
 Nothing is consumed: the same workload for every strategy and engine, and a restored task repeats its draws.
 Every product stays below 2**63, so that compiled (wrapping) and interpreted (unbounded) integers agree.

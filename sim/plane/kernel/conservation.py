@@ -282,7 +282,7 @@ def check_pools(books: Books, floating: Column) -> None:
 
 
 def check_lists(books: Books) -> None:
-    """Nobody sleeps beside work: a ready channel stands in its gate's list, its gate in its task's."""
+    """No task sleeps while it has work: a ready channel stands in its gate's list, its gate in its task's."""
     ch, gates, tasks = books.channels, books.gates, books.tasks
     ready = np.zeros(len(gates), np.int64)
     for owners, here in followed(gates["ready_head"], ch["ready_after"]):

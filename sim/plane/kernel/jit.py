@@ -40,7 +40,7 @@ COLD = frozenset({  # files and functions not worth inlining: seldom run, or lon
 })  # fmt: skip
 HOT_LINES = 3
 """Lines of cache at the beginning of a channel that most steps touch."""
-INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # nobody else calls them: a fifth of the compile time
+INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # only the kernel calls them: a fifth of the compile time
 
 
 def addresses(world: World) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -120,7 +120,7 @@ def _key(binding: Any) -> str:
 
 
 def _read(path: Path) -> bytes | None:
-    """Machine code, if it is there and whole, and nobody else could have put it there."""
+    """Machine code, if it is there and whole, and no other user could have put it there."""
     try:
         if not _is_private(path.parent):
             return None

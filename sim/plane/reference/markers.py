@@ -148,7 +148,7 @@ class Markers:
         )
 
     def resume(self, task: Task, number: int) -> None:
-        """M5: whoever was blocked for this task may send again."""
+        """M5: senders that were blocked for this task may send again."""
         for channel in task.channels_in:
             if channel.held_back and channel.mark <= number:
                 self.resume_channel(channel)

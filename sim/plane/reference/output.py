@@ -114,7 +114,7 @@ class Output:
                 self.plane.sending.offer(channel)
 
     def settle(self, buffer: Buffer) -> None:
-        """O7: give the segment back if nobody needs the buffer any more (a capture does, C4)."""
+        """O7: give the segment back once the buffer is needed no more (a capture needs it, C4)."""
         if buffer.done and not buffer.pinned:
             self.give_back(buffer.channel)
 

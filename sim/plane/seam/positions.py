@@ -16,7 +16,7 @@ __all__ = ["channels_in", "channels_out", "nothing", "require_closed"]
 
 @cache
 def nothing(channels: int) -> np.ndarray[Any, Any]:
-    """No bytes in so many channels; one column for all who ask, and nobody writes into it."""
+    """No bytes in so many channels; all callers share one column, which is never written to."""
     column = np.zeros(channels, np.int64)
     column.flags.writeable = False
     return column

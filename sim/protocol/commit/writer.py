@@ -35,7 +35,7 @@ class Writer:
         return changed(after, last_checkpoint=event.checkpoint), commands
 
     def _closed(self, event: EpochEnded | WriterInputEnded, epoch: int) -> tuple[Writer, tuple[HandOver, ...]]:
-        """An empty transaction is nobody's business: no committable."""
+        """An empty transaction makes no committable."""
         if any(now < before for before, now in zip(self.read, event.read, strict=True)):
             raise InvalidTransition("writer", self, event, why="it takes nothing back that it has written")
         after = changed(self, read=event.read, opened_ns=event.now)

@@ -27,7 +27,7 @@ class SharedFile(NamedTuple):
 
 
 class Released(NamedTuple):
-    """What nobody needs any more."""
+    """Files that no snapshot needs any more."""
 
     registry: SharedStateRegistry
     files: tuple[StateFile, ...]  # to be deleted
@@ -37,7 +37,7 @@ class Released(NamedTuple):
 @frozen
 class SharedStateRegistry:
     entries: Mapping[Key, SharedFile] = field(default_factory=dict)
-    highest_not_claimed: int = -1  # files of this checkpoint and older ones are somebody else's
+    highest_not_claimed: int = -1  # files of this checkpoint and older ones belong to another job
     indivisible: frozenset[int] = frozenset()  # restored snapshots that share nothing: deleted as one directory or not at all
 
     def registered(self, files: Iterable[StateFile], checkpoint: int) -> SharedStateRegistry:

@@ -78,7 +78,7 @@ class DeleteDirectory:
 
 @frozen
 class DeleteSharedFiles:
-    """Delete files nobody names any more, beside everything else (SharedStateRegistryImpl#scheduleAsyncDelete)."""
+    """Delete files that no snapshot names any more, beside everything else (SharedStateRegistryImpl#scheduleAsyncDelete)."""
 
     files: tuple[StateFile, ...]
 

@@ -2,7 +2,7 @@
 
 Source: StreamTask#endData, #afterInvoke.  End of data runs ahead of the end of the task, so that all operators finish before one final
 checkpoint.  How jobs ended before FLIP-147 is data of the same rule.  What finishing costs and what is committed is the business of
-whoever carries the commands out.
+the host that carries the commands out.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ _Answer = tuple["TaskEnd", tuple[EndCommand, ...]]
 class TaskEnd:
     rule: Finishing
     checkpointing: bool
-    unread: int  # output channels on which nobody has come to the end
+    unread: int  # output channels that have not been read to the end
     inputs_open: bool
     state: EndState = EndState.RUNNING
     ending: Ending = Ending.DRAIN  # while it runs: how its data will end if its inputs just close
@@ -277,7 +277,7 @@ def _ended(end: TaskEnd) -> _Answer:
 
 
 def _known_to_readers(end: TaskEnd) -> tuple[EndCommand, ...]:
-    """A finished task takes no part in checkpoints, so nobody may still have to read what it wrote."""
+    """A finished task takes no part in checkpoints, so all that it wrote must have been read."""
     return () if end.unread else (ReportFinished(),)
 
 

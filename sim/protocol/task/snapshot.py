@@ -1,7 +1,7 @@
 """One snapshot inside a task: its phases in order, then what its acknowledgement still waits for.
 
 Source: SubtaskCheckpointCoordinatorImpl#checkpointState, AsyncCheckpointRunnable.  The phases before RESUME_INPUTS are atomic on
-the task thread.  How long a phase takes, and what is written where, is the business of whoever carries the commands out.
+the task thread.  The host that carries the commands out decides how long a phase takes, and what is written where.
 """
 
 from __future__ import annotations

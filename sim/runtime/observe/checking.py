@@ -138,7 +138,7 @@ class Checking:
     def _owed_by(self, task: int, holds_back: int) -> list[int]:
         """All it read.  Stopped without a drain: what it had read at its cut of the savepoint, but for what it holds back.
 
-        Whoever goes on from the savepoint finds the rest in it: requests under way are made again, what waits for its commit is emitted
+        A job that goes on from the savepoint finds the rest in it: requests under way are made again, what waits for its commit is emitted
         again.  Their output came behind the cut here and belongs to that job.
         """
         end = self.ends.end(task)

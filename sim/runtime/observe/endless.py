@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["ENDLESS", "endless"]
 
 ENDLESS = "RESTARTING FOR EVER"
-_OF_THE_JOB = ("task", "checkpoints")  # kinds of restarts that are nobody else's doing ...
+_OF_THE_JOB = ("task", "checkpoints")  # kinds of restarts that the job causes itself ...
 _INJECTED = "killed"  # ... but this one
 _CHANGE = {
     "flush": "write less per checkpoint, or give a request more time or attempts (storage.retry)",
@@ -29,7 +29,7 @@ _HANGS = "more time does not help, as tasks wait for each other: take aligned ba
 
 
 def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None:
-    """None: there is no such row of restarts, or somebody else's doing began it."""
+    """None: there is no such row of restarts, or a fault from outside began it."""
     done = [row.completed_ns for row in context.stats.values() if row.status == "COMPLETED"]
     commits = (row.time_ns for row in context.commits if row.committed)
     progress_ns = max((*done, *commits, context.storage.attempts.down_until_ns), default=0)

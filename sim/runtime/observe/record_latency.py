@@ -16,7 +16,7 @@ _MS = 1_000_000
 
 
 class RecordLatency:
-    """From all sources to the vertices nobody reads; `tasks`: the numbers of the tasks of each vertex."""
+    """From all sources to the vertices without readers; `tasks`: the numbers of the tasks of each vertex."""
 
     def __init__(self, job: Job, tasks: Sequence[np.ndarray], now: int, positions: np.ndarray) -> None:
         self._tasks = [slice(int(of_vertex[0]), int(of_vertex[-1]) + 1) for of_vertex in tasks]  # they stand together (N1)
@@ -42,7 +42,7 @@ class RecordLatency:
 
 
 def _copies(job: Job) -> list[dict[int, Fraction]]:
-    """How many records a vertex that nobody reads is given for one record of each source; nothing for the other vertices."""
+    """How many records a vertex without readers is given for one record of each source; nothing for the other vertices."""
     given: dict[str, dict[int, Fraction]] = {}
     read = {inlet.upstream for vertex in job.vertices for inlet in vertex.inputs if not vertex.committer_of}
     ends: list[dict[int, Fraction]] = []

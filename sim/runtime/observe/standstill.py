@@ -102,7 +102,7 @@ class _Look:
         return self._state[task] == State.IDLE and any(self.blocked[c] for c in self.inputs(task))
 
     def stuck(self) -> frozenset[int]:
-        """The largest set of tasks of which each waits for others of the set, and for nobody else."""
+        """The largest set of tasks of which each waits for others of the set only."""
         if not np.any((self.blocked != 0) & self._kept):
             return frozenset()
         waiting = frozenset(np.flatnonzero(np.isin(self._state, (State.IDLE, State.SOFT, State.HARD))).tolist())

@@ -81,7 +81,7 @@ class Transactions:
         missing, self._owed = self._owed - self.ended, Counter()
         for transaction, times in missing.items():
             where = f"epoch {transaction.epoch} of {transaction.vertex}, in checkpoint {self._begun_from} the job began from"
-            fact = f"{are(times * transaction.records, 'record')} lost: nobody commits the transaction that the checkpoint held"
+            fact = f"{are(times * transaction.records, 'record')} lost: the transaction that the checkpoint held is never committed"
             yield Violation(ONCE, self.context.env.now, where, fact, teller.story(lambda row: row.checkpoint == self._begun_from))
 
     def forget(self, gone: Callable[[int], bool]) -> None:

@@ -99,7 +99,7 @@ class Chain:
         return self.stopped or (last.job_status == "RUNNING" and endless(last.context, last.job.recovery.stats.values())) or last.job_status
 
     def snapshots(self) -> tuple[StoredSnapshot, ...]:
-        """What the instances took and nobody subsumed, oldest first.  What was claimed is the newer job's, to delete as well."""
+        """Snapshots that no instance subsumed, oldest first.  What was claimed is the newer job's, to delete as well."""
         gone = {
             (world.beginning.snapshot.instance, world.beginning.snapshot.checkpoint)
             for world in self.worlds

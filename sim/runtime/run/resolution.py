@@ -36,7 +36,7 @@ _COUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """`chosen`: nobody gave a number."""
+    """`chosen`: no number was given."""
 
     as_one: Mapping[str, int] = field(default_factory=dict)  # vertex -> records that it takes for one
     why: str = ""  # there are no more

@@ -45,7 +45,7 @@ def simulate(
 
     `engine` chooses how the data plane is executed; the result is the same to the byte.  `progress` is called with the
     simulated time [ns] once per simulated second.  `check`: whether the run is watched for violations of what checkpoints promise.
-    `attach` is called with each job instance before it runs: whoever looks closer may look at it, and change nothing.
+    `attach` is called with each job instance before it runs.  An observer may look at it, and change nothing.
     `only`: of these tables these columns alone are asked for; of a table without columns not even rows are kept.
     ValueError: unknown engine.
     """
@@ -56,7 +56,7 @@ def simulate(
     with _few_collections():
         try:
             chain.run()
-        except Exception as error:  # of ours: whoever reports it says when it happened
+        except Exception as error:  # of ours: the report of it says when it happened
             error.add_note(f"after {chain.worlds[-1].env.now / 1e9:.6f} s of simulated time" if chain.worlds else "before it began")
             raise
         tables = [_tables(world, sampler, only) for world, sampler in zip(chain.worlds, chain.samplers, strict=True)]

@@ -322,7 +322,7 @@ class TaskHost:
             self._note(Happening.CHANNEL_STATE_WRITTEN, checkpoint, stats.persisted_bytes)
             self.tell(vocabulary.ChannelStateWritten(self.env.now, checkpoint))
 
-        self.in_flight.finish_capture(checkpoint)  # with every barrier here at the start nobody said so
+        self.in_flight.finish_capture(checkpoint)  # no notice came if every barrier was here at the start
         self._note(Happening.IN_FLIGHT_COMPLETE, checkpoint)
         stats = self._stats(checkpoint)
         stats.captured_input_bytes, stats.captured_output_bytes = self.in_flight.volume(checkpoint)

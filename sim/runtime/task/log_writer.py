@@ -84,7 +84,7 @@ class LogWriter:
             self._forget_ended(file)
 
     def _forget_ended(self, file: File) -> None:
-        """Nobody asks any more how an upload ended.  While somebody may, a file that is durable is not written again."""
+        """The outcomes of these uploads are no longer needed.  While one is, a durable file is not written again."""
         if self._claims[file.name] > 0:
             return
         del self._claims[file.name]

@@ -189,7 +189,7 @@ class SubtaskState:
         return snapshot
 
     def cancel(self, checkpoint: int) -> list[Handle]:
-        """The snapshot comes to nothing; the files written for it so far are nobody's."""
+        """The snapshot comes to nothing; the files written for it so far have no owner."""
         self._types.pop(checkpoint, None)
         snapshot = self.snapshots.pop(checkpoint, None)
         if snapshot is None:

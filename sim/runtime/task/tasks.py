@@ -130,7 +130,7 @@ class Tasks:
         name = next(row.name for row in self.context.scenario.job.vertices if row.committer_of == vertex)
         committer = self._hosts[self.context.names.index((name, 0))].operator.committer
         if committer is None:
-            raise LookupError(f"nobody commits what {vertex} writes")
+            raise LookupError(f"no committer takes what {vertex} writes")
         return committer
 
     def _channel_state_writers(self, keep_file: Callable[[int, FileId, int], None]) -> list[ChannelStateWriter]:

@@ -24,7 +24,7 @@ class StagedFile:
     attempts: int = 0  # uploads begun
     under_way: bool = False  # or waiting for a thread
     stored: FileId | None = None  # durable
-    dropped: bool = False  # nobody will upload it
+    dropped: bool = False  # it will not be uploaded
     failure: StorageFailed | None = None  # of the last attempt
     working: simpy.Process | None = None
 

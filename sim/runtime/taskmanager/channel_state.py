@@ -71,7 +71,7 @@ class ChannelStateWriter:
         self._gone.discard(task)
 
     def leave(self, task: int) -> None:
-        """A member has finished: nobody waits for its data (ChannelStateWriteRequestExecutor#releaseSubtask)."""
+        """A member has finished: the group no longer waits for its data (ChannelStateWriteRequestExecutor#releaseSubtask)."""
         self._gone.add(task)
         for checkpoint in list(self._files):
             self.complete(checkpoint, task)

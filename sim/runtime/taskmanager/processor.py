@@ -116,7 +116,7 @@ class Processor:
         return max(Fraction(1), (self._load + len(self._shares)) / self.cores) / alone
 
     def _end(self) -> None:
-        """Somebody's work is done."""
+        """A piece of work is done."""
         self._account()
         for share in [share for share in self._shares if share.left <= 0]:
             self._shares.remove(share)

@@ -1,6 +1,6 @@
 """Local room of a task manager for files on their way to storage: what is flushed waits here until it is uploaded (FLINK-37375).
 
-Whoever finds no room waits for an upload to end, first come first served, or gives up, as configured.
+A writer that finds no room waits for an upload to end, first come first served, or gives up, as configured.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class StagingSpace:
     def _granted(self, size_bytes: int, turn: simpy.Event) -> Work[None]:
         try:
             yield turn
-        except BaseException:  # whoever waited is gone: the next may go on
+        except BaseException:  # the waiting writer is gone: the next may go on
             if turn.triggered:
                 self.release(size_bytes)
             else:

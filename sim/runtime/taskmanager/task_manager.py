@@ -18,7 +18,7 @@ class TaskManager:
         self.number = number
         self.staging = StagingSpace(context.env, options.staging_bytes, waits=options.staging_full == "block")
         self.compaction = CompactionThread()
-        self.processor: Processor | None = None  # None: nobody waits for a core
+        self.processor: Processor | None = None  # None: no thread waits for a core
         self._log_uploads: LogUploads | None = None
 
     def log_uploads(self, threads: int) -> LogUploads:

@@ -108,7 +108,7 @@ class Fault(Section):
     lasts: Duration | None = None
     """How long it goes on."""
     silent: Annotated[str, choice("true", "false")] | None = None
-    """task-manager: nobody notices before the heartbeat times out; default: its peers do, within seconds."""
+    """task-manager: it is noticed when the heartbeat times out; default: its peers notice within seconds."""
     at: Duration | None = None
     """When; of a trace: when the first one happens."""
     every: Annotated[Annotated[Duration, Tag("text")] | Annotated[Every, Tag("map")], MAP_OR_TEXT] | None = None

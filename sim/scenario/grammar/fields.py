@@ -81,7 +81,7 @@ def choice(*choices: str) -> Leaf:
 
 
 def choice_of(choices_now: Callable[[], Iterable[str]], synonyms: Callable[[], dict[str, str]] = dict) -> Leaf:
-    """One of the words there are when somebody asks: those of a catalog, which may grow.
+    """One of the words of a catalog, which may grow: they are looked up at each use.
 
     `synonyms`: words of others, in small letters, and the choice that each means.  A message names that choice.
     """

@@ -20,7 +20,7 @@ def build_instances(
         reading.wrong(("instances", "count"), "rescaling makes job instances of its own: write one of instances and rescale")
     start_from = given.from_ or "checkpoint"
     if given.count > 1 and start_from == "savepoint" and not savepoints:
-        reading.wrong(("instances", "from"), "nobody takes a savepoint: write actions: [{savepoint: native, at: 20 s}]")
+        reading.wrong(("instances", "from"), "no action takes a savepoint: write actions: [{savepoint: native, at: 20 s}]")
     if given.count > 1 and start_from == "checkpoint" and not checkpoints:
         reading.wrong(("instances", "from"), "there are no checkpoints to start from: write an interval under checkpoint")
     if given.count > 1 and changelog and given.claim in (None, "no-claim"):

@@ -63,7 +63,7 @@ def _check_unions(name: str, vertex: doc.Vertex, reading: Reading) -> None:
 
 
 def _all_read(job: dict[str, doc.Vertex], reading: Reading) -> None:
-    """Warn of side outputs that nobody reads: Flink drops their records where they arise."""
+    """Warn of side outputs without readers: Flink drops their records where they arise."""
     details = [(vertex.upstreams[key], given) for vertex in job.values() for key, given in (vertex.input or {}).items()]
     read = {(upstream, given.output) for upstream, given in details if isinstance(given, doc.Input)}
     for name, vertex in job.items():

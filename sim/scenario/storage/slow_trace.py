@@ -80,7 +80,7 @@ def _all_series(
 
 
 def _steps(speeds: list[tuple[Fraction, Fraction]], usual: Fraction) -> tuple[tuple[int, Fraction], ...]:
-    """Wherever the factor changes; recorded speeds carry noise that nobody needs."""
+    """The times at which the factor changes; noise of recorded speeds is left out."""
     steps: list[tuple[int, Fraction]] = []
     for at, speed in speeds:
         factor = (usual / speed).limit_denominator(100)

@@ -1,4 +1,4 @@
-"""Where a scenario file says that a value is assumed: the comments that ``ckptsim import`` marks UNKNOWN, until somebody answers them."""
+"""Where a scenario file says that a value is assumed: the comments that ``ckptsim import`` marks UNKNOWN, until they are answered."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Network:
         self._change()
         try:
             yield flow.done
-        except BaseException:  # it broke off, or nobody waits for it any more
+        except BaseException:  # it broke off, or its waiter is gone
             self.attempts.forget(flow.done)
             if flow in self._flows:
                 del self._flows[flow]

@@ -80,7 +80,7 @@ class DistributedFileSystem:
         return host % self.options.nodes if self.options.local_first and host >= 0 else None
 
     def _limit(self) -> list[Link | None]:
-        """What one stream can do alone: a link nobody else uses."""
+        """What one stream can do alone on its link."""
         rate = self.options.stream_bytes_per_second
         return [] if rate is None else [Steady(rate)]
 
@@ -112,7 +112,7 @@ class _DfsFile:
         yield from self.dfs.metadata.request("close", self.name)
 
     def give_up(self) -> None:
-        """Its blocks are nobody's: the lease runs out."""
+        """Its blocks have no owner: the lease runs out."""
 
     def _create(self) -> Work[None]:
         if not self._created:

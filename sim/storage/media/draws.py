@@ -1,4 +1,4 @@
-"""Random quantities of storage: functions of the seed and of names, whoever asks and in whatever order."""
+"""Random quantities of storage: functions of the seed and of names, for any caller and in any order."""
 
 from __future__ import annotations
 

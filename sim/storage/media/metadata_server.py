@@ -14,7 +14,7 @@ _SECOND = 1_000_000_000
 
 
 class MetadataServer:
-    """First come, first served, one at a time; the latency of the way there and back comes on top, and occupies nobody."""
+    """First come, first served, one at a time; the latency of the way there and back comes on top, and does not occupy the server."""
 
     def __init__(self, attempts: Attempts, latency: Distribution, service: Distribution | None, seed: int) -> None:
         self.attempts = attempts

@@ -101,7 +101,7 @@ class _Object:
         self._under_way: dict[int, simpy.Process] = {}
         self._failure: StorageFailed | None = None
         self._next_end: Done | None = None
-        self._busy = False  # somebody waits for a write or the close
+        self._busy = False  # a writer waits for a write or the close
         self._given_up = False
 
     def write(self, size_bytes: int) -> Work[None]:

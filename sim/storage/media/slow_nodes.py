@@ -1,6 +1,6 @@
 """How slow a node is, through time: healthy and slow episodes in turn, or a measured series.
 
-Each node has a history of its own, a function of the seed and its number; it is told as far as somebody asks.
+Each node has a history of its own, a function of the seed and its number; it is drawn as far as it is asked for.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class EventTime:
             self._go_on(risen=self.valve.advance(channel, number))
 
     def ended(self, channel: int) -> None:
-        """Its data is over: it holds nobody back."""
+        """Its data is over: it holds no watermark back."""
         self._open.discard(channel)
         if not self.valve.is_idle(channel):
             self.arrived(channel, LAST_WATERMARK)
