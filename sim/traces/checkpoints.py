@@ -12,6 +12,7 @@ import pyarrow as pa
 from sim.recordings import RecordingError, read_any
 from sim.recordings.source.budget import Budget
 from sim.recordings.source.logs.reading import JobLog, read_jobs
+from sim.traces.parsing import dates
 from sim.traces.reading import Origin, quarantined, rows_batch
 
 __all__ = ["labelled_windows", "log_rows", "recording_rows"]
@@ -79,8 +80,7 @@ def _labelled(source: Origin, labels: dict[str, list[list[str]]]) -> Iterator[pa
     marked = [(Path(name).name.partition(".")[0], *window) for name, windows in labels.items() for window in windows]
     rows = pd.DataFrame(marked, columns=["run", "begin", "end"])
     for column in ("begin", "end"):
-        moments = pd.to_datetime(rows[column], errors="coerce", utc=True, format="ISO8601")
-        rows[column] = (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
+        rows[column] = dates(rows[column])
     rows["lasts_s"] = rows["end"] - rows["begin"]
     good = rows[rows["lasts_s"] >= 0]
     yield rows_batch("failures", source, pd.DataFrame({

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-__all__ = ["Format", "Parsed", "Rule", "blank", "first_of", "first_wrong", "never", "number", "seconds", "time_of", "unusable"]
+__all__ = ["Format", "Parsed", "Rule", "blank", "dates", "first_of", "first_wrong", "never", "number", "seconds", "time_of", "unusable"]
 
 Rule = tuple[str, pd.Series]
 """(reason, rows that break it)"""
@@ -44,13 +44,20 @@ def seconds(texts: pd.Series[str], unit_s: float | None = None) -> pd.Series[flo
     """Numbers or dates as seconds; NaN: neither.  Without a unit, the size of the numbers decides."""
     numbers = number(texts)
     if numbers.notna().sum() * 2 <= len(texts):
-        moments = pd.to_datetime(texts.str.strip(), errors="coerce", utc=True, format="ISO8601")
-        if moments.notna().sum() > numbers.notna().sum():
-            return (moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
+        dated = dates(texts)
+        if dated.notna().sum() > numbers.notna().sum():
+            return dated
     if unit_s is None:
         usual = numbers.median()
         unit_s = next((unit for least, unit in _DIGITS_OF_UNIT if usual >= least), 1.0)
     return numbers * unit_s if unit_s >= 1 else numbers / round(1 / unit_s)  # 0.001 is not exact, 1000 is
+
+
+def dates(texts: pd.Series[str]) -> pd.Series[float]:
+    """ISO 8601 dates, of UTC where they name no zone, as epoch seconds; NaN: no date."""
+    moments = pd.to_datetime(texts.str.strip(), errors="coerce", utc=True, format="ISO8601").astype("datetime64[ns, UTC]")
+    nanoseconds = moments.astype("int64").astype(float)  # and not a pd.Timedelta: with NumPy 2.5 pandas 2.3 warns of each
+    return (nanoseconds / 1e9).where(moments.notna())
 
 
 def number(texts: pd.Series[str]) -> pd.Series[float]:
