@@ -1,10 +1,11 @@
-# Everything a checkout needs: the first call makes .venv, later calls reuse it.
+# Everything a checkout needs: the first call makes .venv, later calls reuse it; VENV=FOLDER is another one, e.g. of another Python.
 # uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
 .POSIX:
 .SUFFIXES:
 .PHONY: run test test-slow site flink lint envelope blind answers performance mutations mutants nightly clean
 
 PY ?= python3
+VENV ?= .venv
 SCENARIO ?= scenarios/p4-severe.yaml
 PROFILE ?= dev
 WORLDS ?= 10000
@@ -13,9 +14,9 @@ SWEEPS ?=
 AGAINST ?=
 SAMPLE ?= 100
 SEED ?= 1
-BIN = .venv/bin
+BIN = $(VENV)/bin
 
-run: .venv/.made-core
+run: $(VENV)/.made-core
 	$(BIN)/ckptsim run $(SCENARIO)
 
 # Compiling the kernel takes half a minute and is kept on disk: once here, not in every process of the suite.
@@ -23,70 +24,70 @@ run: .venv/.made-core
 WARM = $(BIN)/python -m compileall -q sim tests benchmarks && $(BIN)/python -c "from sim.plane import warm; warm()"
 
 # ruff and mypy run among the tests (tests/test_lint.py): one summary says all.
-test: .venv/.made-test
+test: $(VENV)/.made-test
 	$(WARM)
 	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-slow: .venv/.made-slow
+test-slow: $(VENV)/.made-slow
 	$(WARM)
 	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "(slow or extra) and not nightly"
 
 # A real job: imported while it runs, its other protocols predicted, switched to each and compared.  Needs a JDK 17 or newer.
-flink: .venv/.made-flink
+flink: $(VENV)/.made-flink
 	PYTHONPATH=. $(BIN)/python -m benchmarks.flink $(EXPERIMENT)
 
 # The documentation as pages to read in a browser; any web server serves them, e.g. python -m http.server -d build/site.
-site: .venv/.made-slow
+site: $(VENV)/.made-slow
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-lint: .venv/.made-test
+lint: $(VENV)/.made-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # What predictions are worth, from the recordings in tests/data: sim/envelope/envelope.json and its table in docs/truth.md.
-envelope: .venv/.made-core
+envelope: $(VENV)/.made-core
 	PYTHONPATH=. $(BIN)/python -m benchmarks.envelope
 
 # Predictions that were written down before the runs they are about, beside them: their table in docs/truth.md.
-blind: .venv/.made-core
+blind: $(VENV)/.made-core
 	PYTHONPATH=. $(BIN)/python -m benchmarks.blind --again
 
 # Runs the ready sweeps and writes their answers into the pages beside them; SWEEPS="NAME NAME" only those.
-answers: .venv/.made-core
+answers: $(VENV)/.made-core
 	PYTHONPATH=. $(BIN)/python -m benchmarks.answers $(SWEEPS)
 
 # What runs cost, measured here: rows of benchmarks/history.csv and the tables of docs/performance.md.  AGAINST=FOLDER: an older checkout, too.
-performance: .venv/.made-core
+performance: $(VENV)/.made-core
 	$(WARM)
 	against='$(AGAINST)'; PYTHONPATH=. $(BIN)/python -m benchmarks.performance --measure --write $${against:+--against "$$against"}
 
 # Breaks each rule of the protocols in a copy and runs the test that must notice; writes the table beside the list of rules.
-mutations: .venv/.made-test
+mutations: $(VENV)/.made-test
 	PYTHONPATH=. $(BIN)/python -m tests.mutations.runner
 
 # Breaks operators, numbers and conditions by the hundred, says how many breaks some test notices and shows the others; nothing is written.
-mutants: .venv/.made-test
+mutants: $(VENV)/.made-test
 	PYTHONPATH=. $(BIN)/python -m tests.mutations.score --sample $(SAMPLE) --seed $(SEED)
 
-nightly: .venv/.made-slow
+nightly: $(VENV)/.made-slow
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --dist loadgroup
 	PYTHONPATH=. $(BIN)/python -m tests.worlds.nightly --count $(WORLDS)
 
 # Which extras a stamp stands for.  Later ones include the earlier ones, so that `make test` never undoes `make test-slow`.
-.venv/.made-core: pyproject.toml constraints.txt
-	@sh .ci/venv "$(PY)" . && touch $@
+$(VENV)/.made-core: pyproject.toml constraints.txt
+	@sh .ci/venv "$(PY)" . "$(VENV)" && touch $@
 
-.venv/.made-flink: pyproject.toml constraints.txt
-	@sh .ci/venv "$(PY)" '.[flink]' && touch .venv/.made-core $@
+$(VENV)/.made-flink: pyproject.toml constraints.txt
+	@sh .ci/venv "$(PY)" '.[flink]' "$(VENV)" && touch $(VENV)/.made-core $@
 
-.venv/.made-test: pyproject.toml constraints.txt
-	@sh .ci/venv "$(PY)" '.[test]' && touch .venv/.made-core $@
+$(VENV)/.made-test: pyproject.toml constraints.txt
+	@sh .ci/venv "$(PY)" '.[test]' "$(VENV)" && touch $(VENV)/.made-core $@
 
-.venv/.made-slow: pyproject.toml constraints.txt
-	@sh .ci/venv "$(PY)" '.[test,spark,notebook,docs,package,viewer]'
-	@{ sh .ci/venv "$(PY)" '.[flink]' && touch .venv/.made-flink; } || echo "No Flink can be installed here: tests/live will be skipped." >&2
-	@touch .venv/.made-core .venv/.made-test $@
+$(VENV)/.made-slow: pyproject.toml constraints.txt
+	@sh .ci/venv "$(PY)" '.[test,spark,notebook,docs,package,viewer]' "$(VENV)"
+	@{ sh .ci/venv "$(PY)" '.[flink]' "$(VENV)" && touch $(VENV)/.made-flink; } || echo "No Flink can be installed here: tests/live will be skipped." >&2
+	@touch $(VENV)/.made-core $(VENV)/.made-test $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build/venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis
