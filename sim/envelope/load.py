@@ -56,7 +56,7 @@ def _shares(inlet: Input, vertex: Vertex) -> list[Fraction]:
     """The share of an input's records that each subtask reads."""
     if inlet.shipping.to_one:
         return [Fraction(1)]
-    if inlet.weights:
-        return [weight / sum(inlet.weights) for weight in inlet.weights]
+    if shares := vertex.shares(inlet):
+        return list(shares)
     groups = vertex.max_parallelism if inlet.shipping.keyed else vertex.parallelism  # the owner of most key groups reads most
     return [Fraction(len(key_groups(i, vertex.parallelism, groups)), groups) for i in range(vertex.parallelism)]

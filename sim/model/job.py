@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Literal
 
 from sim.model.catalogs.shipping import SHIPPING, Shipping
+from sim.model.key_groups import Excess, dealt
 from sim.model.sink import Commit, Flush
 from sim.model.state import State
 
@@ -118,7 +119,8 @@ class Snapshot:
 class Input:
     upstream: str
     ship: str = "hash"  # a name of SHIPPING
-    weights: tuple[Fraction, ...] = ()  # hash: share of each reader subtask; empty: its share of the key groups
+    weights: tuple[Fraction, ...] = ()  # hash: share of each of so many subtasks, see Vertex.shares; empty: its share of the key groups
+    excess: Excess = "one-key"  # of weights, where the reader has another number of subtasks
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # ns per record of this input
     record_bytes: Distribution = field(default_factory=lambda: Distribution(1000))  # on the wire
     union: str = ""  # of a join: inputs that follow each other and have the same word are one input; empty: one by itself
@@ -217,6 +219,10 @@ class Vertex:
     def owes_outputs(self) -> bool:
         """Whether the end of its data waits for outputs: answers, or what the last watermark fires."""
         return self.async_io is not None or (self.window is not None and (self.window.time == "event" or self.window.early))
+
+    def shares(self, inlet: Input) -> tuple[Fraction, ...]:
+        """The weights of one of its inputs, by its own subtasks; empty: their shares of the key groups."""
+        return dealt(inlet.weights, self.parallelism, self.max_parallelism, inlet.excess) if inlet.weights else ()
 
     def largest_work(self, shares: Sequence[Fraction]) -> Fraction:
         """The work of the busiest subtask, if the work of all records is 1; `shares`: of the records, by subtask."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Literal
 
-__all__ = ["default_max_parallelism", "key_groups", "overlap", "owners"]
+__all__ = ["Excess", "dealt", "default_max_parallelism", "key_groups", "overlap", "owners"]
+
+Excess = Literal["one-key", "key-groups"]
+"""What a subtask reads beyond the least of them: one key of its own, or spread evenly over its key groups."""
 
 
 def default_max_parallelism(parallelism: int) -> int:
@@ -32,3 +37,25 @@ def overlap(index: int, parallelism: int, before: int, groups: int) -> dict[int,
         if common > 0:
             shares[old] = Fraction(common, len(theirs))
     return shares
+
+
+def dealt(shares: Sequence[Fraction], parallelism: int, groups: int, excess: Excess = "one-key") -> tuple[Fraction, ...]:
+    """Shares of the records by subtask, counted at a parallelism of `len(shares)` -> those at another one.  They add up to 1.
+
+    Weights live on key groups.  All groups have the same part of what every subtask reads at least.  The rest of a subtask's records is
+    one hot key in the middle group of its own, or spread over its groups.
+    """
+    total, counted = sum(shares), len(shares)
+    if counted == parallelism:
+        return tuple(share / total for share in shares)
+    ranges = [key_groups(i, counted, groups) for i in range(counted)]
+    per_group = [share / total / len(own) for share, own in zip(shares, ranges, strict=True)]
+    common = min(per_group) if excess == "one-key" else None
+    by_reader = [Fraction(0)] * parallelism
+    for i, own in enumerate(ranges):
+        even = per_group[i] if common is None else common
+        for reader in range(own[0] * parallelism // groups, own[-1] * parallelism // groups + 1):
+            theirs = key_groups(reader, parallelism, groups)
+            by_reader[reader] += even * (min(own.stop, theirs.stop) - max(own.start, theirs.start))
+        by_reader[own[len(own) // 2] * parallelism // groups] += (per_group[i] - even) * len(own)
+    return tuple(by_reader)

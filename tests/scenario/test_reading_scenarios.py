@@ -216,6 +216,19 @@ def test_a_hot_key_takes_its_share():
     assert (Fraction(7, 10), Fraction(1, 10), Fraction(1, 10), Fraction(1, 10)) == weights
 
 
+def test_weights_of_another_parallelism_are_dealt_out_and_said():
+    """Two counted, four asked for: the hot key stays whole, and the warning names the other law."""
+    override = "job.b.input.a={ship: hash, weights: {counted: [1, 2]}}"
+    study = loads(SMALL, overrides=[override, "job.b.parallelism=4"])
+    reader = study.scenarios[0].job.vertex("b")
+
+    assert (Fraction(1, 6), Fraction(1, 6), Fraction(1, 6), Fraction(1, 2)) == reader.shares(reader.inputs[0])
+    assert ["counted at a parallelism of 2, dealt out to 4 subtasks: 16.7 %, 16.7 %, 16.7 %, 50 %"] == [
+        warning.message.partition(". What")[0] for warning in study.warnings if "counted" in warning.message
+    ]
+    assert not any("counted" in warning.message for warning in loads(SMALL, overrides=[override, "job.b.parallelism=2"]).warnings)
+
+
 @pytest.mark.parametrize(("groups", "others"), [(3, (1, 1)), (4, (1, 1)), (5, (2, 1)), (128, (43, 42))])
 def test_the_rest_of_a_hot_key_s_records_goes_by_key_groups(groups, others):
     """The others share what is left as they share the key groups."""

@@ -39,8 +39,7 @@ def draw_rescale(draw: Draw, job: Document) -> Document | list[Document] | None:
 
 def movable(vertex: Document) -> bool:
     """Whether a rescale may change its parallelism."""
-    fixed = "source" in vertex or "async-io" in vertex or "window" in vertex or vertex.get("commit", "none") != "none"
-    return not fixed and not any(isinstance(inlet, dict) and "weights" in inlet for inlet in vertex["input"].values())
+    return not ("source" in vertex or "async-io" in vertex or "window" in vertex or vertex.get("commit", "none") != "none")
 
 
 def draw_instances(draw: Draw, job: Document, *, savepoints: bool) -> Document:

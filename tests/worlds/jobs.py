@@ -155,7 +155,13 @@ def _ship(draw: Draw, sketch: _Sketch, upstream: str, readers: int) -> str:
 
 
 def _weights(draw: Draw, readers: int) -> Any:
-    return {"hot": draw.pick("70 %", "95 %")} if draw.chance(0.5) else [draw.randint(1, 5) for _ in range(readers)]
+    if draw.chance(0.4):
+        return {"hot": draw.pick("70 %", "95 %")}
+    if draw.chance(0.5):
+        return [draw.randint(1, 5) for _ in range(readers)]
+    return {"counted": [draw.randint(1, 5) for _ in range(draw.randint(1, 4))]} | draw.section(
+        0.5, excess=lambda: draw.pick("one-key", "key-groups")
+    )
 
 
 def _details(draw: Draw, parallelism: int) -> Document:

@@ -8,7 +8,7 @@ source rate    its output, if it is idle at times: then it keeps up.  A source t
                Counters do not tell how many more; only the growth of its backlog (`pendingRecords`) would
 silent         subtasks that emit nothing while others do; the rest is what the others do
 waits          with the lock, if its busy time is NaN: a thread of its own emits, and Flink does not measure that one
-weights        records in of each subtask behind a hash
+weights        records in of each subtask behind a hash, less what its inputs without keys bring (`infer.edges.shares`)
 =============  ==================================================================================================================
 """
 

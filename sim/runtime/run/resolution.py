@@ -172,8 +172,8 @@ def _on_a_channel(job: Job, inlet: Input, reader: Vertex) -> float:
     copies, shipping = float(job.fan_out(inlet)), inlet.shipping
     if shipping.copies or shipping.one_to_one or shipping.to_one:
         return copies
-    if inlet.weights:
-        return copies * float(min(weight for weight in inlet.weights if weight) / sum(inlet.weights))
+    if shares := reader.shares(inlet):
+        return copies * float(min(share for share in shares if share))
     channels = reader.parallelism
     if shipping.pointwise:
         channels = max(1, -(-reader.parallelism // job.vertex(inlet.upstream).parallelism))

@@ -108,8 +108,8 @@ def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> plane.
 
 def _readers(inlet: Input, reader: Vertex) -> plane.Law:
     """By weight if there are any; else keys are spread evenly over key groups, and these go to their owners.  Empty: all readers alike."""
-    if inlet.weights:
-        return share_table(inlet.weights)
+    if shares := reader.shares(inlet):
+        return share_table(shares)
     if not inlet.shipping.keyed or reader.max_parallelism % reader.parallelism == 0:
         return ()
     return owners(reader.parallelism, reader.max_parallelism)

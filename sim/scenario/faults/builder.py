@@ -202,8 +202,6 @@ def build_rescale(given: doc.Rescale | list[doc.Rescale] | None, job: Job, readi
                 reading.wrong(place, f"there is no vertex '{name}'{did_you_mean(name, [v.name for v in job.vertices])}")
             elif parallelism > vertex.max_parallelism:
                 reading.wrong(place, f"{parallelism} is more than the max-parallelism, {vertex.max_parallelism}")
-            elif any(inlet.weights for inlet in vertex.inputs):
-                reading.wrong(place, "the weights of its input are those of its subtasks: remove them, or keep the parallelism")
             elif vertex.commit is not None or vertex.committer_of:
                 reading.wrong(place, "what a transactional sink has committed is not carried over: keep the parallelism")
             elif vertex.async_io is not None:

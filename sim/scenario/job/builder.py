@@ -8,13 +8,13 @@ from pathlib import Path
 
 from sim.model.catalogs.shipping import SHIPPING
 from sim.model.job import Alignment, AsyncIO, Backlog, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark
-from sim.model.key_groups import default_max_parallelism, key_groups
 from sim.scenario.distribution.builder import law
 from sim.scenario.distribution.document import DurationLaw, SizeLaw
 from sim.scenario.grammar.given import given_values
 from sim.scenario.job import document as doc
 from sim.scenario.job.graph import topological
 from sim.scenario.job.trace import TraceError, rates_of_trace
+from sim.scenario.job.weights import build_weights, excess_of, groups_of
 from sim.scenario.job.windows import build_window
 from sim.scenario.sink.builder import build_commit, build_flush, with_committers
 from sim.scenario.state.builder import build_state
@@ -74,7 +74,7 @@ def _all_read(job: dict[str, doc.Vertex], reading: Reading) -> None:
 
 def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Reading, folder: Path, duration_ns: int) -> Vertex:
     parallelism = given.parallelism or 1
-    groups = _groups(given)
+    groups = groups_of(given)
     if groups < parallelism:
         reading.wrong(("job", name, "max-parallelism"), f"is {groups}, less than the parallelism, {parallelism}")
     return Vertex(
@@ -128,7 +128,8 @@ def _input(
     return Input(
         upstream,
         ship,
-        weights=_weights(details, vertex, (*here, "weights"), reading),
+        weights=build_weights(details, readers, groups_of(vertex), (*here, "weights"), reading),
+        excess=excess_of(details),
         service=_law(details.service, default, (*here, "service"), reading),
         record_bytes=_law(size, emitted[upstream], size_place, reading),
         union=details.union or "",
@@ -148,35 +149,6 @@ def _side_output(given: doc.Input, writer: doc.Vertex, upstream: str, here: Docu
         if value is not None:
             reading.wrong((*here, key), f"stands in outputs of '{upstream}': the edges of an output carry the same records")
     return outputs[tag]
-
-
-def _weights(given: doc.Input, vertex: doc.Vertex, here: DocumentPath, reading: Reading) -> tuple[Fraction, ...]:
-    """Shares that add up to 1."""
-    readers = vertex.parallelism or 1
-    if given.weights is None:
-        return ()
-    if not SHIPPING[given.ship].keyed:
-        reading.wrong(here, f"only hash has weights, not {given.ship}")
-        return ()
-    if isinstance(given.weights, doc.Skew):
-        return _skewed(given.weights.hot, readers, max(_groups(vertex), readers)) if readers > 1 else ()
-    if len(given.weights) != readers:
-        reading.wrong(here, f"{len(given.weights)} weights for {readers} subtasks: write one each")
-        return ()
-    if (total := sum(given.weights)) == 0:
-        reading.wrong(here, "all weights are 0: no subtask would get a record")
-        return ()
-    return tuple(weight / total for weight in given.weights)
-
-
-def _skewed(hot: Fraction, readers: int, groups: int) -> tuple[Fraction, ...]:
-    """The first reader's share, and those of the others by their key groups."""
-    others = [len(key_groups(i, readers, groups)) for i in range(1, readers)]
-    return (hot, *[(1 - hot) * own / sum(others) for own in others])
-
-
-def _groups(given: doc.Vertex) -> int:
-    return given.max_parallelism or default_max_parallelism(given.parallelism or 1)
 
 
 def _record(name: str, given: doc.Vertex, inputs: list[Input], has_readers: bool, reading: Reading) -> Distribution:

@@ -152,10 +152,15 @@ class Source(Section):
 
 
 class Skew(Section):
-    """The first subtask gets this share of the records, the others the rest by their key groups."""
+    """How unequally keys spread records, whatever the parallelism.  One of hot, counted."""
 
-    hot: Axis[Share]
-    """Share of the records of the hottest key."""
+    hot: Axis[Share] | None = None
+    """The first subtask gets this share of the records, the others the rest by their key groups."""
+    counted: list[Weight] | None = Field(None, min_length=1)
+    """Relative weight of each subtask at the parallelism at which they were counted.  At another one they go with the key groups."""
+    excess: Axis[Annotated[str, choice("one-key", "key-groups")]] | None = None
+    """counted at another parallelism: what a subtask reads beyond the least of them is one hot key (one-key, the default),
+    or spread evenly over its key groups."""
 
 
 class Input(Section):
@@ -172,7 +177,8 @@ class Input(Section):
     ship: Axis[Ship]
     """How records choose their reader: Flink's ship strategies."""
     weights: Annotated[Annotated[Skew, Tag("map")] | Annotated[list[Weight], Tag("text")], MAP_OR_TEXT] | None = None
-    """hash only: relative weight of each reader subtask, or {hot: 70 %}; default: by their key groups, as Flink's keyBy spreads keys."""
+    """hash only: relative weight of each reader subtask, {hot: 70 %}, or {counted: [weight of each subtask]} of another parallelism.
+    Default: by their key groups, as Flink's keyBy spreads keys."""
     service: Axis[DurationField] | None = None
     """Per record of this input; default: the vertex's."""
     record: Axis[SizeField] | None = None

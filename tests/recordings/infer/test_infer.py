@@ -79,7 +79,7 @@ def test_the_job_that_keeps_up_is_what_was_configured(keeping_up):
     customer = job["join-customer"]
 
     assert close(parse_rate(job["orders"]["source"]["rate"]), 600, within=0.02)
-    assert {"orders": {"ship": "hash", "weights": pytest.approx([750, 250], abs=10)}} == customer["input"]
+    assert {"orders": {"ship": "hash", "weights": {"counted": pytest.approx([750, 250], abs=10)}}} == customer["input"]
     assert close(parse_duration(customer["service"]), 1_000_000)
     assert close(float(customer["fan-out"]), 0.5, within=0.02)
     assert close(float(customer["state"]["update"].removesuffix(" %")), 50)

@@ -12,6 +12,7 @@ from sim.model.catalogs.shipping import SHIPPING
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.edges.counted import Edge, Place, outputs_of
 from sim.recordings.infer.edges.names import input_names
+from sim.recordings.infer.edges.shares import Shares, keyed_shares
 from sim.recordings.infer.edges.sizes import edge_size, emitted_size
 from sim.recordings.infer.edges.sums import Range
 from sim.recordings.infer.flows import Flows, series
@@ -22,7 +23,6 @@ __all__ = ["EdgeFlows", "infer_inputs"]
 
 ALIKE = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a partitioner of its own")}
 """Ship strategies that a scenario lacks -> (the nearest one, a description)."""
-CHANCE = 3  # standard deviations of a count: independent keys differ by less, and need no weights
 ALIKE_SHARE = 0.03  # an edge that carries nearly all that its writer writes is no edge of its own; so are records of nearly that size
 
 
@@ -38,38 +38,38 @@ class EdgeFlows:
 def infer_inputs(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
     """Set `input` and `combine`."""
     names = input_names([edge.upstream for edge in vertex.inputs], [other.name for other in job.vertices])
-    weights = _weights(flowed.vertices[vertex.name]) if all(_shipped(edge.ship) == "hash" for edge in vertex.inputs) else None
+    ways = [_taken_as(edge.ship)[0] for edge in vertex.inputs]
+    shares = keyed_shares(job, vertex, ways, flowed.vertices, flowed.edges)
     for i, (edge, name) in enumerate(zip(vertex.inputs, names, strict=True)):
         path = f"input.{name}"
         ship, origin = _ship(draft, vertex, edge)
-        if name == edge.upstream and weights is None:
+        if name == edge.upstream and i not in shares:
             draft.put(path, ship, origin, job=vertex.name)
         else:
             if name != edge.upstream:
                 draft.put(f"{path}.from", edge.upstream, job=vertex.name)
             draft.put(f"{path}.ship", ship, origin, job=vertex.name)
-        if weights is not None:
-            source = f"records in of each subtask, {flowed.vertices[vertex.name].source}"
-            draft.put(f"{path}.weights", weights, source, job=vertex.name)
+        if i in shares:
+            _weights(draft, vertex.name, f"{path}.weights", shares[i])
         _amounts(draft, job, (vertex.name, i), path, flowed)
     if len(vertex.inputs) > 1:
         _combine(draft, job, vertex)
 
 
-def _shipped(in_plan: str) -> str:
-    """The ship strategy of a scenario for a name in Flink's plan; empty: there is none."""
-    return next((name for name in SHIPPING if name.upper() == in_plan), "")
+def _taken_as(in_plan: str) -> tuple[str, str]:
+    """The nearest ship strategy of a scenario for a name in Flink's plan, and what it really is; empty: just that."""
+    if (ship := next((name for name in SHIPPING if name.upper() == in_plan), "")) != "":
+        return ship, ""
+    return ALIKE.get(in_plan, ("rebalance", f"sent by '{in_plan}', which is unknown here" if in_plan else "sent nobody says how"))
 
 
 def _ship(draft: Draft, vertex: RestVertex, edge: RestInput) -> tuple[str, str]:
     """A ship strategy of a scenario, and its origin."""
     if not edge.is_pipelined:
         draft.not_modelled.append(f"'{vertex.name}' reads '{edge.upstream}' only when that is done (a blocking exchange)")
-    ship = _shipped(edge.ship)
-    if ship:
+    ship, what = _taken_as(edge.ship)
+    if not what:
         return ship, f"{edge.ship} in the plan"
-    unknown = f"sent by '{edge.ship}', which is unknown here" if edge.ship else "sent nobody says how"
-    ship, what = ALIKE.get(edge.ship, ("rebalance", unknown))
     draft.not_modelled.append(f"records from '{edge.upstream}' to '{vertex.name}' are {what}: taken as {ship}")
     return ship, f"{edge.ship or 'nothing'} in the plan, taken as {ship}"
 
@@ -157,14 +157,7 @@ def _combine(draft: Draft, job: RestJob, vertex: RestVertex) -> None:
         draft.ask("combine", "union", question, "one stream, because none is keyed.", job=vertex.name)
 
 
-def _weights(flow: Flows) -> list[int] | None:
-    """Per mille of the records by subtask, if they differ by more than chance.
-
-    A few per cent matter: under back-pressure the channels to subtasks with a smaller share run empty, and hold no in-flight data.
-    """
-    counts = [sub.records_in for sub in flow.subtasks]
-    total = math.fsum(counts)
-    mean = total / max(len(counts), 1)
-    if not total > 0 or all(abs(count - mean) <= CHANCE * math.sqrt(mean) for count in counts):
-        return None
-    return [round(1000 * count / total) for count in counts]
+def _weights(draft: Draft, reader: str, path: str, shares: Shares) -> None:
+    draft.put(f"{path}.counted", list(shares.per_mille), shares.source, job=reader)
+    if shares.doubt:
+        draft.doubt(f"{path}.counted", *shares.doubt, job=reader)
