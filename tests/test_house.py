@@ -14,6 +14,9 @@ from docs.house import ROOT, SIM, circles, imports, module_imports, modules, roo
 LEAVES = {"condition", "foreign", "model", "packed_records", "units", "whole_file"}
 BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "checkers"}
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis", "sheet"}
+BELOW_VERBS = BELOW_CLI | {
+    "recordings", "validation", "backtest", "envelope", "cells", "comparison", "explain", "report", "sweeps", "advice",
+}  # fmt: skip
 MAY_IMPORT: dict[str, set[str]] = {
     "condition": set(),
     "examples": set(),  # files to begin with
@@ -46,12 +49,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sweeps": BELOW_CLI | {"cells"},
     "advice": BELOW_CLI | {"cells", "sweeps"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "sweeps"},  # how the package gets to where Spark works
-    "api": BELOW_CLI
-    | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "explain", "timeline", "report", "sweeps"}
-    | {"advice", "traces"},  # everything that the command can do
-    "cli": BELOW_CLI
-    | {"recordings", "validation", "backtest", "calibration", "envelope", "cells", "comparison", "explain", "timeline", "report", "sweeps"}
-    | {"advice", "examples", "traces"},
+    "verbs": BELOW_VERBS,  # what the command and Python have in common
+    "api": BELOW_VERBS | {"calibration", "timeline", "traces", "verbs"},
+    "cli": BELOW_VERBS | {"calibration", "examples", "timeline", "traces", "verbs"},
     "__init__": {"api", "scenario", "runtime"},  # the front door
     "__main__": {"cli"},
 }

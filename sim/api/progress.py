@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from sim.cells.local import Watch, no_watch
+from sim.verbs.listener import Listener
 
-__all__ = ["MARK", "watching"]
+__all__ = ["MARK", "Notebook", "watching"]
 
 PATIENCE_S = 2.0
 EVERY_S = 0.5
 MARK = {"ckptsim": "progress"}
 """In the metadata of the line: whoever keeps a notebook leaves it out."""
+
+
+class Notebook(Listener):
+    """Shows how far the work is, and nothing else: what a verb says is in its result."""
+
+    def __init__(self, *, show: bool = True) -> None:
+        self._show = show
+
+    def progress(
+        self, what: str, total_ns: int, count: int | None, *, what_each: str = "cells", details: Callable[[], str] = str,
+    ) -> AbstractContextManager[Watch]:  # fmt: skip
+        del details  # the line of a notebook is short
+        return watching(what, total_ns, count, show=self._show, what_each=what_each)
 
 
 @contextmanager

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.api.changes import Changes, lines_of, lists_of
 from sim.api.display import MOST_ROWS, Picture, paragraph, section_html, section_text
-from sim.api.progress import watching
+from sim.api.progress import Notebook
 from sim.api.study import Study
-from sim.sweeps.file.definition import Definition, define
-from sim.sweeps.run import SweepResult, run_sweep
+from sim.sweeps.file.definition import Definition
+from sim.verbs.sweep import Request, read_request
+from sim.verbs.sweep import sweep as run_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sim.analysis.section import Section
-    from sim.cells.cell import Row
-    from sim.cells.local import Watch
-    from sim.cells.plan import Cell
     from sim.plane import Engine
-    from sim.sweeps.store import Store
+    from sim.sweeps.run import SweepResult
 
 __all__ = ["Sweep", "sweep"]
 
@@ -76,29 +73,23 @@ def sweep(
     what: Study | str | PathLike[str], axes: Mapping[str, Sequence[Any]] | None = None, *, changes: Changes = (),
     folder: str | PathLike[str] | None = None, replications: int | None = None, jobs: int | None = None, engine: Engine = "compiled",
     master: str | None = None, conf: Mapping[str, str] | None = None, checks: bool = True, max_failures: int | None = None,
-    progress: bool = True,
+    racing: int | None = None, progress: bool = True,
 ) -> Sweep:  # fmt: skip
     """Run a sweep file, or every combination of a study and of `axes` (``{"checkpoint.interval": ["10 s", "30 s"]}``); a row each.
 
     Rows are kept in `folder` (``runs/<name>-<id>`` by default); a repeated call goes on there.  `jobs`: processes here;
-    `master`: a Spark cluster instead, with its settings in `conf`.  Raises ScenarioError, TooManyFailuresError (more than `max_failures`).
+    `master`: a Spark cluster instead, with its settings in `conf`.  `racing`: try all settings of a sweep file in so many worlds, then go
+    on with possible winners.  Raises ScenarioError, OptionError, TooManyFailuresError (more than `max_failures`).
     """
     extra = [*lines_of(changes), *lists_of(axes or {}), *([] if replications is None else [f"run.replications={replications}"])]
-    definition = _of_study(what.with_(extra)) if isinstance(what, Study) else define(Path(what), extra)
     swept = run_sweep(
-        definition, None if folder is None else Path(folder), engine=engine, jobs=jobs, master=master, conf=conf, check=checks,
-        max_failures=max_failures, watching=_watching if progress else None,
+        _of_study(what.with_(extra), racing) if isinstance(what, Study) else read_request(Path(what), extra, racing),
+        None if folder is None else Path(folder), engine=engine, jobs=jobs, master=master, conf=conf, checks=checks,
+        max_failures=max_failures, listener=Notebook(show=progress),
     )  # fmt: skip
     return Sweep(swept)
 
 
-def _of_study(study: Study) -> Definition:
-    return Definition(study.name, study.question, study.models, warnings=study.read.warnings, backtest=study.read.backtest)
-
-
-@contextmanager
-def _watching(planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
-    missing = store.missing(planned)
-    total_ns = sum(cell.scenario.run.duration_ns for cell in missing)
-    with watching(store.folder.name, total_ns, len(missing)) as watch:
-        yield watch, lambda _: None
+def _of_study(study: Study, racing: int | None) -> Request:
+    definition = Definition(study.name, study.question, study.models, warnings=study.read.warnings, backtest=study.read.backtest)
+    return read_request(study.origin.file, study.pinned, racing, definition)

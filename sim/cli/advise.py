@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.console.errors import Code, UserError, output_folder, print_message, speaking, stoppable
+from sim.cli.console.errors import Code, UserError, print_message, speaking, stoppable
 from sim.cli.console.progress import bar
 from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, SetOption, parsed, spark_settings
 from sim.cli.reports.backtesting import with_backtest
 from sim.cli.reports.validity import print_backtest, print_tails, warn_outside
+from sim.verbs.options import writable_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +75,7 @@ def advise_on(
         limits = Limits(_duration("--recovery", recovery), _duration("--p99", p99), _share("--loss", loss), _duration("--visible", visible))
         mtbf_ms, budget_ms, ahead_ms = _duration("--mtbf", mtbf), _duration("--budget", budget), _duration("--horizon", horizon)
         name, text = _read(source)
-        folder = output_folder(Path("runs") / f"advise-{name}" if out is None else out)
+        folder = writable_folder(Path("runs") / f"advise-{name}" if out is None else out)
         budget_s = (budget_ms or 0.0) / 1e3
         kept = f"what has run is kept in {folder}; the same command goes on"
         runner = TrialRunner(folder, engine=engine.value, jobs=jobs, master=master, conf=on_spark, budget_s=budget_s)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.console.errors import Code, Stopped, UserError, print_message, speaking
+from sim.cli.console.errors import Code, UserError, print_message, speaking
 from sim.cli.console.progress import bar
 from sim.cli.options import parsed
 from sim.cli.reports.backtesting import with_backtest
+from sim.verbs.listener import Stopped
 
 if TYPE_CHECKING:
     from sim.recordings import Import, Inference, RestSnapshot

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.console.errors import Code, Stopped, output_folder, print_message, speaking
+from sim.cli.console.errors import Code, print_message, speaking
 from sim.cli.console.progress import bar
 from sim.cli.console.terminal import put, show
 from sim.cli.options import (
@@ -26,6 +26,8 @@ from sim.cli.options import (
     in_environment,
 )
 from sim.cli.reports.validity import print_backtest, print_tails, warn_outside
+from sim.verbs.listener import Stopped
+from sim.verbs.options import writable_folder
 
 if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
@@ -122,7 +124,7 @@ def _folder(out: Path | None, study: Study, *, several: bool) -> Path:
     from sim.cells.folder_name import run_folder
 
     name = run_folder(study.name, study.scenarios)
-    return output_folder(Path("runs") / name if out is None else out / name if several else out)
+    return writable_folder(Path("runs") / name if out is None else out / name if several else out)
 
 
 def _compared(study: Study, folder: Path, engine: Engine, jobs: int | None, checks: bool) -> Comparison:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim.cli.console.errors import Code, UserError, output_folder, print_message, speaking, stoppable
+from sim.cli.console.errors import Code, UserError, print_message, speaking, stoppable
 from sim.cli.options import ConfOption, parsed, spark_settings
+from sim.verbs.options import writable_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,7 @@ def read(
 
         files, remarks = list_files(folder, without=out)
         if "://" not in out:
-            output_folder(Path(out))
+            writable_folder(Path(out))
         kept = f"tables in {out} may be of two runs: the same command writes all of them anew"
         with stoppable(kept):
             counts = read_anywhere(files, out, choices, master=master, conf=on_spark)
@@ -98,7 +99,7 @@ def cut_windows(
             raise UserError("--length: a window of 0 s has nothing in it", Code.USAGE)
         if not Path(tables, "rates").is_dir() and "://" not in tables:
             raise UserError(f"{tables}: no tables of traces here: run `ckptsim traces read` first", Code.INVALID_INPUT)
-        output_folder(out.parent)
+        writable_folder(out.parent)
         with stoppable(f"{out} is as it was before"):
             found, remarks = cut_anywhere(
                 tables, length_s=length_s, cut=cut, count=count, trace=trace, base=str(out.parent), master=master, conf=on_spark

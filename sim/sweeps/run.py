@@ -86,6 +86,22 @@ class SweepResult:
         return answer_picture(parts, question.settings, question.show, question.limits, self.definition.text or self.definition.name)
 
     @property
+    def failed(self) -> pd.DataFrame:
+        """The rows of cells that have no result, with their `error`."""
+        return self.results[self.results["status"] != "ok"]
+
+    @property
+    def broken(self) -> pd.DataFrame:
+        """The rows of runs that broke what checkpoints promise, with their first `violation`."""
+        return self.results[self.results["violations"] > 0]
+
+    @property
+    def counted(self) -> str:
+        """``9 of 10 cells have a row in runs/day/results.parquet``."""
+        count = len(self.results)
+        return f"{count - len(self.failed)} of {count} cells have a row in {self.folder / 'results.parquet'}"
+
+    @property
     def _fine(self) -> pd.DataFrame:
         return self.results[self.results["status"] == "ok"]
 

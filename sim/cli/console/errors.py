@@ -8,15 +8,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from pathlib import Path
 
 import typer
 
 from sim.cli.console.prose import fitted
 from sim.cli.console.stopping import exit_code, mark_reported, stopped_by
 from sim.foreign import Readable, printable
+from sim.verbs.listener import Stopped
+from sim.verbs.options import OptionError
 
-__all__ = ["Code", "Stopped", "UserError", "interrupted", "output_folder", "print_message", "speaking", "stoppable"]
+__all__ = ["Code", "UserError", "interrupted", "print_message", "speaking", "stoppable"]
 
 NAMED = {
     "sim.folder_lock.FolderInUseError": 2,
@@ -34,6 +35,8 @@ NAMED = {
     "sim.sweeps.spark.java.MissingDependencyError": 5,
 }
 """Errors that say themselves what is wrong.  By name: importing them all takes longer than saying it."""
+OPTIONS = {"folder": "out", "changes": "set"}
+"""The name of an option in Python -> on the command line, where they differ."""
 
 
 class Code(IntEnum):
@@ -53,10 +56,6 @@ class UserError(Readable):
     def __init__(self, message: str, code: Code) -> None:
         super().__init__(message)
         self.code = code
-
-
-class Stopped(KeyboardInterrupt):
-    """Ctrl-C or its like, and what is left of the work."""
 
 
 def print_message(message: str) -> None:
@@ -112,18 +111,6 @@ def interrupted(kept: str = "") -> None:
     mark_reported()
 
 
-def output_folder(path: Path) -> Path:
-    """Made before anything runs, so that nobody waits for results that cannot be kept."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        probe = path / f".writable.{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise UserError(f"--out: {path}: {error.strerror}", Code.USAGE) from None
-    return path
-
-
 def _mendable(error: Exception) -> tuple[str, Code] | None:
     """(message, exit code) of what a user can mend."""
     named = next((code for kind in type(error).__mro__ if (code := NAMED.get(f"{kind.__module__}.{kind.__name__}"))), None)
@@ -132,6 +119,8 @@ def _mendable(error: Exception) -> tuple[str, Code] | None:
     match error:
         case UserError():
             return str(error), error.code
+        case OptionError():
+            return f"--{OPTIONS.get(error.option, error.option).replace('_', '-')}: {error.reason}", Code.USAGE
         case OSError() if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}:
             return f"cannot keep results: {_place(error)}{error.strerror}", Code.CELLS_FAILED
         case OSError() if error.strerror:

@@ -1,0 +1,43 @@
+"""What is known of a job before it runs: what predictions were held to, what the backtest says, and what tails rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from sim.model.backtest import Backtest
+    from sim.model.scenario import Scenario
+    from sim.verbs.listener import Listener
+
+__all__ = ["Finding", "job_findings", "tell"]
+
+
+class Finding(NamedTuple):
+    text: str
+    is_warning: bool = False
+
+
+def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Finding]:
+    """Values without a recording, the backtest of an imported file, and the residuals that its tails are drawn from."""
+    from sim.envelope.validity import warning
+    from sim.scenario.backtest.verdict import verdict
+    from sim.scenario.residuals.sentence import tail_sentence
+
+    scenarios = list(scenarios)
+    if finding := warning(scenarios):
+        yield Finding(f"{name}: {finding}", is_warning=True)
+    if backtest is not None:
+        yield Finding(f"{name}: {verdict(backtest)}", is_warning=bool(backtest.off))
+    for sentence in dict.fromkeys(tail_sentence(scenario.residuals) for scenario in scenarios):
+        if sentence:
+            yield Finding(f"{name}: {sentence}")
+
+
+def tell(findings: Iterable[Finding], listener: Listener) -> tuple[str, ...]:
+    """Each is told at once; all of them as lines."""
+    lines = []
+    for finding in findings:
+        (listener.warning if finding.is_warning else listener.message)(finding.text)
+        lines.append(f"warning: {finding.text}" if finding.is_warning else finding.text)
+    return tuple(lines)

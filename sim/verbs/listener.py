@@ -1,0 +1,39 @@
+"""What a verb says while it works.  The command prints it, a notebook shows how far the work is, and a program may hear nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from sim.cells.local import Watch, no_watch
+
+__all__ = ["Listener", "Stopped"]
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C or its like, and what is left of the work."""
+
+
+class Listener:
+    """The events of a verb, in the order in which they come.  This one is silent; others override what they show."""
+
+    def message(self, text: str) -> None:
+        """A line about the job, the work or the folder."""
+
+    def warning(self, text: str) -> None:
+        """A line that questions the results."""
+        self.message(f"warning: {text}")
+
+    def result(self, result: Any) -> None:
+        """What a verb has found, before it is kept: keeping and drawing may take longer than finding."""
+
+    def progress(
+        self, what: str, total_ns: int, count: int | None, *, what_each: str = "cells", details: Callable[[], str] = str,
+    ) -> AbstractContextManager[Watch]:  # fmt: skip
+        """Around long work: a receiver of (finished items, time of all [ns]), out of `count` items and `total_ns`.
+
+        `count` None: their number is not known.  `details` says more about the work at any time.
+        """
+        del what, total_ns, count, what_each, details
+        return nullcontext(no_watch)

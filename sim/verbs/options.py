@@ -1,0 +1,42 @@
+"""Values that a verb refuses, and quantities given as text.  An option has its name in Python; the command writes it with hyphens."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from sim.units import UnitError
+
+__all__ = ["OptionError", "parsed", "writable_folder"]
+
+T = TypeVar("T")
+
+
+class OptionError(UnitError):
+    """An option does not take this value; one line, which begins with the option's name."""
+
+    def __init__(self, option: str, reason: object) -> None:
+        super().__init__(f"{option}: {reason}")
+        self.option, self.reason = option, str(reason)
+
+
+def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
+    """A quantity as `parse` of `sim.units` reads it.  OptionError: it is none."""
+    try:
+        return parse(text)
+    except UnitError as error:
+        raise OptionError(option, error) from None
+
+
+def writable_folder(path: Path) -> Path:
+    """Made before anything runs, so that no work is done for results that cannot be kept.  OptionError: it cannot be written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / f".writable.{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise OptionError("folder", f"{path}: {error.strerror}") from None
+    return path

@@ -1,0 +1,169 @@
+"""`sweep`: many runs, a row each, and the answer to the question of a sweep file; a repeated call goes on in the same folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sim.cells.folder_name import run_folder
+from sim.report.answer_page import ANSWER
+from sim.sweeps.file.definition import Definition, define
+from sim.sweeps.file.question import racing_fault
+from sim.sweeps.run import SweepResult, run_sweep
+from sim.sweeps.tally import Tally
+from sim.verbs.command_lines import command_line
+from sim.verbs.findings import Finding, job_findings, tell
+from sim.verbs.kept import keep_answer
+from sim.verbs.listener import Listener, Stopped
+from sim.verbs.options import OptionError, writable_folder
+from sim.whole_file import replace_file
+
+if TYPE_CHECKING:
+    from sim.cells.cell import Row
+    from sim.cells.local import Watch
+    from sim.cells.plan import Cell
+    from sim.model.scenario import Scenario
+    from sim.plane import Engine
+    from sim.sweeps.store import Store
+
+__all__ = ["PICTURE", "Request", "read_request", "sweep"]
+
+PICTURE = "answer.png"
+COUNTS_FIRST = "the first checkpoint of every run writes all state, and counts in p99; run.warmup: auto leaves it out"
+MOST_LISTED = 10
+"""Failed cells that are told one by one; the others are in the results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A sweep to run, and what says it again."""
+
+    definition: Definition
+    file: Path
+    changes: tuple[str, ...] = ()  # ``key=value``
+    racing: int | None = None  # worlds of a first pass
+
+    def command(self, folder: Path) -> str:
+        return command_line("sweep", [self.file], {"set": self.changes, "racing": self.racing, "out": folder})
+
+
+def read_request(file: Path, changes: Sequence[str] = (), racing: int | None = None, definition: Definition | None = None) -> Request:
+    """Read a sweep file, or a scenario with lists, unless its `definition` is there.
+
+    ScenarioError: mistakes in it.  OptionError: nothing in it can race.
+    """
+    return Request(_raced(definition or define(file, changes), racing), file, tuple(changes), racing)
+
+
+def sweep(
+    request: Request, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None, master: str | None = None,
+    conf: Mapping[str, str] | None = None, checks: bool = True, max_failures: int | None = None, listener: Listener | None = None,
+) -> SweepResult:  # fmt: skip
+    """Run what has no row in `folder` (``runs/<name>-<id>`` by default), answer the question, and keep both there.
+
+    OptionError: the folder cannot be written.  TooManyFailuresError: more than `max_failures` cells failed.
+    """
+    listener = listener or Listener()
+    definition = request.definition
+    findings = tell(_findings(definition), listener)
+    folder = writable_folder(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else folder)
+    found = run_sweep(
+        definition, folder, engine=engine, jobs=jobs, master=master, conf=conf, check=checks, max_failures=max_failures,
+        watching=partial(_watching, listener),
+    )  # fmt: skip
+    listener.result(found)
+    _keep(found, request, findings)
+    _tell_failures(found, request.command(folder), listener)
+    return found
+
+
+def _raced(definition: Definition, racing: int | None) -> Definition:
+    """The sweep with the first pass that is asked for."""
+    question = definition.question
+    if racing is None:
+        return definition
+    if question is None:
+        raise OptionError("racing", "the file asks for no best setting: write answer: in a sweep file")
+    if fault := racing_fault(racing, question.least, precise=definition.precision is not None):
+        raise OptionError("racing", fault)
+    return replace(definition, question=replace(question, racing=racing))
+
+
+def _findings(definition: Definition) -> Iterator[Finding]:
+    yield from (Finding(str(warning), is_warning=True) for warning in definition.warnings)
+    if any(_counts_first_upload(scenario) for scenario in definition.scenarios):
+        yield Finding(f"{definition.name}: {COUNTS_FIRST}", is_warning=True)
+    yield from job_findings(definition.name, definition.scenarios, definition.backtest)
+
+
+def _counts_first_upload(scenario: Scenario) -> bool:
+    """The first incremental checkpoint writes everything, and nothing leaves it out."""
+    keeps_files = any(vertex.state is not None and vertex.state.kind.keeps_files for vertex in scenario.job.vertices)
+    return scenario.checkpoint.state.incremental and keeps_files and not scenario.run.warmup_ns
+
+
+@contextmanager
+def _watching(listener: Listener, planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
+    """Says what is there already and how far the others are; Ctrl-C says what is kept."""
+    missing, distinct = store.missing(planned), len({cell.id for cell in planned})
+    for finding in store.findings():
+        listener.message(finding)
+    if len(missing) < distinct:
+        listener.message(f"{distinct - len(missing)} of {distinct} cells are there already")
+    elif strangers := len(store.rows()):
+        listener.message(
+            f"{strangers} rows in {store.folder} are of other settings or another version of ckptsim: they stay, "
+            f"and all {distinct} cells run"
+        )
+    tally, total_ns = Tally(), sum(cell.scenario.run.duration_ns for cell in missing)
+    with listener.progress(store.folder.name, total_ns, len(missing), details=tally.text) as watch:
+        try:
+            yield watch, tally.seen
+        except KeyboardInterrupt:
+            left = len(store.missing(planned))
+            raise Stopped(f"{distinct - left} of {distinct} cells are kept in {store.folder}; the same command goes on") from None
+
+
+def _keep(found: SweepResult, request: Request, findings: Sequence[str]) -> None:
+    """The picture of the answer, and what a report says beside the rows; nothing, where nothing was asked."""
+    definition, question = found.definition, found.definition.question
+    if question is None:
+        return
+    from sim.analysis.strategies.picture import save
+    from sim.scenario.backtest.history import history_of, history_sentences
+
+    if (figure := found.picture()) is not None:
+        replace_file(found.folder / PICTURE, partial(save, figure))
+    backtest, residuals = definition.backtest, definition.scenarios[0].residuals
+    same = "Simulated; all settings meet the same windows with the same random numbers."
+    keep_answer(
+        found.folder, ANSWER, title=f"Sweep {definition.name}", question=definition.text, verdict=found.sentence, parts=found.sections,
+        findings=findings,
+        assumptions=[
+            *filter(None, [same, found.left_out]),
+            *(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in history_sentences(backtest, residuals)),
+        ],
+        command=request.command(found.folder),
+        settings=question.settings,
+        show=question.show,
+        history=history_of(backtest, residuals),
+        varied=[] if question.racing else list(question.varied),  # effects want the same worlds for all settings
+        depends=question.least or question.show[0],
+    )  # fmt: skip
+
+
+def _tell_failures(found: SweepResult, command: str, listener: Listener) -> None:
+    """What went wrong, and how to run again what has no row."""
+    failed, broken = found.failed, found.broken
+    for _, row in failed[:MOST_LISTED].iterrows():
+        listener.message(f"cell {row['cell']}: {row['error']}")
+    if len(failed) > MOST_LISTED:
+        listener.message(f"... and {len(failed) - MOST_LISTED} more, in the column error of {found.folder / 'results.parquet'}")
+    for _, row in broken[:MOST_LISTED].iterrows():
+        listener.message(f"cell {row['cell']}: {row['violation'].splitlines()[0]}")
+    if len(failed):
+        listener.message(f"the same command runs the failed ones again, and no others: {command}")

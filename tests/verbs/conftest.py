@@ -1,0 +1,69 @@
+"""The same verb from the command and from Python, each in a folder of its own with the same files."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sim.cells import cell
+from sim.cli import app
+from sim.sweeps import store
+
+TINY = """\
+# Does it matter how barriers travel?
+version: 1
+job:
+  source: {source: {rate: 200/s, record: 400 B}, parallelism: 2}
+  sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
+checkpoint: {interval: 1 s, barriers: [aligned, unaligned]}
+run: {duration: 3 s}
+"""
+
+
+class StoppedClock:
+    """Processor and wall time of a run are of the machine: here every run takes a second."""
+
+    def __init__(self):
+        self._now_s = 0.0
+
+    def process_time(self):
+        self._now_s += 0.5
+        return self._now_s
+
+    monotonic = process_time
+
+
+@pytest.fixture
+def both_ways(tmp_path, monkeypatch):
+    """`both_ways(files, arguments, python)` -> the finished command, and what the call of `python` returned.
+
+    The command and Python find the same `files` in folders of their own: `tmp_path/command` and `tmp_path/python`.
+    """
+    monkeypatch.setattr(store, "PATIENCE_S", 1e9)  # all rows in one file, however fast they come
+
+    def call(files, arguments, python):
+        for name in ("command", "python"):
+            (tmp_path / name).mkdir()
+            for file, text in files.items():
+                (tmp_path / name / file).write_text(text)
+        clock = StoppedClock()
+        monkeypatch.setattr(cell, "time", clock)
+        monkeypatch.chdir(tmp_path / "command")
+        done = CliRunner().invoke(app, [str(word) for word in arguments], prog_name="ckptsim", catch_exceptions=False)
+        monkeypatch.setattr(cell, "time", StoppedClock())
+        monkeypatch.chdir(tmp_path / "python")
+        return done, python()
+
+    return call
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Path below the folder -> bytes."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def report_of(folder: str) -> str:
+    """The page that the command `report` makes of a folder."""
+    done = CliRunner().invoke(app, ["report", folder, "-o", f"{folder}.html"], prog_name="ckptsim", catch_exceptions=False)
+    assert 0 == done.exit_code, done.stderr
+    return Path(f"{folder}.html").read_text()

@@ -1,0 +1,41 @@
+"""A sweep is kept alike by the command and by Python."""
+
+import sim
+from tests.verbs.conftest import TINY, contents, report_of
+
+SWEEP = """\
+# Which interval is best?
+version: 1
+scenario: tiny.yaml
+vary: {checkpoint.interval: [500 ms, 1 s]}
+answer: {settings: [checkpoint.interval, checkpoint.barriers], show: [end_to_end_p50_ms], least: end_to_end_p50_ms}
+"""
+
+
+def test_the_same_bytes_are_kept(both_ways, tmp_path):
+    """Rows, answer and picture; the page of either shows the answer."""
+    done, swept = both_ways(
+        {"tiny.yaml": TINY, "sweep.yaml": SWEEP},
+        ["sweep", "sweep.yaml", "--set", "run.seed=3", "--replications", 2, "--jobs", 1, "--out", "kept"],
+        lambda: sim.sweep("sweep.yaml", changes={"run.seed": 3}, replications=2, jobs=1, folder="kept"),
+    )
+    command, python = contents(tmp_path / "command" / "kept"), contents(tmp_path / "python" / "kept")
+
+    assert 0 == done.exit_code, done.stderr
+    assert {"answer.json", "answer.png", "results.csv", "results.parquet"} <= set(command)
+    assert command == python
+    assert "ckptsim sweep sweep.yaml --set run.seed=3 --set run.replications=2 --out kept\\n" in command["answer.json"].decode()
+    assert swept.sentence.partition(": ")[2] in report_of("kept")  # the page has words for names of columns
+
+
+def test_a_study_is_the_same_as_its_file(both_ways, tmp_path):
+    """Values over which it varies are lists in both."""
+    axis = ["--axis", "checkpoint.interval=500 ms,1 s"]
+    done, _ = both_ways(
+        {"tiny.yaml": TINY},
+        ["sweep", "tiny.yaml", *axis, "--jobs", 1, "--out", "kept"],
+        lambda: sim.sweep(sim.load("tiny.yaml"), {"checkpoint.interval": ["500 ms", "1 s"]}, jobs=1, folder="kept"),
+    )
+
+    assert 0 == done.exit_code, done.stderr
+    assert contents(tmp_path / "command" / "kept") == contents(tmp_path / "python" / "kept")
