@@ -57,7 +57,7 @@ def lasting(race: Race, planned: dict[Trial, int]) -> Lasting | None:
 
 
 def _tried(race: Race, candidate: Candidate, seconds: float, found: Lasting, planned: dict[Trial, int]) -> Lasting:
-    there = advise_if(race, [candidate], race.bench.horizon.at(seconds), planned)
+    there = advise_if(race, [candidate], {}, planned, ahead_s=seconds)
     own = None if there is None else there[0]
     if own is None:
         return found
@@ -67,14 +67,14 @@ def _tried(race: Race, candidate: Candidate, seconds: float, found: Lasting, pla
 
 
 def horizon_sentence(horizon: Horizon) -> str:
-    """``Judged at the end of the next 2 h: the state of count grows from 85 MB to 8.7 GB.``; empty: no state grows."""
-    if not horizon.states:
-        return ""
+    """``State changes as the job runs ...: that of count from 85 MB to 8.7 GB.``; empty: it is as large then as it is now."""
     ahead_s = horizon.ahead_ns / 1e9
-    grown = ", ".join(
-        f"that of {state.vertex} from {bytes_text(state.now_bytes)} to {bytes_text(state.after(ahead_s))}" for state in horizon.states
-    )
-    return f"State grows for as long as the job runs, so limits are judged at the end of the next {ms_text(1e3 * ahead_s)}: {grown}."
+    moved = [state for state in horizon.states if state.after(ahead_s) != state.now_bytes]
+    if not moved:
+        return ""
+    sizes = ", ".join(f"that of {state.vertex} from {bytes_text(state.now_bytes)} to {bytes_text(state.after(ahead_s))}" for state in moved)
+    judged = f"limits are judged with the state of {ms_text(1e3 * ahead_s)} from now, which every trial keeps"
+    return f"State changes as the job runs, so {judged}: {sizes}."
 
 
 def lasting_sentence(race: Race, found: Lasting | None) -> str:

@@ -108,14 +108,14 @@ def _judged(race: Race, trials: Trials) -> tuple[Setting, ...]:
 
 
 def advise_if(
-    race: Race, listed: Sequence[Candidate], extra: Point, planned: dict[Trial, int]
+    race: Race, listed: Sequence[Candidate], extra: Point, planned: dict[Trial, int], ahead_s: float | None = None
 ) -> tuple[Setting | None, Setting | None] | None:
     """(the first of the listed settings, the setting to advise) under a changed job; None: the change makes no scenario.
 
-    BudgetUsedError: the budget does not cover the runs.
+    `ahead_s`: with the state of that time.  BudgetUsedError: the budget does not cover the runs.
     """
-    trials = [trial for candidate in listed for trial in race.bench.trials(candidate, extra)]
     try:
+        trials = [trial for candidate in listed for trial in race.bench.trials(candidate, extra, ahead_s=ahead_s)]
         loaded = [(trial, race.bench.scenario(trial)) for trial in trials]
     except ScenarioError:
         return None

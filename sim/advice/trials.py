@@ -2,6 +2,7 @@
 
 The failure comes late in an interval, when the most work is lost, and after the job has settled.  The run then lasts long enough to
 show whether the job recovers within the limit.  Both runs are plain changes of the scenario, so a sweep file can describe them.
+Every trial, however long, has the state of the horizon: rows of a comparison are about one job.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sim.advice.future.horizon import Horizon
+from sim.advice.future.horizon import Horizon, horizon
 from sim.sweeps.file.design import Point, override
 from sim.units import format_duration, parse_duration
 
@@ -74,15 +75,21 @@ class Bench:
         self.patience_ns = max(patience_ns, PATIENCE_NS)
         self.worlds = worlds or {"": {}}
         self._loaded: dict[str, Scenario] = {}
+        self._states: dict[str, Point] = {}
 
-    def trials(self, candidate: Candidate, extra: Point | None = None, world: str | None = None) -> Iterator[Trial]:
-        """Both kinds of trial, in all worlds or in one; `extra` overrides the changes of the world."""
+    def trials(
+        self, candidate: Candidate, extra: Point | None = None, world: str | None = None, ahead_s: float | None = None
+    ) -> Iterator[Trial]:
+        """Both kinds of trial, in all worlds or in one; `extra` overrides the changes of the world.
+
+        State is that of the horizon, or of `ahead_s` from now.  ScenarioError: `extra` makes no scenario.
+        """
+        extra = extra or {}
+        aged = self._state(extra, ahead_s)
         for name in self.worlds if world is None else [world]:
             for kind, length in ((UNDISTURBED, self._undisturbed), (FAILURE, self._failure)):
-                times = length(parse_duration(candidate.interval))
-                aged = self.horizon.trial(parse_duration(str(times["run.duration"])))
-                point = {**self.common, **self.worlds.get(name, {}), **aged, **(extra or {}), **candidate.point}
-                yield Trial(name, candidate, kind, point | times)
+                point = {**self.common, **self.worlds.get(name, {}), **extra, **aged, **candidate.point}
+                yield Trial(name, candidate, kind, point | length(parse_duration(candidate.interval)))
 
     def long_trials(self, candidate: Candidate) -> Iterator[Trial]:
         """An undisturbed run of many checkpoints in each world: what a limit on their tail is judged by."""
@@ -91,7 +98,19 @@ class Bench:
             observed_ns = max(min(LONG_PERIODS * interval_ns, LONGEST_NS), _observed_ns(interval_ns))
             length_ns = SETTLED_NS + observed_ns
             length = self._undisturbed(interval_ns) | {"run.duration": format_duration(length_ns)}
-            yield Trial(name, candidate, LONG, {**self.common, **changes, **self.horizon.trial(length_ns), **candidate.point, **length})
+            yield Trial(name, candidate, LONG, {**self.common, **changes, **self._state({}), **candidate.point, **length})
+
+    def _state(self, extra: Point, ahead_s: float | None = None) -> Point:
+        """What state is held at in trials.  Another job, say with other keys or another rate, has another state by then."""
+        if not self.horizon.states:
+            return {}
+        if not any(key.startswith("job.") for key in extra):
+            return self.horizon.change(ahead_s)
+        key = _text({**extra, "ahead": ahead_s})
+        if key not in self._states:
+            jobs = [self.load({**self.common, **changes, **extra}) for changes in self.worlds.values()]
+            self._states[key] = horizon(jobs, self.backtest, self.horizon.ahead_ns).change(ahead_s)
+        return self._states[key]
 
     def scenarios(self, trials: Sequence[Trial], replications: int) -> list[Scenario]:
         return [replace(scenario, run=replace(scenario.run, replications=replications)) for scenario in map(self.scenario, trials)]
@@ -103,10 +122,9 @@ class Bench:
     def load(self, point: Point) -> Scenario:
         from sim.scenario import load
 
-        changes = [override(key, value) for key, value in point.items()]
-        key = "\n".join(changes)
+        key = _text(point)
         if key not in self._loaded:
-            self._loaded[key] = load(self.file, changes).scenarios[0]
+            self._loaded[key] = load(self.file, key.split("\n") if key else []).scenarios[0]
         return self._loaded[key]
 
     def _undisturbed(self, interval_ns: int) -> Point:
@@ -120,6 +138,11 @@ class Bench:
         failure_ns = periods * interval_ns + interval_ns * LATE[0] // LATE[1]
         fault = {"kill": "random-task", "at": format_duration(failure_ns)}
         return {"run.duration": format_duration(failure_ns + self.patience_ns), "run.warmup": "0 s", "faults": [fault]}
+
+
+def _text(point: Point) -> str:
+    """An override per line."""
+    return "\n".join(override(key, value) for key, value in point.items())
 
 
 def _observed_ns(interval_ns: int) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from sim.scenario.overrides import key_of
 from sim.scenario.text.plain import compose
 from sim.scenario.text.problems import DocumentPath, Reading
 from sim.sweeps.file.quantity import Quantity, QuantityError
@@ -50,7 +51,7 @@ class Unknown:
     @property
     def key(self) -> str:
         """The key of an override."""
-        return ".".join(f'"{step}"' if re.search(r'[."=\s]', str(step)) else str(step) for step in self.path)
+        return key_of(self.path)
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from sim.scenario.text.plain import Mapping, compose
 from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean
 
-__all__ = ["apply", "command_line"]
+__all__ = ["apply", "command_line", "key_of"]
 
 _STEP = re.compile(r'"([^"]+)"|([^.="]+)')
 _VERBATIM = ("flink", "expect")
@@ -20,6 +20,11 @@ _VERBATIM = ("flink", "expect")
 def command_line(overrides: Sequence[str]) -> str:
     """The options of a command, fit for a shell: `` --set 'run.duration=1 h'``; empty without overrides."""
     return "".join(f" --set {shlex.quote(override)}" for override in overrides)
+
+
+def key_of(path: DocumentPath) -> str:
+    """``("job", "my.sink", "state")`` -> ``job."my.sink".state``: the key of an override."""
+    return ".".join(f'"{step}"' if re.search(r'[."=\s]', str(step)) else str(step) for step in path)
 
 
 def apply(plain: Any, overrides: Sequence[str], reading: Reading) -> Any:

@@ -13,6 +13,7 @@ from sim.advice.lasting import Lasting, horizon_sentence, lasting, lasting_sente
 from sim.advice.race import Race
 from sim.advice.settings import candidate, protocols
 from sim.model.backtest import Backtest, Compared, Quantiles
+from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 from tests.advice.made_up import row
 
@@ -47,15 +48,42 @@ def raced(job, ahead_s, limit_ms):
     return found
 
 
-def test_every_trial_ends_at_the_horizon(job):
-    """40 kB/s from 1 MB on; each begins as much before the horizon as it lasts, and a trial that lasts longer begins now."""
+@pytest.mark.parametrize("ahead_s", [60, 3600])
+def test_every_trial_is_about_the_state_of_the_horizon(job, ahead_s):
+    """40 kB/s from 1 MB on; a trial that lasts longer than the horizon has no more, and none grows."""
+    bench = bench_of(job, ahead_s)
+    setting = candidate(bench.load({}), 30 * S, protocols()[0])
+    states = [bench.scenario(trial).job.vertices[-1].state for trial in [*bench.trials(setting), *bench.long_trials(setting)]]
+
+    assert 3 == len(states)
+    assert {states[0]} == set(states)
+    assert 1e6 + 40_000 * ahead_s == pytest.approx(states[0].bytes, rel=0.02)
+    assert (0, None) == (states[0].growth_bytes, states[0].ttl)
+
+
+@pytest.mark.parametrize(("keys", "written"), [("growth: 100 B", 100), ("growth: 100 B, update: 20 %", 300), ("growth: 2500 B", 2500)])
+def test_held_state_is_rewritten_as_fast_as_the_job_writes(job, keys, written):
+    """New keys and rewritten entries of 1 kB: an incremental checkpoint and a log hold as many bytes per record."""
+    job.write_text(JOB.replace("growth: 100 B", keys))
+    bench = bench_of(job, 3600)
+    (trial, _) = bench.trials(candidate(bench.load({}), 30 * S, protocols()[0]))
+    state = bench.scenario(trial).job.vertices[-1].state
+
+    assert written == pytest.approx(float(state.update_share * state.value_bytes), rel=1e-4)
+
+
+def test_another_job_has_another_state_at_the_horizon(job):
+    """Twice the records bring twice the growth.  A storage that is faster brings none."""
     bench = bench_of(job, 3600)
     setting = candidate(bench.load({}), 30 * S, protocols()[0])
 
-    for trial in [*bench.trials(setting), *bench.long_trials(setting)]:
-        scenario = bench.scenario(trial)
-        begins_s = max(3600 - scenario.run.duration_ns / S, 0)
-        assert scenario.job.vertices[-1].state.bytes == pytest.approx(1e6 + 40_000 * begins_s, rel=0.02)
+    def size_of(extra):
+        (size,) = {bench.scenario(trial).job.vertices[-1].state.bytes for trial in bench.trials(setting, extra)}
+        return size
+
+    assert 1e6 + 80_000 * 3600 == pytest.approx(size_of({"job.source.source.rate": "800/s"}), rel=0.02)
+    assert 1e6 + 80_000 * 3600 == pytest.approx(size_of({"job.sink.state.growth": "200 B"}), rel=0.02)
+    assert size_of({}) == size_of({"storage.bandwidth": "1 GB/s"})
 
 
 def test_a_job_whose_state_stays_as_it_is_is_not_run_for_that(job, monkeypatch):
@@ -133,7 +161,7 @@ def test_nothing_is_tried_without_a_limit_or_growth(job):
 def test_what_grows_is_said():
     found = Horizon(7200 * S, (GrowingState("count", 10**8, 1e6),))
 
-    assert "at the end of the next 2 h: that of count from 100 MB to 7.3 GB." in horizon_sentence(found)
+    assert "the state of 2 h from now, which every trial keeps: that of count from 100 MB to 7.3 GB." in horizon_sentence(found)
     assert not horizon_sentence(replace(found, states=()))
     assert {"now_bytes": 10**8, "then_bytes": 73 * 10**8} == to_json(found, None)["growing"]["count"]
 
@@ -151,9 +179,11 @@ def test_the_horizon_knows_when_keys_expire():
     assert (100.0, pytest.approx(4_000_000, rel=0.05)) == (state.ttl_s, state.after(7200))
 
 
-def test_keys_that_are_rewritten_stay(job):
-    """40 kB/s for an hour, on 1 MB: with an update nobody knows which keys go."""
-    job.write_text(JOB.replace("growth: 100 B", "growth: 100 B, ttl: 100 s, update: 10 %"))
-    (rewritten,) = bench_of(job, 3600).horizon.states
+@pytest.mark.parametrize("keys", ["growth: 100 B, ttl: 100 s, update: 10 %", "growth: 100 B, ttl: 100 s, ttl-checks: 1"])
+def test_the_horizon_has_the_size_that_a_run_until_then_comes_to(job, keys):
+    """Rewritten keys stay longer, and expired ones that the cleanup has not met are in snapshots as well."""
+    job.write_text(JOB.replace("growth: 100 B", keys))
+    (state,) = bench_of(job, 600).horizon.states
+    found = simulate(loads(job.read_text().replace("duration: 3 s", "duration: 10 min"), "s").scenarios[0]).tables["checkpoints"]
 
-    assert 1.45e8 == pytest.approx(rewritten.after(3600), rel=0.02)
+    assert found["state_size"].iloc[-1] == pytest.approx(state.after(600), rel=0.05)
