@@ -176,6 +176,8 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
         print_message(f"{name}: {error}")
     for name, repetition in comparison.repetitions.items():
         put(f"At least once, as asked for: {name}: {repetition}.")
+    for name, refusal in comparison.refusals.items():
+        put(f"Refused: {name}: {refusal}.")
     for name, stories in comparison.violations.items():
         _tell(name, stories)
     for row in checked:

@@ -123,6 +123,12 @@ class Comparison:
         return {name: f"{rows[0].where}: {rows[0].fact}" + _others(len(rows) - 1) for name, rows in found.items() if rows}
 
     @cached_property
+    def refusals(self) -> dict[str, str]:
+        """By label of the strategy: what users asked of the job in vain."""
+        found = {name: [row for result in results for row in result.refused] for name, results in self.results.items()}
+        return {name: rows[0] + _others(len(rows) - 1) for name, rows in found.items() if rows}
+
+    @cached_property
     def table(self) -> pd.DataFrame:
         """One row per strategy, units in the column names."""
         rows = table(self.strategies)

@@ -17,7 +17,7 @@ class Happening(StrEnum):
 
     TRIGGERED = "triggered"  # the coordinator took the trigger timestamp; number: tasks that have finished and need not acknowledge
     TASKS_TRIGGERED = "tasks triggered"  # the calls set out to the tasks that begin
-    REFUSED = "refused"  # a trigger that never got an id
+    REFUSED = "refused"  # a trigger that never got an id; number: 1 if a user asked for it (a savepoint, a stop)
     TRIGGER_RECEIVED = "trigger received"  # the task thread executes the coordinator's call
     BARRIER_ARRIVED = "barrier arrived"  # the first or last one of an input gate; number: channel
     SNAPSHOT_BEGUN = "snapshot begun"  # all phases follow in this task; number: 1 if unaligned
@@ -45,10 +45,12 @@ class Happening(StrEnum):
     END_OF_DATA = "end of data"  # detail: drain or no-drain
     TASK_FINISHED = "task finished"
     JOB_FINISHED = "job finished"
-    JOB_FAILED = "job failed"  # detail: the reason
+    JOB_FAILED = "job failed"  # by a checkpoint; number: 1 if it was to stop with it; detail: the reason
     TASK_FAILED = "task failed"  # detail: why
     TASK_MANAGER_LOST = "task manager lost"  # number: which
     JOB_MANAGER_LOST = "job manager lost"
+    JOB_MANAGER_ELECTED = "job manager elected"  # another one takes over
+    RESCALED = "rescaled"  # the job is cancelled, to go on with another parallelism
     GIVEN_UP = "given up"  # the restart strategy allows no other restart; detail: why it would be needed
     JOB_RESTARTING = "job restarting"  # number: of the restart; detail: why
     JOB_RESTORED = "job restored"  # tasks are deployed with the state of this checkpoint; number: of the restart

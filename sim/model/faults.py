@@ -124,6 +124,11 @@ class Restart:
     warm_up_ns: int = 0  # so long after it is restarted, a task's services ...
     warm_up_factor: Fraction = Fraction(2)  # ... take so many times as long: code is compiled anew, caches are empty
 
+    @property
+    def most_restarts(self) -> int | None:
+        """Before the strategy gives up at the earliest; None: it never does."""
+        return {"none": 0, "failure-rate": self.rate}.get(self.strategy, self.attempts)
+
 
 @dataclass(frozen=True, slots=True)
 class Rescale:

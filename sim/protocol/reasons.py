@@ -15,6 +15,7 @@ class FailureReason(Enum):
     TOO_MANY_CHECKPOINT_REQUESTS = "The maximum number of queued checkpoint requests exceeded"
     MINIMUM_TIME_BETWEEN_CHECKPOINTS = "The minimum time between checkpoints is still pending."
     NOT_ALL_REQUIRED_TASKS_RUNNING = "Not all required tasks are currently running."
+    NO_JOB_MANAGER = "There is no JobManager: the client gets an error."  # ours: Flink's client cannot connect
     IO_EXCEPTION = "An Exception occurred while triggering the checkpoint. IO-problem detected."
     # a pending checkpoint
     TRIGGER_CHECKPOINT_FAILURE = "Trigger checkpoint failure."

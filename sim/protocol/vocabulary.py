@@ -108,6 +108,13 @@ class LeaderLost:
 
 
 @frozen
+class LeaderElected:
+    """Another JobManager takes over.  It knows the completed checkpoints and the next id, and counts anew."""
+
+    now: int
+
+
+@frozen
 class BacklogReported:
     """The enumerator of a source says whether it reads a backlog (SplitEnumeratorContext#setIsProcessingBacklog)."""
 
@@ -187,8 +194,8 @@ class StateDiscarded:
 
 
 CoordinatorEvent = (
-    SchedulerStarted | SchedulerStopped | LeaderLost | BacklogReported | PeriodicTimerFired | CheckpointRequested | TriggerReady
-    | Acknowledged | Declined | CheckpointTimedOut | MetadataWritten | StateDiscarded
+    SchedulerStarted | SchedulerStopped | LeaderLost | LeaderElected | BacklogReported | PeriodicTimerFired | CheckpointRequested
+    | TriggerReady    | Acknowledged | Declined | CheckpointTimedOut | MetadataWritten | StateDiscarded
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------- coordinator: commands

@@ -27,6 +27,9 @@ class JobManagerPort(Protocol):
     def latest_completed(self) -> int:
         """The newest checkpoint that may be restored; 0: none."""
 
+    def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
+        """What a task says takes so long.  It is lost if the JobManager that it set out to is gone by then."""
+
     def acknowledge(self, task: int, checkpoint: int, handles: Iterable[Handle]) -> None:
         """The task's part of a checkpoint is durable; `handles`: the files it names."""
 
@@ -135,6 +138,9 @@ class Checks(Protocol):
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """The metadata of a checkpoint is durable: from now on it may be restored."""
+
+    def limits_announced(self) -> None:
+        """Sources that keep in step are told how far they may read."""
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """These tasks have just been started."""

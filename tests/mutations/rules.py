@@ -11,6 +11,7 @@ from tests.mutations.rules_edges import EDGES
 from tests.mutations.rules_ends import ENDS
 from tests.mutations.rules_files import FILES
 from tests.mutations.rules_finishing import FINISHING
+from tests.mutations.rules_job_manager import JOB_MANAGER
 from tests.mutations.rules_operators import OPERATORS
 from tests.mutations.rules_recovery import RECOVERY
 from tests.mutations.rules_residuals import RESIDUALS
@@ -414,6 +415,6 @@ SINKS = (
 )
 
 RULES: tuple[Rule, ...] = (
-    *BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING, *RECOVERY, *ENDS, *TIMING, *ACCOUNTS, *WINDOWS,
-    *RESIDUALS, *EDGES,
+    *BARRIERS, *SNAPSHOTS, *COORDINATOR, *SINKS, *OPERATORS, *STATE, *FILES, *FINISHING, *RECOVERY, *JOB_MANAGER, *ENDS, *TIMING, *ACCOUNTS,
+    *WINDOWS, *RESIDUALS, *EDGES,
 )  # fmt: skip

@@ -117,7 +117,7 @@ FILES = (
     Rule(
         "a task that gives its snapshot up deletes what it had written",
         "runtime/jobmanager/snapshot_files.py",
-        "        self._delete([FileId(handle.file) for handle in handles if handle.file is not None])\n",
+        "        self._delete([FileId(handle.file) for handle in handles if handle.file is not None], by_task=True)\n",
         "        del handles\n",
         f"{RUNTIME}jobmanager/test_snapshot_files.py::test_what_a_task_had_written_for_nothing_goes",
     ),

@@ -1,9 +1,11 @@
 """Worlds that once broke a run, shrunk: each asks a question, and its run is sound."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sim.metrics.journal import Happening
 from sim.runtime.run.simulate import simulate
 from sim.scenario import load
 
@@ -106,3 +108,81 @@ def test_a_path_through_channel_state_that_nobody_completed():
 
     assert () == result.violations
     assert set(result.checkpoints.loc[result.checkpoints["status"] == "COMPLETED", "id"]) <= set(result.path["id"])
+
+
+def test_a_rescale_deals_out_two_bytes():
+    """Each of three subtasks gets its part of them, which is less than a byte."""
+    result = ran("rescaled-with-two-bytes")
+
+    assert () == result.violations
+    assert "FINISHED" == result.job_status
+
+
+def test_checkpoints_of_a_job_without_an_edge_expire():
+    """Nobody waits for anybody."""
+    result = ran("expires-without-an-edge")
+
+    assert {"CHECKPOINT_EXPIRED"} == {row.detail for row in result.journal if row.happening is Happening.ABORTED}
+    assert () == result.violations
+
+
+def times_ms(result, *happenings):
+    return [row.time_ns // 1_000_000 for row in result.journal if row.happening in happenings]
+
+
+def test_a_final_checkpoint_needs_a_job_manager():
+    """All data is read while there is none: tasks wait for the next one, which restarts the job."""
+    result = ran("final-checkpoint-without-a-job-manager")
+
+    assert () == result.violations
+    assert [] == [at for at in times_ms(result, Happening.TRIGGERED, Happening.COMPLETED) if 990 < at < 3990]
+    assert ("FINISHED", 4) == (result.job_status, result.ended_ns // 1_000_000_000)
+
+
+def test_savepoints_and_stops_without_a_job_manager_are_refused():
+    """The client gets an error, and the job goes on as if nobody had asked."""
+    result = ran("savepoint-without-a-job-manager")
+
+    assert () == result.violations
+    assert "RUNNING" == result.job_status
+    assert [] == [kind for kind in result.checkpoints["savepointFormat"] if kind]
+    reason = "There is no JobManager: the client gets an error"
+    assert [f"a savepoint or stop at {at} s: {reason}" for at in ("4.000000", "5.000000")] == result.refused
+
+
+def test_a_rescale_waits_for_a_job_manager():
+    """Asked for at 5 s, it comes with the next JobManager at 9 s, and does not shorten the outage."""
+    result = ran("rescale-without-a-job-manager")
+    old, new = result.recoveries.to_dict("records")
+
+    assert () == result.violations
+    assert ("job-manager", 3000, -1) == (old["kind"], old["failed"], old["deployed"])
+    assert ("rescale", 9000) == (new["kind"], new["failed"])
+    assert [9000] == times_ms(result, Happening.RESCALED)
+
+
+def test_a_rescale_that_no_job_manager_hears_is_said():
+    (scenario,) = load(WORLDS / "rescale-without-a-job-manager.yaml").scenarios
+    result = simulate(replace(scenario, run=replace(scenario.run, duration_ns=8_000_000_000)))
+
+    assert "FAILED: job 1 cannot begin: since 5 s there has been no JobManager to rescale it" == result.job_status
+
+
+@pytest.mark.parametrize("world", ["restart-attempts-after-a-job-manager", "tolerable-failed-after-a-job-manager"])
+def test_a_new_job_manager_counts_failures_anew(world):
+    """Those it has seen do not suffice to fail the job."""
+    result = ran(world)
+
+    assert () == result.violations
+    assert "RUNNING" == result.job_status
+
+
+def test_limits_of_watermarks_are_not_announced_without_a_job_manager():
+    """Sources stop at the last one, 200 ms on, and read on when the next JobManager has restarted the job."""
+    result = ran("alignment-without-a-job-manager")
+    read = result.series[result.series["vertex"] == "a"].set_index("time")["numRecordsInPerSecond"]
+
+    assert () == result.violations
+    assert 30 > read[4.0] > 0, "200 ms of 100/s"
+    assert {0.0} == set(read[5.0:9.0])
+    assert read[10.0] > 50

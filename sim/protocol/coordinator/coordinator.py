@@ -29,6 +29,7 @@ from sim.protocol.vocabulary import (
     Declined,
     DiscardState,
     FailJob,
+    LeaderElected,
     LeaderLost,
     MetadataWritten,
     NotifyAborted,
@@ -84,7 +85,8 @@ class Coordinator:
     retained: tuple[int, ...] = ()  # completed checkpoints kept, oldest first; savepoints are nobody's to keep
     last_completion_ns: int | None = None  # of savepoints too; failures impose no pause
     cleaning: int = 0  # deletions under way
-    leader: int = 0  # JobManagers lost so far: messages to an earlier one are lost with it (JobMasterId)
+    leader: int = 0  # changes with each loss and each election: messages to an earlier JobManager, or to none, are lost (JobMasterId)
+    absent: bool = False  # there is no JobManager
     story: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
@@ -124,6 +126,9 @@ class Coordinator:
         return frozenset((*self.retained, *(pending.checkpoint for pending in self.pending)))
 
     def on(self, event: CoordinatorEvent) -> _Answer:
+        if self.absent:
+            after, commands = self._unheard(event)
+            return heard(self, after, event), commands
         match event:
             case SchedulerStarted():
                 after, commands = self._scheduler_started(event)
@@ -131,6 +136,8 @@ class Coordinator:
                 after, commands = self._scheduler_stopped(event)
             case LeaderLost():
                 after, commands = self._leader_lost(event)
+            case LeaderElected():
+                raise self._impossible(event, "there is a JobManager already")
             case BacklogReported():
                 after, commands = self._backlog_reported(event)
             case PeriodicTimerFired():
@@ -175,13 +182,32 @@ class Coordinator:
         return after, commands
 
     def _leader_lost(self, event: LeaderLost) -> _Answer:
-        """As the scheduler stops, but no task hears of what is aborted."""
-        after, commands = self._scheduler_stopped(SchedulerStopped(event.now))
-        return changed(after, leader=self.leader + 1), tuple(command for command in commands if not isinstance(command, NotifyAborted))
+        """What is pending comes to nothing: no task hears of it, and its files stay where they are.  All that was counted is forgotten."""
+        requests, dropped = self.requests.emptied()
+        under_way = () if self.triggering is None else (self.triggering.request,)
+        after: Coordinator = changed(
+            self, requests=requests, failures=FailureCounter(self.failures.tolerable), backlog=frozenset(), grid=None, triggering=None,
+            pending=(), last_completion_ns=None, cleaning=0, leader=self.leader + 1, absent=True,
+        )  # fmt: skip
+        commands: _Commands = (CancelPeriodicTimer(),) if self.grid is not None else ()
+        refused = (RecordRefused(request.kind, FailureReason.NO_JOB_MANAGER) for request in (*under_way, *dropped))
+        failed = (pending.failed(FailureReason.CHECKPOINT_COORDINATOR_SUSPEND, event.now) for pending in self.pending)
+        return after, (*commands, *refused, *failed)
+
+    def _unheard(self, event: CoordinatorEvent) -> _Answer:
+        """There is no JobManager.  Clients get an error; what an earlier one had begun ends unseen."""
+        match event:
+            case LeaderElected():
+                return changed(self, leader=self.leader + 1, absent=False), ()
+            case CheckpointRequested():
+                return self, (RecordRefused(event.kind, FailureReason.NO_JOB_MANAGER),)
+            case SchedulerStarted():
+                raise self._impossible(event, "there is no JobManager")
+        return self, ()
 
     def hears(self, leader: int) -> bool:
         """Whether a message arrives that set out to this leader."""
-        return leader == self.leader
+        return leader == self.leader and not self.absent
 
     def _backlog_reported(self, event: BacklogReported) -> _Answer:
         backlog = self.backlog | {event.source} if event.behind else self.backlog - {event.source}

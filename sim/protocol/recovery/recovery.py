@@ -88,7 +88,10 @@ class TaskInitialized:
 
 @frozen
 class JobManagerReturned:
-    """A new JobManager takes over: it knows the completed checkpoints and nothing else, and restarts everything without delay."""
+    """A new JobManager takes over: it knows the completed checkpoints and nothing else, and restarts everything without delay.
+
+    Its restart strategy has seen no failure.
+    """
 
     now: int
 
@@ -175,6 +178,7 @@ class PendingRestart:
 @frozen
 class Recovery:
     strategy: RestartStrategy
+    unused: RestartStrategy  # as each JobManager makes it
     regions: tuple[frozenset[int], ...]
     status: JobStatus = JobStatus.RUNNING
     waiting: tuple[PendingRestart, ...] = ()
@@ -187,7 +191,8 @@ class Recovery:
         """`regions` of the job; with failover `full` they fail as one."""
         if options.failover == "full":
             regions = (frozenset().union(*regions),)
-        return cls(restart_strategy(options), regions)
+        strategy = restart_strategy(options)
+        return cls(strategy, strategy, regions)
 
     def on(self, event: RecoveryEvent) -> _Answer:
         if self.status is JobStatus.FAILED:
@@ -203,7 +208,7 @@ class Recovery:
                 after, commands = self._initialized(event)
             case JobManagerReturned():
                 everything: frozenset[int] = frozenset().union(*self.regions)
-                after, commands = _restarting(self, everything, event.now)
+                after, commands = _restarting(changed(self, strategy=self.unused), everything, event.now)
         return heard(self, after, event), commands
 
     def _failed(self, event: TasksFailed) -> _Answer:

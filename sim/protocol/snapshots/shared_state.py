@@ -15,7 +15,7 @@ from sim.model.stored import ClaimMode, StateFile, StoredSnapshot
 from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 
-__all__ = ["Released", "SharedFile", "SharedStateRegistry"]
+__all__ = ["Released", "SharedFile", "SharedStateRegistry", "reusable_files", "shared_files"]
 
 Key = tuple[int, int]
 
@@ -52,16 +52,21 @@ class SharedStateRegistry:
         return changed(self, entries={**self.entries, **changes}) if changes else self
 
     def restored(self, snapshot: StoredSnapshot, claim: ClaimMode) -> SharedStateRegistry:
-        """What the job starts with (registerAllAfterRestored).
-
-        A changelog refers to what it was restored from until it is materialised, so the files of a savepoint may be named too.
-        """
+        """What the job starts with (registerAllAfterRestored)."""
         number = snapshot.checkpoint
-        reusable = snapshot.files if snapshot.is_savepoint else shared_files(snapshot.files, snapshot)
-        after = self.registered(reusable, number)
+        after = self.registered(reusable_files(snapshot), number)
         if claim != "claim":
             return changed(after, highest_not_claimed=max(self.highest_not_claimed, number))
         return changed(after, indivisible=self.indivisible | {number}) if snapshot.is_savepoint else after
+
+    def read_again(self, retained: Iterable[StoredSnapshot]) -> SharedStateRegistry:
+        """As another JobManager makes it of the completed checkpoints, oldest first.
+
+        Files that only unfinished checkpoints named are in no registry any more, and stay for ever.
+        """
+        last_used = {file.key: snapshot.checkpoint for snapshot in retained for file in reusable_files(snapshot)}
+        entries = {key: entry._replace(last_used=last_used[key]) for key, entry in self.entries.items() if key in last_used}
+        return changed(self, entries=entries)
 
     def released(self, lowest_retained: int) -> Released:
         """Entries no checkpoint from `lowest_retained` on has named are dropped (unregisterUnusedState)."""
@@ -72,6 +77,14 @@ class SharedStateRegistry:
             in_use = in_use.intersection(entry.created_by for entry in kept.values())
         mine = (entry for entry in unused if entry.created_by > self.highest_not_claimed and entry.created_by not in self.indivisible)
         return Released(changed(self, entries=kept) if unused else self, tuple(entry.file for entry in mine), in_use)
+
+
+def reusable_files(snapshot: StoredSnapshot) -> tuple[StateFile, ...]:
+    """Those of a restored snapshot that later ones may name.
+
+    A changelog refers to what it was restored from until it is materialised, so these are all files of a savepoint.
+    """
+    return snapshot.files if snapshot.is_savepoint else shared_files(snapshot.files, snapshot)
 
 
 def shared_files(files: Iterable[StateFile], snapshot: StoredSnapshot) -> tuple[StateFile, ...]:

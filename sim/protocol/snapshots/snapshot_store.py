@@ -25,6 +25,7 @@ __all__ = [
     "SnapshotTriggered",
     "StateRegistered",
     "StoreEvent",
+    "StoreLost",
 ]  # fmt: skip
 
 
@@ -65,7 +66,12 @@ class FailedOver:
     checkpoint: int
 
 
-StoreEvent = SnapshotTriggered | StateRegistered | SnapshotCompleted | SnapshotDiscarded | FailedOver
+@frozen
+class StoreLost:
+    """The JobManager is gone with what it knew; the next one reads the completed snapshots (DefaultCompletedCheckpointStoreUtils)."""
+
+
+StoreEvent = SnapshotTriggered | StateRegistered | SnapshotCompleted | SnapshotDiscarded | FailedOver | StoreLost
 
 
 @frozen
@@ -140,6 +146,9 @@ class SnapshotStore:
                 after, commands = self._discarded(event)
             case FailedOver():
                 after, commands = self._failed_over(event)
+            case StoreLost():
+                registry = self.registry.read_again(self.retained.values())
+                after, commands = changed(self, pending={}, registry=registry, released_below=-1), ()
         return heard(self, after, event), commands
 
     def _begun(self, event: SnapshotTriggered) -> _Answer:

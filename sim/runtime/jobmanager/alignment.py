@@ -8,18 +8,22 @@ from functools import partial
 from sim.model.job import Alignment
 from sim.protocol.alignment import Group
 from sim.runtime.context import Context
-from sim.runtime.ports import TasksPort
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
+from sim.runtime.ports import Checks, TasksPort
 
 __all__ = ["WatermarkAlignment"]
 
 
 class WatermarkAlignment:
-    """All groups of a job."""
+    """All groups of a job.  A JobManager knows the watermarks that were reported to it, and no others."""
 
-    def __init__(self, context: Context, tasks: TasksPort) -> None:
+    def __init__(self, context: Context, tasks: TasksPort, job_manager: CoordinatorHost, checks: Checks | None) -> None:
         self.context = context
         self.tasks = tasks
+        self.job_manager = job_manager
+        self.checks = checks
         self.groups: dict[str, Group] = defaultdict(Group)
+        self._leader = 0  # whom they were reported to
 
     def start(self) -> None:
         """From now to the end of the job, for each source that is in a group."""
@@ -32,16 +36,27 @@ class WatermarkAlignment:
         """A subtask reports."""
         source = self.context.scenario.job.vertices[self.context.layout.vertex[task]].source
         if source is not None and source.watermark.alignment is not None:
-            group = self.groups[source.watermark.alignment.group]
-            self.context.env.call_in(self.context.scenario.overheads.acknowledge_ns, lambda: group.report(task, watermark_ns))
+            name = source.watermark.alignment.group
+            report = lambda: self._group(name).report(task, watermark_ns)  # noqa: E731
+            self.job_manager.message(self.context.scenario.overheads.acknowledge_ns, report)
+
+    def _group(self, name: str) -> Group:
+        """As the JobManager knows it; without one nothing is known, and nobody is told anything."""
+        leader = self.job_manager.machine.leader
+        if leader != self._leader:
+            self.groups.clear()
+            self._leader = leader
+        return self.groups[name]
 
     def _announce_later(self, alignment: Alignment, tasks: range) -> None:
         self.context.env.call_in(alignment.every_ns, lambda: self._announce(alignment, tasks))
 
     def _announce(self, alignment: Alignment, tasks: range) -> None:
-        group = self.groups[alignment.group]
+        group = self._group(alignment.group)
         limit_ns = group.limit(alignment.drift_ns)
-        for task in tasks:
-            if task in group.reported and self.tasks[task].running:
-                self.context.env.call_in(self.context.scenario.overheads.notify_ns, partial(self.tasks.limit, task, limit_ns))
+        listeners = [task for task in tasks if task in group.reported and self.tasks[task].running]
+        for task in listeners:
+            self.context.env.call_in(self.context.scenario.overheads.notify_ns, partial(self.tasks.limit, task, limit_ns))
+        if listeners and self.checks is not None:
+            self.checks.limits_announced()
         self._announce_later(alignment, tasks)

@@ -32,11 +32,15 @@ class _Enumerator:
         self.backlog = backlog
         first = context.layout.first_task[vertex]
         self.tasks = slice(first, first + context.scenario.job.vertices[vertex].emitting)
-        self.behind = False
+        self.behind = False  # as the JobManager knows it ...
+        self._leader = 0  # ... that was told
 
     def look(self) -> None:
         """Now, and again and again."""
-        behind = any(self._is_behind(served) for served in self.context.plane.served()[self.tasks].tolist())
+        machine = self.coordinator.machine
+        if machine.leader != self._leader:
+            self.behind, self._leader = False, machine.leader
+        behind = not machine.absent and any(self._is_behind(served) for served in self.context.plane.served()[self.tasks].tolist())
         if behind != self.behind:
             self.behind = behind
             self.coordinator.tell(BacklogReported(self.context.env.now, self.vertex, behind))

@@ -70,6 +70,23 @@ class CoordinatorHost:
         if not self._loop.busy:
             self._go_on()
 
+    def lose_leader(self) -> None:
+        """The JobManager is gone: what it was doing ends here, but for what storage has begun."""
+        pending = [row.checkpoint for row in self.machine.pending]
+        self.tell(vocabulary.LeaderLost(self.env.now))
+        self.files.lose_store()
+        for checkpoint in pending:
+            self._end_contents(checkpoint)
+
+    def elect_leader(self) -> None:
+        """Another JobManager takes over."""
+        self.tell(vocabulary.LeaderElected(self.env.now))
+
+    def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
+        """`arrive` in so long, unless the JobManager that is there now is gone by then; work of its own likewise."""
+        leader = self.machine.leader
+        self.env.call_in(delay_ns, lambda: arrive() if self.machine.hears(leader) else None)
+
     def plan(self) -> Plan | None:
         """Who takes part in a checkpoint decided on now; None: a required task does not run."""
         return self.job_end.plan(frozenset(host.task for host in self.tasks if not host.running))
@@ -125,7 +142,7 @@ class CoordinatorHost:
             case vocabulary.CancelPeriodicTimer():
                 self._timer = None
             case vocabulary.PrepareTrigger():
-                self.env.call_in(self.overheads.trigger_ns, lambda: self.tell(vocabulary.TriggerReady(self.env.now, self.plan())))
+                self.message(self.overheads.trigger_ns, lambda: self.tell(vocabulary.TriggerReady(self.env.now, self.plan())))
             case vocabulary.TriggerTasks():
                 self._note(Happening.TASKS_TRIGGERED, command.checkpoint)
                 options = self.files.begun(command.checkpoint, command.options)
@@ -143,11 +160,13 @@ class CoordinatorHost:
             case vocabulary.DiscardState():
                 self._discard_state(command.checkpoint)
             case vocabulary.FailJob():
-                self._note(Happening.JOB_FAILED, task=-1 if command.task is None else command.task, detail=command.reason.name)
+                task = -1 if command.task is None else command.task
+                self._note(Happening.JOB_FAILED, task=task, number=int(command.stopping), detail=command.reason.name)
                 what = "the savepoint to stop with failed" if command.stopping else "tolerable failed checkpoints exceeded"
                 self.fail_job(f"{what}: {command.reason.name}", command.task)
             case vocabulary.RecordRefused():
-                self._note(Happening.REFUSED, detail=command.reason.name)
+                asked_for = command.kind is vocabulary.RequestKind.SAVEPOINT
+                self._note(Happening.REFUSED, number=int(asked_for), detail=command.reason.name)
             case vocabulary.RecordTriggered():
                 self._record_triggered(command)
             case vocabulary.RecordCompleted():
@@ -187,14 +206,16 @@ class CoordinatorHost:
             self.env.process(self._finalise(checkpoint))
 
     def _finalise(self, checkpoint: int) -> Generator[simpy.Event, None, None]:
+        leader = self.machine.leader
         try:
             file = yield from self.context.storage.write_metadata(checkpoint)
         except StorageFailed:
             self.tell(vocabulary.MetadataWritten(self.env.now, checkpoint, failed=True))
             return
-        self.files.metadata(checkpoint, file)
-        yield self.env.timeout(self.overheads.complete_ns)
-        self.tell(vocabulary.MetadataWritten(self.env.now, checkpoint))
+        if self.machine.hears(leader):
+            self.files.metadata(checkpoint, file)
+            yield self.env.timeout(self.overheads.complete_ns)
+            self.tell(vocabulary.MetadataWritten(self.env.now, checkpoint))
 
     def _notify_complete(self, command: vocabulary.NotifyComplete) -> None:
         self._note(Happening.NOTIFIED_COMPLETE, command.checkpoint)
@@ -214,9 +235,12 @@ class CoordinatorHost:
             self.env.call_in(self.overheads.notify_ns, hear)
 
     def _discard_state(self, checkpoint: int) -> None:
+        self._end_contents(checkpoint)
+        self.files.discard(checkpoint, lambda: self.tell(vocabulary.StateDiscarded(self.env.now, checkpoint)))
+
+    def _end_contents(self, checkpoint: int) -> None:
         self.contents.forget(checkpoint)
         begin(self.env, self.context.storage.end_merging(checkpoint), lambda _: None)
-        self.files.discard(checkpoint, lambda: self.tell(vocabulary.StateDiscarded(self.env.now, checkpoint)))
 
     # ------------------------------------------------------------------------------------------ records
 

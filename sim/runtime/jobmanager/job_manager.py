@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sim.protocol.coordinator.coordinator import Coordinator
 from sim.protocol.reasons import FailureReason
@@ -43,7 +43,7 @@ class JobManager:
         self.coordinator = CoordinatorHost(
             context, machine, tasks, contents, self.files, self.job_end, reachability, self._fail_job, checks
         )
-        self.alignment = WatermarkAlignment(context, tasks)
+        self.alignment = WatermarkAlignment(context, tasks, self.coordinator, checks)
         warm_up = WarmUp(context.env, scenario.restart, speed)
         cluster = RestoreContext(context, contents, self.files, tasks, self.job_end, counters, warm_up, checks)
         self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
@@ -58,6 +58,9 @@ class JobManager:
     @property
     def latest_completed(self) -> int:
         return self.coordinator.machine.latest_completed
+
+    def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
+        self.coordinator.message(delay_ns, arrive)
 
     def acknowledge(self, task: int, checkpoint: int, handles: Iterable[Handle]) -> None:
         self.files.offer(checkpoint, task, handles)

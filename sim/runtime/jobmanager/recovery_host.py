@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
+import simpy
+
 from sim.metrics.journal import Happening
 from sim.metrics.recoveries import RecoveryStats
 from sim.metrics.stats import stopped_with
@@ -17,7 +19,7 @@ from sim.protocol.reasons import FailureReason
 from sim.protocol.recovery import recovery
 from sim.protocol.recovery.recovery import JobStatus, Recovery, RecoveryCommand, RecoveryEvent
 from sim.protocol.recovery.regions import regions
-from sim.protocol.vocabulary import LeaderLost, SchedulerStopped
+from sim.protocol.vocabulary import SchedulerStopped
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.jobmanager.job_end import JobEnd
@@ -41,7 +43,9 @@ class RecoveryHost:
         self._loop: HostLoop[Recovery, RecoveryEvent, RecoveryCommand] | None = None
         self._resuming = False  # the scheduler starts as soon as a task runs ...
         self._anew = False  # ... or all do: another JobManager deploys them
-        self._absent = 0  # JobManagers awaited
+        self._awaited = 0  # JobManagers
+        self.elected: simpy.Event | None = None  # there is none, until this happens
+        self._lost_ns = -1  # when the JobManager was lost
         self._failure = ("", "", -1)  # kind, what and time of the one being reported
         self.stats: dict[int, RecoveryStats] = {}
 
@@ -69,7 +73,7 @@ class RecoveryHost:
         for task in failing:
             self._note(Happening.TASK_FAILED, task, detail=reason)
         self.stop(failing)
-        self.env.call_in(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
+        self.coordinator.message(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
 
     def lose_host(self, number: int, after_ns: int) -> None:
         """A task manager is gone; somebody notices `after_ns` from now.  Tasks that have finished are not missed (Execution#fail)."""
@@ -82,7 +86,7 @@ class RecoveryHost:
         for task in lost:
             self.tasks[task].free()
         if lost:
-            self.env.call_in(after_ns + self.overheads.fail_ns, lambda: self.report(lost, "task-manager", reason, failed_ns))
+            self.coordinator.message(after_ns + self.overheads.fail_ns, lambda: self.report(lost, "task-manager", reason, failed_ns))
 
     def begin(self, what: str, kind: str) -> None:
         """A job instance that begins from a snapshot: everything is deployed as a new JobManager would deploy it."""
@@ -97,30 +101,46 @@ class RecoveryHost:
     def report(self, tasks: Iterable[int], kind: str, what: str, failed_ns: int) -> None:
         """The JobManager learns of a failure."""
         stopped = bool(stopped_with(self.context.stats))
-        if self._absent and not stopped:
-            return  # nobody hears it; the next JobManager restarts everything anyway
         u = draw(stream(self.context.scenario.run.seed, "restart-jitter"), len(self.stats))
         self._failure, self._anew = (kind, what, failed_ns), False
         self._begun().tell(recovery.TasksFailed(self.env.now, frozenset(tasks), what, u, stopped))
 
     def lose_job_manager(self, down_ns: int) -> None:
         """Nobody coordinates for so long; without a heartbeat the tasks go on no longer than its timeout."""
-        failed_ns, heartbeat_ns = self.env.now, self.context.scenario.restart.heartbeat_timeout_ns
+        self._awaited += 1
+        if self.elected is None:
+            self._without_job_manager()
+        self.env.call_in(down_ns, self._take_over)
+
+    def _without_job_manager(self) -> None:
         self._note(Happening.JOB_MANAGER_LOST)
+        self._lost_ns = self.env.now
+        self.elected = self.env.event()
         self._resuming = False
-        self._absent += 1
-        self.coordinator.tell(LeaderLost(self.env.now))
-        if down_ns > heartbeat_ns:
-            self.env.call_in(heartbeat_ns, lambda: self.stop(range(len(self.tasks))))
+        self.coordinator.lose_leader()
+        for restore in self.restores.values():
+            restore.cancel_deployment()
+        absence = self.elected
+        self.env.call_in(self.context.scenario.restart.heartbeat_timeout_ns, lambda: self._miss_heartbeat(absence))
 
-        def take_over() -> None:
-            self._absent -= 1
-            if self._absent:
-                return  # lost again before it came
-            self._failure, self._anew = ("job-manager", "job manager lost", failed_ns), True
-            self.tell(recovery.JobManagerReturned(self.env.now))
+    def _miss_heartbeat(self, absence: simpy.Event) -> None:
+        """Task managers fail all tasks of a job whose JobMaster is silent (TaskExecutor#disconnectJobManagerConnection)."""
+        if self.elected is absence:
+            running = [task for task in range(len(self.tasks)) if not self.tasks[task].stopped and task not in self.job_end.finished]
+            for task in running:
+                self._note(Happening.TASK_FAILED, task, detail="no heartbeat of a JobManager")
+            self.stop(running)
 
-        self.env.call_in(down_ns, take_over)
+    def _take_over(self) -> None:
+        self._awaited -= 1
+        if self._awaited or self.elected is None:
+            return  # lost again before it came
+        self._note(Happening.JOB_MANAGER_ELECTED)
+        elected, self.elected = self.elected, None
+        self.coordinator.elect_leader()
+        self._failure, self._anew = ("job-manager", "job manager lost", self._lost_ns), True
+        self.tell(recovery.JobManagerReturned(self.env.now))
+        elected.succeed()
 
     def stop(self, tasks: Iterable[int]) -> None:
         """The threads of these tasks stop where they are."""
@@ -135,7 +155,7 @@ class RecoveryHost:
     # ------------------------------------------------------------------------------------------ the machine
 
     def tell(self, event: RecoveryEvent) -> None:
-        if not self._absent:  # nobody hears it; the next JobManager restarts everything anyway
+        if self.elected is None:  # else nobody hears it; the next JobManager restarts everything anyway
             self._begun().tell(event)
 
     def task_runs(self, task: int) -> None:

@@ -69,6 +69,11 @@ class Restore:
             if (download := self._downloads.pop(task, None)) is not None:
                 download.interrupt()
 
+    def cancel_deployment(self) -> None:
+        """There is no JobManager that would deploy."""
+        if self.stats.deployed_ns < 0:
+            self.tasks.clear()
+
     def _slots_ns(self) -> int:
         """Until every task has a slot: a lost task manager's come back with its replacement."""
         available = self.cluster.available_ns

@@ -25,11 +25,14 @@ from sim.protocol.snapshots.snapshot_store import (
     SnapshotTriggered,
     StateRegistered,
     StoreEvent,
+    StoreLost,
 )
 from sim.runtime.background import begin
 from sim.storage import FileId
 
 if TYPE_CHECKING:
+    import simpy
+
     from sim.protocol.options import BarrierOptions
     from sim.runtime.contents import Contents, TaskSnapshot
     from sim.runtime.context import Context
@@ -58,6 +61,7 @@ class SnapshotFiles:
         self._followed = False  # another job instance has begun
         self.free_ns = -1  # when nothing kept here needed the restored snapshot any more
         self.first_completed = 0  # the first ordinary checkpoint completed here; 0: none yet
+        self._deleting: list[simpy.Process] = []  # the JobManager's threads that delete
         self._uses: dict[tuple[int, int], tuple[int, int]] = {}  # file -> first and last checkpoint that named it
 
     def take_over(self, before: SnapshotFiles, snapshot: StoredSnapshot, claim: ClaimMode) -> None:
@@ -123,9 +127,17 @@ class SnapshotFiles:
         if checkpoint:
             self._tell(FailedOver(checkpoint))
 
+    def lose_store(self) -> None:
+        """The JobManager is gone: it deletes nothing any more, and what it had not completed is named by nobody."""
+        self._tell(StoreLost())
+        for process in self._deleting:
+            if process.is_alive:
+                process.interrupt()
+        self._deleting = []
+
     def abandon(self, handles: Iterable[Handle]) -> None:
         """A task gave its snapshot up: what it had written for it goes (StateUtil#bestEffortDiscardAllStateObjects)."""
-        self._delete([FileId(handle.file) for handle in handles if handle.file is not None])
+        self._delete([FileId(handle.file) for handle in handles if handle.file is not None], by_task=True)
 
     # ------------------------------------------------------------------------------------------ what follows
 
@@ -166,7 +178,7 @@ class SnapshotFiles:
         """Those not deleted before."""
         return [self._stored.pop(file.key) for file in files if file.key in self._stored]
 
-    def _delete(self, ids: list[FileId], done: Callable[[], None] = lambda: None) -> None:
+    def _delete(self, ids: list[FileId], done: Callable[[], None] = lambda: None, *, by_task: bool = False) -> None:
         """Begin to delete these, several at a time, best effort.  `done` is called in this turn if deleting takes no time."""
         left = min(_DELETING, len(ids))
 
@@ -178,8 +190,10 @@ class SnapshotFiles:
 
         if not ids:
             done()
+        self._deleting = [process for process in self._deleting if process.is_alive]
         for thread in range(left):
-            begin(self.context.env, self.context.storage.delete(ids[thread::_DELETING]), ended, ended)
+            process = begin(self.context.env, self.context.storage.delete(ids[thread::_DELETING]), ended, ended)
+            self._deleting += [] if process is None or by_task else [process]
 
     def _file(self, stored: FileId, scope: Scope, size_bytes: int, checkpoint: int) -> StateFile:
         """The file of this id, which this instance wrote unless it was restored."""

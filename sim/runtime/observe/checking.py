@@ -5,6 +5,7 @@ A cut is judged in the moment its checkpoint completes, everything else at the e
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from sim.checkers.checkpoints import broken_promises, too_many_retained
 from sim.checkers.commits import broken_commits, uncommitted
 from sim.checkers.cut import Cut, Cuts
 from sim.checkers.files import broken_snapshots
+from sim.checkers.job_manager import beyond_its_knowledge, without_job_manager
 from sim.checkers.restores import ONCE, Surplus, broken_restores
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
@@ -47,6 +49,7 @@ class Checking:
         self.accounts = Accounts(context, contents, ends, self._inputs, self._outputs, self.teller)
         self._found: list[Violation] = []
         self._surpluses: dict[int, Surplus] = {}  # by checkpoint
+        self._announced_ns = array("q")  # when sources were told how far they may read
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """A task stands at its cut."""
@@ -68,6 +71,10 @@ class Checking:
         self.accounts.completed(checkpoint, retained)
         if not self.keep_cuts:
             self.cuts.forget(lambda number: number <= checkpoint)
+
+    def limits_announced(self) -> None:
+        """Sources that keep in step are told how far they may read."""
+        self._announced_ns.append(self.context.env.now)
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """These tasks have just been started."""
@@ -91,6 +98,9 @@ class Checking:
         savepoints = {number for number, row in context.stats.items() if row.savepoint_format}
         found = [*self._found, *self.accounts.found, *self.accounts.state.found]
         found.extend(broken_promises(context.journal, context.stats, self.teller))
+        found.extend(without_job_manager(context.journal, self._announced_ns, self.teller))
+        tolerable = context.scenario.checkpoint.tolerable_failed
+        found.extend(beyond_its_knowledge(context.journal, context.scenario.restart.most_restarts, tolerable, self.teller))
         begun_from = context.begun_from
         covered, counted_from = self.output.covered_before, self.output.counted_from
         found.extend(

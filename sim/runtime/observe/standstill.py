@@ -90,7 +90,8 @@ class _Look:
         unsent = channels["written"] > channels["sent"]
         leaves = unsent if flushes else unsent & (channels["queued"] > 1)  # a buffer that is not full waits for more
         self._coming = leaves | (channels["sent"] > channels["arrived"]) | (channels["received"] > 0)
-        self._kept = unsent | (np.array(layout.local) & (channels["written"] > channels["consumed"]))  # a local reader keeps its writer's
+        unread = channels["written"] > channels["consumed"]
+        self._kept = unsent | (np.array(layout.local, bool) & unread)  # a local reader keeps its writer's
         self._available = plane.partitions()["available"]
         self._state = plane.tasks("state")["state"]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from sim.metrics.files import FileRow, RestoreRow
+from sim.metrics.journal import Happening
 from sim.metrics.stats import stopped_with
 from sim.model.scenario import Scenario
 from sim.model.stored import StateFile, StoredSnapshot
@@ -81,6 +82,9 @@ class Chain:
                     if segment.stop is not None and not stopped_with(world.stats):
                         since = format_duration(segment.stop.at_ns)
                         self.stopped = f"FAILED: job {number + 1} cannot begin: the savepoint of {since} that job {number} {NOT_STOPPED}"
+                    elif world.job.recovery.elected is not None and segment.until_ns < self.scenario.run.duration_ns:
+                        since = format_duration(segment.until_ns)
+                        self.stopped = f"FAILED: job {number + 1} cannot begin: since {since} there has been no JobManager to rescale it"
                     return
                 try:
                     beginning = self._next(world, parts[number + 1])
@@ -140,13 +144,25 @@ class Chain:
             left_ns = max(0, segment.until_ns - world.env.now)  # none, if the segment before it took longer than it was to
             wait_ns = left_ns if segment.stop is None else min(left_ns, max(segment.stop.at_ns - world.env.now, 0) + STOP_AGAIN_NS)
             world.env.run(until=world.env.timeout(wait_ns) | outcome.failed | outcome.finished)
-            if outcome.failed.triggered or outcome.finished.triggered or world.env.now >= segment.until_ns:
+            if outcome.failed.triggered or outcome.finished.triggered:
+                return
+            if world.env.now >= segment.until_ns:
+                if segment.kind == "rescale":
+                    self._await_job_manager(world)
                 return
             if segment.stop is not None and not any(stats.stops and stats.status != "FAILED" for stats in world.stats.values()):
                 request(world.context, world.job.coordinator, segment.stop)
 
+    def _await_job_manager(self, world: World) -> None:
+        """Without one nobody rescales: whoever asks for it asks again until there is one, or the run is over."""
+        left_ns = self.scenario.run.duration_ns - world.env.now
+        if left_ns > 0 and (elected := world.job.recovery.elected) is not None:
+            world.env.run(until=world.env.timeout(left_ns) | elected | world.outcome.failed | world.outcome.finished)
+
     def _next(self, world: World, segment: Segment) -> Beginning:
         """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
+        if segment.kind == "rescale":
+            world.journal.note(world.env.now, Happening.RESCALED)
         world.job.coordinator.tell(SchedulerStopped(world.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
         snapshot = self._chosen(world, segment.start_from)
         parts, served, names = world.job.files.parts(snapshot), world.plane.served(), world.names

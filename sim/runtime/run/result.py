@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.checkers.violation import Violation
-from sim.metrics.journal import Journal
+from sim.checkers.violation import Violation, at
+from sim.metrics.journal import Happening, Journal
 from sim.model.scenario import Scenario
+from sim.protocol.reasons import FailureReason
 from sim.runtime.run.manifest import manifest
 from sim.runtime.run.resolution import Resolution
 from sim.whole_file import replace_file
@@ -56,6 +57,15 @@ class Result:
             "recoveries": self.recoveries, "files": self.files, "snapshots": self.snapshots, "restores": self.restores,
             "path": self.path,
         }  # fmt: skip
+
+    @property
+    def refused(self) -> list[str]:
+        """What users asked of the job in vain: savepoints and stops."""
+        scenario = self.scenario
+        if not scenario.actions and not any(rescale.savepoint for rescale in scenario.rescale):
+            return []  # a journal is long
+        rows = (row for row in self.journal if row.happening is Happening.REFUSED and row.number)
+        return [f"a savepoint or stop at {at(row.time_ns)}: {FailureReason[row.detail].value.rstrip('.')}" for row in rows]
 
     def __repr__(self) -> str:
         status = self.checkpoints["status"].value_counts()

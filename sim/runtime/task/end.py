@@ -189,4 +189,4 @@ class TaskEnding:
     def _report(self, arrive: Callable[[int], None]) -> None:
         """Tell the JobManager; of a task that was restarted meanwhile it does not listen."""
         task = self.slot.task
-        self.context.env.call_in(self.context.scenario.overheads.acknowledge_ns, lambda: None if self.replaced else arrive(task))
+        self.slot.job.message(self.context.scenario.overheads.acknowledge_ns, lambda: None if self.replaced else arrive(task))

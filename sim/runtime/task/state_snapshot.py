@@ -76,7 +76,8 @@ class SubtaskState:
         self.host = host
         self.slow = slow
         state, mine = vertex.state, self.keyed_bytes
-        self.backend = backend(state, mine, options, compaction) if state is not None and (mine or state.growth_bytes) else None
+        has_some = state is not None and bool(state.bytes or state.growth_bytes)  # its own share may be less than a byte
+        self.backend = backend(state, mine, options, compaction) if state is not None and has_some else None
         tells_updates = state is not None and (state.kind.keeps_files or state.changelog is not None)  # the heap does not
         self.counts_records = (
             self.backend is not None and state is not None and ((tells_updates and state.update_share > 0) or state.turns_over)

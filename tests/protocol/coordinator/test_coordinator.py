@@ -20,6 +20,7 @@ from sim.protocol.vocabulary import (
     Declined,
     DiscardState,
     FailJob,
+    LeaderElected,
     LeaderLost,
     MetadataWritten,
     NotifyAborted,
@@ -735,10 +736,10 @@ def test_metadata_may_be_refused_for_a_reason():
 
 
 def test_a_lost_leader_tells_nobody_what_it_aborts():
-    """What is pending is gone; its tasks hear nothing of that."""
+    """What is pending is gone; its tasks hear nothing of that, and nobody deletes its files."""
     machine = triggered(10)
 
-    assert [RecordFailed, DiscardState] == types(machine.on(LeaderLost(20)))
+    assert [RecordFailed] == types(machine.on(LeaderLost(20)))
     assert () == machine.state.pending
 
 
@@ -749,7 +750,50 @@ def test_messages_to_a_lost_leader_are_lost_with_it():
     assert machine.state.hears(leader)
     machine.on(LeaderLost(20))
     assert not machine.state.hears(leader)
+    nobody = machine.state.leader
+    assert not machine.state.hears(nobody)
+    machine.on(LeaderElected(30))
+    assert not machine.state.hears(nobody), "what set out to none does not reach the next one"
     assert machine.state.hears(machine.state.leader)
+
+
+@pytest.mark.parametrize("kind", [RequestKind.SAVEPOINT, RequestKind.MANUAL])
+def test_without_a_job_manager_clients_get_an_error(kind):
+    machine = triggered(10)
+    machine.on(LeaderLost(20))
+
+    assert (RecordRefused(kind, FailureReason.NO_JOB_MANAGER),) == machine.on(CheckpointRequested(30, kind, Savepoint()))
+
+
+def test_what_a_lost_leader_had_begun_ends_unseen():
+    """A trigger that was being prepared, metadata, a deletion: their ends change nothing, and the next leader begins with a clean sheet."""
+    machine = triggered(10)
+    acknowledged(machine, 1, 20)
+    machine.on(PeriodicTimerFired(110))
+    machine.on(LeaderLost(120))
+    before = machine.state
+
+    for event in (
+        MetadataWritten(130, 1),
+        TriggerReady(130, None),
+        StateDiscarded(130, 1),
+        Declined(130, 0, 1, FailureReason.IO_EXCEPTION),
+    ):
+        assert () == machine.on(event)
+    assert before == machine.state
+    assert (None, (), 0, None) == (before.triggering, before.pending, before.cleaning, before.last_completion_ns)
+
+
+def test_a_new_leader_counts_failed_checkpoints_anew():
+    machine = triggered(10)
+    machine.on(Declined(20, 0, 1, FailureReason.CHECKPOINT_DECLINED))
+    assert 1 == machine.state.failures.count
+
+    machine.on(LeaderLost(30))
+    machine.on(LeaderElected(40))
+
+    assert 0 == machine.state.failures.count
+    assert 2 == machine.state.next_id, "ids go on: the counter is kept with the completed checkpoints"
 
 
 def test_a_job_goes_on_counting_behind_the_checkpoint_it_begins_from():

@@ -1,5 +1,7 @@
 """The recovery machine: sequences of failures, cancellations and delays."""
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,6 +143,22 @@ def test_a_new_jobmanager_restarts_everything_at_once():
     _, commands = feed(two_regions(Restart("none")), JobManagerReturned(50))
 
     assert (SuspendCheckpoints(), CancelTasks(1, ALL), ArmRestart(1, 50)) == commands
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        Restart("fixed-delay", delay_ns=100, attempts=1),
+        Restart("failure-rate", delay_ns=100, rate=1),
+        Restart("exponential-delay", initial_ns=100, attempts=1, jitter=Fraction(0)),
+    ],
+)
+def test_the_restart_strategy_of_a_new_jobmanager_has_seen_no_failure(options):
+    """The same failure again: the job fails, unless there is another JobManager in between."""
+    once, _ = feed(one_region(options), failed(50, 0), TasksCancelled(60, 1), RestartDelayElapsed(150, 1))
+
+    assert FailForGood("because") == feed(once, failed(5000, 0))[1][-1]
+    assert ArmRestart(3, 5100) == feed(once, JobManagerReturned(4000), failed(5000, 0))[1][-1]
 
 
 def test_a_task_that_is_not_restored_cannot_initialize():

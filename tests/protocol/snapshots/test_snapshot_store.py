@@ -14,6 +14,7 @@ from sim.protocol.snapshots.snapshot_store import (
     SnapshotStore,
     SnapshotTriggered,
     StateRegistered,
+    StoreLost,
 )
 
 
@@ -49,6 +50,22 @@ def test_a_subsumed_checkpoint_leaves_what_the_next_one_names():
     assert (DeleteDirectory(1, (private(3, 1),)), DeleteSharedFiles((shared(1, 1),))) == commands
     assert [2] == list(store.retained)
     assert (shared(2, 1), shared(4, 2), private(5, 2)) == store.retained[2].files
+
+
+def test_another_jobmanager_knows_the_completed_checkpoints_only():
+    """What a pending one named stays for ever, also when it names what a completed one brought; that goes when no other names it."""
+    store, commands = feed(
+        SnapshotStore(),
+        *lifecycle(1, shared(1, 1), private(2, 1)),
+        SnapshotTriggered(2, "checkpoint"),
+        StateRegistered(2, (shared(1, 1), shared(3, 2), private(4, 2))),
+        StoreLost(),
+    )
+
+    assert () == commands
+    assert ({}, [1], {(0, 1)}) == (store.pending, list(store.retained), set(store.registry.entries))
+    _, commands = feed(store, *lifecycle(3, shared(5, 3)), SnapshotDiscarded(1))
+    assert (DeleteDirectory(1, (private(2, 1),)), DeleteSharedFiles((shared(1, 1),))) == commands
 
 
 def test_an_aborted_checkpoint_leaves_its_shared_files():

@@ -1,0 +1,68 @@
+"""Rules of a job without a JobManager, and of the next one."""
+
+from __future__ import annotations
+
+from tests.mutations.rule import Rule
+
+__all__ = ["JOB_MANAGER"]
+
+_WORLDS = "tests/worlds/test_found_worlds.py::test_"
+
+JOB_MANAGER = (
+    Rule(
+        "a savepoint needs a JobManager",
+        "protocol/coordinator/coordinator.py",
+        "return self, (RecordRefused(event.kind, FailureReason.NO_JOB_MANAGER),)",
+        "return _requested(self, event.kind, event.now, event.savepoint)",
+        f"{_WORLDS}savepoints_and_stops_without_a_job_manager_are_refused",
+    ),
+    Rule(
+        "what a task says to nobody reaches no later JobManager",
+        "protocol/coordinator/coordinator.py",
+        "return changed(self, leader=self.leader + 1, absent=False), ()",
+        "return changed(self, absent=False), ()",
+        "tests/protocol/coordinator/test_coordinator.py::test_messages_to_a_lost_leader_are_lost_with_it",
+    ),
+    Rule(
+        "a rescale waits for a JobManager",
+        "runtime/run/instances.py",
+        "                    self._await_job_manager(world)\n",
+        "                    pass\n",
+        f"{_WORLDS}a_rescale_waits_for_a_job_manager",
+    ),
+    Rule(
+        "a new JobManager counts failed checkpoints anew",
+        "protocol/coordinator/coordinator.py",
+        "failures=FailureCounter(self.failures.tolerable), backlog",
+        "backlog",
+        f"{_WORLDS}a_new_job_manager_counts_failures_anew[tolerable-failed-after-a-job-manager]",
+    ),
+    Rule(
+        "a new JobManager makes its restart strategy anew",
+        "protocol/recovery/recovery.py",
+        "_restarting(changed(self, strategy=self.unused), everything, event.now)",
+        "_restarting(self, everything, event.now)",
+        f"{_WORLDS}a_new_job_manager_counts_failures_anew[restart-attempts-after-a-job-manager]",
+    ),
+    Rule(
+        "limits of watermarks are the JobManager's to announce",
+        "runtime/jobmanager/alignment.py",
+        "if leader != self._leader:",
+        "if False:",
+        f"{_WORLDS}limits_of_watermarks_are_not_announced_without_a_job_manager",
+    ),
+    Rule(
+        "a lost JobManager deletes nothing",
+        "protocol/snapshots/snapshot_store.py",
+        "registry = self.registry.read_again(self.retained.values())",
+        "registry = self.registry",
+        "tests/protocol/snapshots/test_snapshot_store.py::test_another_jobmanager_knows_the_completed_checkpoints_only",
+    ),
+    Rule(
+        "a share of less than a byte is state all the same",
+        "runtime/task/state_snapshot.py",
+        "bool(state.bytes or state.growth_bytes)",
+        "bool(mine or state.growth_bytes)",
+        f"{_WORLDS}a_rescale_deals_out_two_bytes",
+    ),
+)
