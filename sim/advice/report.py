@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sim.advice import texts
 from sim.advice.doubts import capped, doubts, remarks
-from sim.advice.future.horizon import served
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.lasting import horizon_sentence, lasting, lasting_sentence, to_json
+from sim.advice.questions import assumptions, greatest_rates, marked_unknowns, questions
 from sim.advice.race import Affords, Race, RunTrials, any_amount
 from sim.advice.requirements import requirements
-from sim.advice.sensitivity import Sensitivity, section, sensitivity
+from sim.advice.sensitivity import Sensitivity, sensitivity
 from sim.advice.settings import TIMEOUT_NS, Candidate
 from sim.advice.sweep_file import write_sweep
-from sim.advice.trials import SETTLED_NS, UNDISTURBED, Bench
-from sim.advice.unknowns import Unknown, unknowns
+from sim.advice.trials import UNDISTURBED, Bench
 from sim.analysis.section import Section
 from sim.analysis.theory import daly, renewal, young
 from sim.model.scenario import Scenario
@@ -56,7 +55,7 @@ def report(
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen)
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)} | race.long_trials
-    marked = _marked(bench)
+    marked = marked_unknowns(bench)
     assumed = {unknown.key: unknown.assumed for unknown in marked}
     lasts = lasting(race, planned)
     parts: list[str | Section | None] = [
@@ -69,9 +68,12 @@ def report(
         parts.append(configured)
     if chosen is not None:
         parts += [texts.theory(race), texts.failures(race, chosen)]
-    found = sensitivity(race, marked, _served(race, marked), planned) if vary else []
+    rates = greatest_rates(race, marked) if vary else {}
+    unmarked = list(assumptions(race.scenario, marked)) if vary else []
+    assumed |= {unknown.key: unknown.assumed for unknown in unmarked}
+    found = sensitivity(race, [*marked, *unmarked], rates, planned) if vary else []
     parts += _remarks(race)
-    parts += _unknown_inputs(race, marked, found, mtbf_ms)
+    parts += questions(race, marked, found, rates, mtbf_ms)
     parts.append(texts.all_settings(race))
     write_sweep(folder / "sweep.yaml", bench, planned, assumed)
     data = _to_json(race, choice, chosen, configured) | {"unknown": [_plain(row) for row in found]} | to_json(bench.horizon, lasts)
@@ -92,38 +94,6 @@ def _remarks(race: Race) -> list[str | Section | None]:
         remarks.append("No sink is transactional: output is visible at once, whatever is set.")
     remarks += [f"Not run: {reason}." for reason in race.given_up]
     return remarks
-
-
-def _marked(bench: Bench) -> list[Unknown]:
-    """The unknowns that the scenario marks, without those that an override has answered."""
-    return [unknown for unknown in unknowns(bench.file.read_text(encoding="utf-8")) if unknown.key not in bench.common]
-
-
-def _served(race: Race, marked: Sequence[Unknown]) -> dict[str, float]:
-    """The most records per second that each source can emit; computed only if a marked source is unlimited."""
-    if not any(unknown.assumed == "unlimited" for unknown in marked):
-        return {}
-    return served(race.scenario, 2 * SETTLED_NS)
-
-
-def _unknown_inputs(race: Race, marked: Sequence[Unknown], found: Sequence[Sensitivity], mtbf_ms: float | None) -> Iterator[str | Section]:
-    """The unknowns, how much each matters, and which to answer first."""
-    if found:
-        yield section(found)
-    first = [row for row in found if row.changes_advice or row.largest_move > math.log(2)]
-    question, matters = texts.unknown_failures(race)
-    if mtbf_ms is None:
-        yield question
-    if first:
-        yield f"Answer first: {first[0].question} ({first[0].name})"
-    elif matters and mtbf_ms is None:
-        yield "Answer first: how often does the job fail?"
-    varied = {row.name for row in found}
-    for unknown in marked:
-        if unknown.is_setting:
-            yield f"UNKNOWN: {unknown.question} Only what is said of today depends on it ({unknown.name} {unknown.assumed} is assumed)."
-        elif unknown.name not in varied:
-            yield f"UNKNOWN: {unknown.question} Not varied ({unknown.name} {unknown.assumed} is assumed)."
 
 
 def _configuration(race: Race, chosen: Setting) -> str:

@@ -42,12 +42,18 @@ class Sensitivity:
     question: str
     assumed: Any
     ends: tuple[tuple[Any, Setting | None, Setting | None], ...]
-    base: Setting  # at the assumed value
+    base: Setting  # the first of the listed settings, at the assumed value
+    advised: tuple[str, str] | None = None  # of the listed settings, at the assumed value
     threshold: str = ""  # where about the advice changes
 
     @property
     def changes_advice(self) -> bool:
-        return any(other is None or other.name != self.base.name for _, _, other in self.ends)
+        return any(_name(other) != self.advised for _, _, other in self.ends)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it changes the advice, or a quantity of the setting by more than is worth a mention."""
+        return self.changes_advice or any(_moves(self, column) for column in QUANTITIES)
 
     @property
     def largest_move(self) -> float:
@@ -85,7 +91,7 @@ def sensitivity(race: Race, marked: Sequence[Unknown], served: dict[str, float],
             left_out.append(unknown.name)
             continue
         if ends:
-            found.append((unknown, Sensitivity(unknown.name, unknown.question, unknown.assumed, ends, base)))
+            found.append((unknown, Sensitivity(unknown.name, unknown.question, unknown.assumed, ends, base, _name(own))))
     race.noted(f"other values of {', '.join(left_out)}", covered=not left_out)
     rows = [replace(row, threshold=_threshold(race, listed, unknown, row, own, planned)) for unknown, row in found]
     return sorted(rows, key=lambda row: (not row.changes_advice, -row.largest_move))
@@ -199,8 +205,7 @@ def _quantity(found: Sensitivity, column: str) -> str:
 def _advice(found: Sensitivity) -> str:
     if not found.changes_advice:
         return "holds"
+    changed = [(value, _name(other)) for value, _, other in found.ends if _name(other) != found.advised]
     if found.threshold:
-        others = {name_of(_name(other)) for _, _, other in found.ends if _name(other) != found.base.name}
-        return f"changes {found.threshold}: {', '.join(sorted(others))}"
-    changes = [f"at {value}: {name_of(_name(other))}" for value, _, other in found.ends if _name(other) != found.base.name]
-    return f"changes {', '.join(changes)}"
+        return f"changes {found.threshold}: {', '.join(sorted({name_of(name) for _, name in changed}))}"
+    return f"changes {', '.join(f'at {value}: {name_of(name)}' for value, name in changed)}"

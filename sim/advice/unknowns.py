@@ -1,14 +1,14 @@
 """The unknown inputs of a job: values that its scenario file marks UNKNOWN, and plausible other values.
 
 State and bandwidth may be off by a factor of ten, for nobody can see them from outside.  Service times are visible in metrics, so two
-is enough for them.
+is enough for them.  Where a mark says what is known ("at least 1,186/s", "at most 1 kB", "between 0.5 and 0.7"), no value is outside.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +36,9 @@ _FACTORS: dict[str, tuple[Fraction, Fraction]] = {
 _ELSE = (Fraction(1, 2), Fraction(2))
 _KEEPS_UP = (Fraction(4, 5), Fraction(19, 20))
 """Shares of the greatest rate that a job can serve: at these it keeps up."""
+_AMOUNT = r"(?:the )?([\d.,]*\d(?: ?[A-Za-z%/]+)?)"
+_LEAST, _MOST = re.compile(rf"\bat least {_AMOUNT}"), re.compile(rf"\bat most {_AMOUNT}")
+_BETWEEN = re.compile(rf"\bbetween {_AMOUNT} and {_AMOUNT}")
 _SHIPS = ("hash", "rebalance", "forward")
 _PROFILES = ("2.x", "1.20")
 
@@ -47,6 +50,9 @@ class Unknown:
     path: DocumentPath
     assumed: Any
     question: str
+    least: Quantity | None = None  # what is known of it
+    most: Quantity | None = None
+    others: tuple[Any, ...] = ()  # values to try instead; empty: see `plausible`
 
     @property
     def key(self) -> str:
@@ -85,8 +91,28 @@ def unknowns(text: str) -> list[Unknown]:
                 remark.append(lines[at - 1].lstrip(" #"))
                 at += 1
         if (place := places.get(at)) is not None:
-            found.append(Unknown(place, _at(plain, place), " ".join(remark).partition("Assumed:")[0].strip()))
+            question, _, known = " ".join(remark).partition("Assumed:")
+            found.append(Unknown(place, _at(plain, place), question.strip(), *_bounds(known)))
     return found
+
+
+def _bounds(known: str) -> tuple[Quantity | None, Quantity | None]:
+    """The least and the most value that a remark speaks of."""
+    if both := _BETWEEN.search(known):
+        return _amount(both[1]), _amount(both[2])
+    least, most = _LEAST.search(known), _MOST.search(known)
+    return (None if least is None else _amount(least[1])), (None if most is None else _amount(most[1]))
+
+
+def _amount(text: str) -> Quantity | None:
+    """``1,186.1/s``; a word that is no unit belongs to the sentence."""
+    number = text.replace(",", "")
+    for known in (number, number.partition(" ")[0]):
+        try:
+            return Quantity.parse(float(known) if re.fullmatch(r"[\d.]+", known) else known)
+        except QuantityError:
+            continue
+    return None
 
 
 def plausible(unknown: Unknown, served_per_second: float) -> list[Any]:
@@ -98,17 +124,46 @@ def plausible(unknown: Unknown, served_per_second: float) -> list[Any]:
         return [other for other in _PROFILES if other != value]
     if len(unknown.path) > 2 and unknown.path[-2] == "input":
         return [other for other in _SHIPS if other != value]
+    if unknown.others:
+        return list(unknown.others)
     if value == "unlimited":
-        served = Fraction(served_per_second)
-        return [format_rate(Fraction(f"{float(served * part):.3g}")) for part in _KEEPS_UP] if served > 0 else []
+        return [format_rate(rate) for rate in _rates(unknown, Fraction(served_per_second))]
     try:
         quantity = Quantity.parse(value)
     except QuantityError:
         return []
-    return list(_scaled(quantity, *_FACTORS.get(last, _ELSE)))
+    others = _within(unknown, _scaled(quantity, *_FACTORS.get(last, _ELSE)))
+    return [other.written() for other in others if other.value != quantity.value]
 
 
-def _scaled(quantity: Quantity, less: Fraction, greater: Fraction) -> Iterator[Any]:
+def _rates(unknown: Unknown, served: Fraction) -> list[Fraction]:
+    """Rates that the job keeps up with, ascending.  Empty: it serves no more than is known to arrive, so any of them is a backlog."""
+    least, most = (bound.value if bound is not None and bound.kind == "rate" else None for bound in (unknown.least, unknown.most))
+    low, high = (Fraction(f"{float(served * part):.3g}") for part in _KEEPS_UP)
+    if most is not None:
+        high = min(high, most)
+    if least is not None:
+        middle = Fraction(f"{float((least + high) / 2):.4g}")
+        return [least, middle, high] if least < middle < high else []
+    return [low, high] if 0 < low < high else []
+
+
+def _within(unknown: Unknown, others: Iterator[Quantity]) -> Iterator[Quantity]:
+    """The values, none outside of the bounds."""
+    for other in others:
+        value = other.value
+        if unknown.least is not None and _alike(unknown.least, other):
+            value = max(value, unknown.least.value)
+        if unknown.most is not None and _alike(unknown.most, other):
+            value = min(value, unknown.most.value)
+        yield replace(other, value=value)
+
+
+def _alike(one: Quantity, other: Quantity) -> bool:
+    return one.kind == other.kind or {one.kind, other.kind} == {"number", "count"}
+
+
+def _scaled(quantity: Quantity, less: Fraction, greater: Fraction) -> Iterator[Quantity]:
     for factor in (less, greater):
         scaled = Fraction(f"{float(quantity.value * factor):.4g}")
         if quantity.kind == "share":
@@ -116,7 +171,7 @@ def _scaled(quantity: Quantity, less: Fraction, greater: Fraction) -> Iterator[A
         is_whole = quantity.kind in ("duration", "size", "byte rate", "count")
         other = Quantity(quantity.kind, Fraction(max(round(scaled), 1)) if is_whole else scaled)
         if other.value != quantity.value:
-            yield other.written()
+            yield other
 
 
 def _at(plain: Any, path: DocumentPath) -> Any:

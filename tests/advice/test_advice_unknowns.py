@@ -1,5 +1,7 @@
 """What a scenario marks UNKNOWN, and what is as plausible."""
 
+from dataclasses import replace
+
 import pytest
 
 from sim.advice.unknowns import Unknown, plausible, unknowns
@@ -56,3 +58,44 @@ def test_names_with_dots_can_be_overridden():
 )
 def test_plausible_values(path, assumed, values):
     assert values == plausible(Unknown(path, assumed, "?"), served_per_second=1000.0)
+
+
+RATE = "at least the 1,186.1/s it emits (metrics that changed 5 times in 56 s); no upper bound, because it never waited"
+
+
+def marked(value, known):
+    """The only UNKNOWN of a text, with a remark."""
+    (found,) = unknowns(f"job:\n  a:\n    source:\n      rate: {value}  # UNKNOWN: How many? Assumed: it. What is known: {known}\n")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "known", "bounds"),
+    [
+        ("unlimited", RATE, ("1186.1/s", None)),
+        ("500 B", "what the bytes of all its inputs leave; at least 100 B, at most 1 kB.", ("100 B", "1 kB")),
+        (0.6, "between 0.5 and 0.7 of them.", (0.5, 0.7)),
+        ("500 B", "nothing at all.", (None, None)),
+    ],
+)
+def test_bounds_are_those_of_the_remark(value, known, bounds):
+    found = marked(value, known)
+
+    assert bounds == tuple(None if bound is None else bound.written() for bound in (found.least, found.most))
+
+
+@pytest.mark.parametrize(
+    ("value", "known", "served", "values"),
+    [
+        ("unlimited", RATE, 2000.0, ["1186.1/s", "1543/s", "1.9k/s"]),
+        ("unlimited", RATE, 1190.0, []),  # 95 % of what it serves are less than arrive: it has a backlog whatever the rate
+        ("500 B", "at least 400 B, at most 1 kB.", 0.0, ["400 B", "1 kB"]),
+        ("500 B", "at least 500 B.", 0.0, ["2.5 kB"]),
+        (0.6, "between 0.5 and 0.7 of them.", 0.0, [0.5, 0.7]),
+    ],
+)
+def test_no_value_is_outside_of_what_is_known(value, known, served, values):
+    unknown = marked(value, known)
+    unknown = replace(unknown, path=("job", "a", "record")) if str(value).endswith("B") else unknown
+
+    assert values == plausible(unknown, served)

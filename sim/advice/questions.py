@@ -1,0 +1,92 @@
+"""What the answer rests on without being known: the inputs that decide, the one to ask for first, and those that move nothing.
+
+An input decides if another plausible value changes the advice.  That is tried: for every value that the scenario marks UNKNOWN, and for
+what is assumed without a mark: the network card towards storage, and the rate of storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sim.advice import texts
+from sim.advice.future.horizon import served
+from sim.advice.race import Race
+from sim.advice.sensitivity import Sensitivity, section
+from sim.advice.trials import SETTLED_NS, Bench
+from sim.advice.unknowns import Unknown, plausible, unknowns
+from sim.analysis.section import Section
+from sim.model.scenario import Scenario
+from sim.units import format_byte_rate, format_rate
+
+__all__ = ["assumptions", "greatest_rates", "marked_unknowns", "questions"]
+
+CARDS = ("1.25 GB/s", "125 MB/s")
+"""Network cards of 10 and of 1 Gbit/s."""
+
+
+def marked_unknowns(bench: Bench) -> list[Unknown]:
+    """The unknowns that the scenario marks, without those that an override has answered."""
+    return [unknown for unknown in unknowns(bench.file.read_text(encoding="utf-8")) if unknown.key not in bench.common]
+
+
+def assumptions(scenario: Scenario, marked: Sequence[Unknown]) -> Iterator[Unknown]:
+    """What is assumed without a mark, and the values to try instead: half and twice a rate, or a card that the network could have."""
+    known = {unknown.path for unknown in marked}
+    if ("storage", "nic") not in known and scenario.storage.nic_bytes_per_second is None:
+        yield Unknown(("storage", "nic"), "unlimited", "Which network card has a task manager?", others=CARDS)
+    rate = scenario.storage.bytes_per_second
+    if ("storage", "bandwidth") not in known and rate is not None:
+        others = format_byte_rate(rate // 2), format_byte_rate(rate * 2)
+        yield Unknown(("storage", "bandwidth"), format_byte_rate(rate), "How fast is checkpoint storage?", others=others)
+
+
+def greatest_rates(race: Race, marked: Sequence[Unknown]) -> dict[str, float]:
+    """The most records per second that each source can emit; computed only if a marked source is unlimited."""
+    if not any(unknown.assumed == "unlimited" for unknown in marked):
+        return {}
+    return served(race.scenario, 2 * SETTLED_NS)
+
+
+def questions(
+    race: Race, marked: Sequence[Unknown], found: Sequence[Sensitivity], rates: Mapping[str, float], mtbf_ms: float | None
+) -> Iterator[str | Section]:
+    """The inputs that move something, what to answer first, and a line for all that move nothing.  `found`: in order of importance."""
+    asked = {unknown.name for unknown in marked}
+    deciding = [row for row in found if row.changes_advice]
+    if moving := [row for row in found if row.changes_advice or (row.moves and row.name in asked)]:
+        yield section(moving)
+    if assumed := [row for row in deciding if row.name not in asked]:
+        yield f"The answer rests on what is assumed: {'; '.join(f'{row.name} {row.assumed}' for row in assumed)}. {assumed[0].question}"
+    question, matters = texts.unknown_failures(race)
+    if mtbf_ms is None:
+        yield question
+    if first := next((row for row in deciding if row.name in asked), None):
+        yield f"Answer first: {first.question} ({first.name})"
+    elif matters and mtbf_ms is None:
+        yield "Answer first: how often does the job fail?"
+    idle = [f"{row.name} ({_range(row)})" for row in found if row.name in asked and not row.moves]
+    varied = {row.name for row in found}
+    for unknown in marked:
+        rate = rates.get(str(unknown.path[1]), 0.0) if len(unknown.path) > 1 else 0.0
+        if unknown.name in varied:
+            continue
+        if unknown.is_setting:
+            yield f"UNKNOWN: {unknown.question} Only what is said of today depends on it ({unknown.name} {unknown.assumed} is assumed)."
+        elif settled := _settled(unknown, rate):
+            idle.append(f"{unknown.name} ({settled})")
+        else:
+            yield f"UNKNOWN: {unknown.question} Not varied ({unknown.name} {unknown.assumed} is assumed)."
+    if idle:
+        yield f"Moves nothing, and need not be answered: {'; '.join(idle)}."
+
+
+def _range(row: Sensitivity) -> str:
+    return " ... ".join(str(value) for value, _, _ in row.ends)
+
+
+def _settled(unknown: Unknown, rate: float) -> str:
+    """Why no value that is possible makes another job; empty: there may be one."""
+    if unknown.assumed == "unlimited" and unknown.least is not None and rate > 0 and not plausible(unknown, rate):
+        most = format_rate(round(rate))
+        return f"at least {unknown.least.written()} is known, and the job serves {most} at most: any rate is a backlog"
+    return ""
