@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from sim.api.changes import Changes, lines_of
 from sim.api.display import paragraph, preformatted, section_html, section_text
-from sim.api.progress import watching
+from sim.api.progress import Notebook
 from sim.api.study import Study, load
+from sim.verbs import advise as verb
+from sim.verbs.advise import Advised, Job, Options
 
 if TYPE_CHECKING:
-    from sim.advice.report import Report
     from sim.analysis.section import Section
     from sim.plane import Engine
 
@@ -23,12 +24,14 @@ __all__ = ["Advice", "advise"]
 class Advice:
     """What to set, why, and how sure that is; it shows itself as text and tables."""
 
-    def __init__(self, report: Report, folder: Path, job: Path, changes: Sequence[str]) -> None:
-        self._report = report
-        self._job = job
-        self._changes = tuple(changes)
-        self.folder = folder
+    def __init__(self, advised: Advised) -> None:
+        self._advised = advised
+        self._report = advised.report
+
+    @property
+    def folder(self) -> Path:
         """The job, the sweep of what was tried (sweep.yaml), and every run (results.parquet)."""
+        return self._advised.folder
 
     @property
     def verdict(self) -> str:
@@ -60,7 +63,7 @@ class Advice:
     def study(self) -> Study:
         """The job with the advised setting; without one, the job as it is."""
         advised = {} if self._report.advised is None else dict(self._report.advised.point)
-        return load(self._job, self._changes).with_(advised)
+        return load(self._advised.file, self._advised.changes).with_(advised)
 
     def __repr__(self) -> str:
         return "\n\n".join(part if isinstance(part, str) else section_text(part) for part in self.parts)
@@ -82,50 +85,26 @@ def advise(
     between failures ("12 h").  `load`: ``"[source=]file.csv[:column]"``, what arrives.  `budget`: processor time of all runs; what
     is left out is listed.  `horizon`: for how long limits have to be kept where state grows.  `unknowns`: try other values of what is
     marked UNKNOWN.  Runs are kept in `folder` (``runs/advise-<name>``).
-    Raises ScenarioError, UnitError (a limit that is none), RecordingError.
+    Raises ScenarioError, OptionError (a UnitError: a limit that is none), RecordingError.
     """
-    from sim.advice.job import job_file, prepared
-    from sim.advice.judgement import Limits
-    from sim.advice.report import report
-    from sim.advice.trial_runner import TrialRunner
-    from sim.units import parse_duration, parse_share
-
-    limits = Limits(_ms(recovery), _ms(p99), None if loss is None else float(parse_share(loss)), _ms(visible))
-    name, file, text, own = _job(source)
-    place = Path("runs") / f"advise-{name}" if folder is None else Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    overrides = [*own, *lines_of(changes)]
-    file = job_file(file, text, place)
-    bench = prepared(file, overrides, list(load), recovery_ms=limits.recovery_ms, ahead_ns=parse_duration(horizon))
-
-    budget_s = (_ms(budget) or 0.0) / 1e3
-    runner = TrialRunner(place, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s)
-    with runner.workers, watching("trying settings", round(budget_s * 1e9), None, show=progress) as runner.watch:
-        found = report(
-            bench, limits, _ms(mtbf), runner.run, place, max_replications=replications, affords=runner.affords, vary=unknowns
-        )  # fmt: skip
-    runner.collected()
-    return Advice(found, place, file, overrides)
+    options = Options(
+        p99=p99, recovery=recovery, loss=loss, visible=visible, mtbf=mtbf, load=tuple(load), replications=replications, budget=budget,
+        horizon=horizon, unknowns=unknowns,
+    )  # fmt: skip
+    listener = Notebook(show=progress)
+    advised = verb.advise(
+        _job(source, lines_of(changes), listener), options, None if folder is None else Path(folder), engine=engine, jobs=jobs,
+        master=master, conf=conf, listener=listener,
+    )  # fmt: skip
+    return Advice(advised)
 
 
-def _job(source: Study | str | PathLike[str]) -> tuple[str, Path, str | None, Sequence[str]]:
-    """(name, scenario file, text if there is no such file, changes)."""
-    from sim.api.imported import import_job
-
-    if isinstance(source, Study):
-        source.single("advise")
-        there = source.origin.file.is_file()
-        return source.origin.name, source.origin.file, None if there else source.text, source.pinned
-    path = Path(source)
-    if path.suffix in (".yaml", ".yml"):
-        return path.stem, path, None, ()
-    return path.name.partition(".")[0], path, import_job(path).text, ()
-
-
-def _ms(text: str | None) -> float | None:
-    from sim.units import parse_duration
-
-    return None if text is None else parse_duration(text) / 1e6
+def _job(source: Study | str | PathLike[str], changes: Sequence[str], listener: Notebook) -> Job:
+    if not isinstance(source, Study):
+        return verb.job_of(Path(source), changes, listener)
+    source.single("advise")
+    origin = source.origin
+    return Job(origin.name, origin.file, None if origin.file.is_file() else source.text, (*source.pinned, *changes))
 
 
 def _html(part: str | Section) -> str:

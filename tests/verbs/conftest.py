@@ -1,5 +1,7 @@
 """The same verb from the command and from Python, each in a folder of its own with the same files."""
 
+import shlex
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -35,13 +37,13 @@ class StoppedClock:
 
 @pytest.fixture
 def both_ways(tmp_path, monkeypatch):
-    """`both_ways(files, arguments, python)` -> the finished command, and what the call of `python` returned.
+    """`both_ways(files, command, python)` -> the finished command, and what the call of `python` returned.
 
     The command and Python find the same `files` in folders of their own: `tmp_path/command` and `tmp_path/python`.
     """
     monkeypatch.setattr(store, "PATIENCE_S", 1e9)  # all rows in one file, however fast they come
 
-    def call(files, arguments, python):
+    def call(files, command, python):
         for name in ("command", "python"):
             (tmp_path / name).mkdir()
             for file, text in files.items():
@@ -49,7 +51,7 @@ def both_ways(tmp_path, monkeypatch):
         clock = StoppedClock()
         monkeypatch.setattr(cell, "time", clock)
         monkeypatch.chdir(tmp_path / "command")
-        done = CliRunner().invoke(app, [str(word) for word in arguments], prog_name="ckptsim", catch_exceptions=False)
+        done = CliRunner().invoke(app, shlex.split(command), prog_name="ckptsim", catch_exceptions=False)
         monkeypatch.setattr(cell, "time", StoppedClock())
         monkeypatch.chdir(tmp_path / "python")
         return done, python()
@@ -63,7 +65,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def report_of(folder: str) -> str:
-    """The page that the command `report` makes of a folder."""
+    """The page that the command `report` makes of a folder, as people read it."""
     done = CliRunner().invoke(app, ["report", folder, "-o", f"{folder}.html"], prog_name="ckptsim", catch_exceptions=False)
     assert 0 == done.exit_code, done.stderr
-    return Path(f"{folder}.html").read_text()
+    return unescape(Path(f"{folder}.html").read_text())

@@ -16,7 +16,7 @@ def test_the_same_bytes_are_kept(both_ways, tmp_path):
     """Rows, answer and picture; the page of either shows the answer."""
     done, swept = both_ways(
         {"tiny.yaml": TINY, "sweep.yaml": SWEEP},
-        ["sweep", "sweep.yaml", "--set", "run.seed=3", "--replications", 2, "--jobs", 1, "--out", "kept"],
+        "sweep sweep.yaml --set run.seed=3 --replications 2 --jobs 1 --out kept",
         lambda: sim.sweep("sweep.yaml", changes={"run.seed": 3}, replications=2, jobs=1, folder="kept"),
     )
     command, python = contents(tmp_path / "command" / "kept"), contents(tmp_path / "python" / "kept")
@@ -30,10 +30,9 @@ def test_the_same_bytes_are_kept(both_ways, tmp_path):
 
 def test_a_study_is_the_same_as_its_file(both_ways, tmp_path):
     """Values over which it varies are lists in both."""
-    axis = ["--axis", "checkpoint.interval=500 ms,1 s"]
     done, _ = both_ways(
         {"tiny.yaml": TINY},
-        ["sweep", "tiny.yaml", *axis, "--jobs", 1, "--out", "kept"],
+        "sweep tiny.yaml --axis 'checkpoint.interval=500 ms,1 s' --jobs 1 --out kept",
         lambda: sim.sweep(sim.load("tiny.yaml"), {"checkpoint.interval": ["500 ms", "1 s"]}, jobs=1, folder="kept"),
     )
 

@@ -35,8 +35,8 @@ NAMED = {
     "sim.sweeps.spark.java.MissingDependencyError": 5,
 }
 """Errors that say themselves what is wrong.  By name: importing them all takes longer than saying it."""
-OPTIONS = {"folder": "out", "changes": "set"}
-"""The name of an option in Python -> on the command line, where they differ."""
+OPTIONS = {"folder": "--out", "changes": "--set", "headers": "--header", "sources": "SOURCE"}
+"""The name of an option in Python -> on the command line, where that is another."""
 
 
 class Code(IntEnum):
@@ -120,7 +120,8 @@ def _mendable(error: Exception) -> tuple[str, Code] | None:
         case UserError():
             return str(error), error.code
         case OptionError():
-            return f"--{OPTIONS.get(error.option, error.option).replace('_', '-')}: {error.reason}", Code.USAGE
+            option = OPTIONS.get(error.option, f"--{error.option.replace('_', '-')}")
+            return f"{option}: {error.reason}", Code.USAGE
         case OSError() if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}:
             return f"cannot keep results: {_place(error)}{error.strerror}", Code.CELLS_FAILED
         case OSError() if error.strerror:

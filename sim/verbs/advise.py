@@ -1,0 +1,168 @@
+"""`advise`: a job and its limits go in; a setting, its reasons and its configuration come out, kept beside every run that was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sim.advice.job import job_file, prepared
+from sim.advice.judgement import Limits
+from sim.advice.report import Report, report
+from sim.advice.trial_runner import TrialRunner
+from sim.recordings import Inference, Recording, read_source
+from sim.report.answer_page import ADVICE
+from sim.units import parse_duration, parse_share
+from sim.verbs.command_lines import command_line
+from sim.verbs.findings import Finding, job_findings, tell
+from sim.verbs.importing import draft_of, text_of, with_backtest
+from sim.verbs.kept import keep_answer
+from sim.verbs.listener import Listener, Stopped
+from sim.verbs.options import OptionError, parsed, writable_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.advice.trials import Bench
+    from sim.plane import Engine
+
+__all__ = ["Advised", "Job", "Options", "advise", "job_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an advice has to keep, and how far it looks; quantities as texts, under the names that they have in Python."""
+
+    p99: str | None = None  # of checkpoints
+    recovery: str | None = None
+    loss: str | None = None  # of throughput
+    visible: str | None = None  # output of transactional sinks, 99 %
+    mtbf: str | None = None  # mean time between failures; None: a day, and marked UNKNOWN
+    load: Sequence[str] = ()  # ``[source=]file.csv[:column]``
+    replications: int = 12
+    budget: str = "90 s"  # of processor time
+    horizon: str = "2 h"
+    unknowns: bool = True  # vary what is marked UNKNOWN
+
+    @property
+    def limits(self) -> Limits:
+        """OptionError: a value is none."""
+        loss = None if self.loss is None else float(parsed("loss", self.loss, parse_share))
+        return Limits(_ms("recovery", self.recovery), _ms("p99", self.p99), loss, _ms("visible", self.visible))
+
+    def given(self) -> dict[str, str | int | bool | Sequence[str] | None]:
+        """The options that differ from their defaults, as the command writes them."""
+        named = {own.name: getattr(self, own.name) for own in fields(self) if getattr(self, own.name) != own.default}
+        return {(f"no-{name}" if value is False else name.replace("_", "-")): value is False or value for name, value in named.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The job that advice is about."""
+
+    name: str
+    source: Path  # what it was read from
+    text: str | None = None  # its scenario; None: that is the source
+    changes: tuple[str, ...] = ()  # ``key=value``
+    findings: tuple[str, ...] = ()  # lines about its import
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """An advice, and the rows that it rests on."""
+
+    report: Report
+    folder: Path
+    file: Path  # the scenario of the job
+    changes: tuple[str, ...]
+    spent_s: float  # processor time of all runs
+    table: pd.DataFrame = field(repr=False)  # a row per run
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong in runs; empty: nothing."""
+        failed, broken = self.table[self.table["status"] != "ok"], self.table[self.table["violations"] > 0]
+        if len(failed):
+            return f"{len(failed)} runs failed, the first: {failed.iloc[0]['error']}"
+        if len(broken):
+            return f"{len(broken)} runs broke what checkpoints promise, the first: {broken.iloc[0]['violation'].splitlines()[0]}"
+        return ""
+
+
+def job_of(source: Path, changes: Sequence[str] = (), listener: Listener | None = None) -> Job:
+    """A scenario as it is, and what `import` reads imported.  RecordingError: it cannot be."""
+    if source.suffix in (".yaml", ".yml"):
+        return Job(source.stem, source, changes=tuple(changes))
+    listener = listener or Listener()
+    read = read_source([source])
+    draft = draft_of(read)
+    findings = [Finding(f"not modelled: {lost}") for lost in draft.not_modelled]
+    if isinstance(draft, Inference) and not isinstance(read, Recording):
+        findings.append(Finding(f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN"))
+    lines = tell(findings, listener)
+    complete, history = with_backtest(read, draft, listener)
+    name = read.name if isinstance(read, Recording) else source.name.partition(".")[0]
+    return Job(name, source, text_of(complete), tuple(changes), (*lines, *history))
+
+
+def advise(
+    job: Job, options: Options, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None,
+    master: str | None = None, conf: Mapping[str, str] | None = None, listener: Listener | None = None,
+) -> Advised:  # fmt: skip
+    """Try settings until one is sure or the budget is spent; runs and advice are kept in `folder` (``runs/advise-<name>`` by default).
+
+    OptionError: an option has no such value.  ScenarioError: the job is none that advice is about.
+    """
+    listener = listener or Listener()
+    limits, mtbf_ms = options.limits, _ms("mtbf", options.mtbf)
+    budget_s, ahead_ms = (_ms("budget", options.budget) or 0.0) / 1e3, _ms("horizon", options.horizon) or 0.0
+    folder = writable_folder(Path("runs") / f"advise-{job.name}" if folder is None else folder)
+    runner = TrialRunner(folder, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s)
+    trying = listener.progress("trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress)
+    try:
+        with runner.workers, trying as runner.watch:
+            file = job_file(job.source, job.text, folder)
+            bench = prepared(file, job.changes, options.load, recovery_ms=limits.recovery_ms, ahead_ns=round(ahead_ms * 1e6))
+            findings = (*job.findings, *tell(_findings(job, bench), listener))
+            found = report(
+                bench, limits, mtbf_ms, runner.run, folder, max_replications=options.replications, affords=runner.affords,
+                vary=options.unknowns,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        raise Stopped(f"what has run is kept in {folder}; the same command goes on") from None
+    advised = Advised(found, folder, file, job.changes, runner.spent_s(), runner.collected())
+    for finding in runner.store.findings():
+        listener.message(finding)
+    listener.result(advised)
+    _keep(advised, job, options, findings)
+    if advised.trouble:
+        listener.message(advised.trouble)
+    return advised
+
+
+def _findings(job: Job, bench: Bench) -> list[Finding]:
+    """The backtest of an import was told just now."""
+    scenario = bench.load(bench.common)
+    return list(job_findings(scenario.name, [scenario], bench.backtest if job.text is None else None))
+
+
+def _keep(advised: Advised, job: Job, options: Options, findings: Sequence[str]) -> None:
+    """What a report says beside the rows."""
+    first, *others = advised.report.parts
+    verdict, parts = (first, others) if isinstance(first, str) else ("", list(advised.report.parts))
+    keep_answer(
+        advised.folder, ADVICE, title=f"Advice for {job.name}", question="Which checkpoint settings keep the limits?", verdict=verdict,
+        parts=parts, findings=findings,
+        assumptions=["Simulated; what is marked UNKNOWN in the job was varied if its table says so."],
+        command=command_line("advise", [job.source], {**options.given(), "set": job.changes, "out": advised.folder}),
+    )  # fmt: skip
+
+
+def _ms(option: str, text: str | None) -> float | None:
+    """OptionError: no duration, or none at all."""
+    if text is None:
+        return None
+    if (found := parsed(option, text, parse_duration) / 1e6) <= 0:
+        raise OptionError(option, f"expected more than nothing, not '{text}'")
+    return found

@@ -1,0 +1,17 @@
+"""An imported job is written alike by the command and by Python."""
+
+import sim
+from docs.house import ROOT
+from tests.verbs.conftest import contents
+
+SAVED = ROOT / "tests/data/rest/pressed.zip"
+
+
+def test_the_same_bytes_are_kept(both_ways, tmp_path):
+    """The scenario with its backtest."""
+    done, _ = both_ways({}, f"import {SAVED} -o job.yaml", lambda: sim.import_job(SAVED, out="job.yaml"))
+    command = contents(tmp_path / "command")
+
+    assert 0 == done.exit_code, done.stderr
+    assert b"backtest:" in command["job.yaml"]
+    assert command == contents(tmp_path / "python")
