@@ -29,6 +29,7 @@ _FACTORS: dict[str, tuple[Fraction, Fraction]] = {
     "file-latency": (Fraction(1, 10), Fraction(10)),
     "metadata-latency": (Fraction(1, 10), Fraction(10)),
     "value": (Fraction(1, 10), Fraction(10)),
+    "limit": (Fraction(1), Fraction(2)),  # of state: the keys that are there have come
     "update": (Fraction(1, 10), Fraction(10)),
     "record": (Fraction(1, 5), Fraction(5)),
     "parallelism": (Fraction(1, 2), Fraction(2)),
@@ -132,6 +133,8 @@ def plausible(unknown: Unknown, served_per_second: float) -> list[Any]:
         quantity = Quantity.parse(value)
     except QuantityError:
         return []
+    if last == "limit" and "expire" in unknown.question:
+        return ["0 B"]  # growth and ttl count then: keys go on coming, and leave
     others = _within(unknown, _scaled(quantity, *_FACTORS.get(last, _ELSE)))
     return [other.written() for other in others if other.value != quantity.value]
 

@@ -77,12 +77,30 @@ class State:
     changelog: Changelog | None = None
     sync_ns: int = 0  # freezing it, beside what the backend itself does
     serialize_bytes_per_second: int | None = None  # hashmap: processor time of a snapshot; None: never the limit
-    growth_bytes: int = 0  # new keys per record served, on average
+    growth_bytes: int = 0  # new keys per record served, on average; with a limit while none of its keys has come
+    limit_bytes: int | None = None  # what all of its keys take; None: new ones never cease to come
     ttl: Ttl | None = None  # keys go some time after they were last written
 
     @property
     def kind(self) -> BackendKind:
         return BACKENDS[self.backend]
+
+    def added_bytes(self, begun: int, records: int, share: Fraction = Fraction(1)) -> int:
+        """What records add to a part of the state, `share` of it, that began with so many bytes.
+
+        With a limit a record meets a new key as often as keys are left: ``growth * (1 - size / limit)``, all keys being equally likely.
+        """
+        if self.limit_bytes is None:
+            return self.growth_bytes * records
+        limit = int(self.limit_bytes * share)
+        if begun >= limit:
+            return 0
+        return int((limit - begun) * (1 - max(1 - self.growth_bytes / limit, 0.0) ** records))
+
+    @property
+    def new_share(self) -> Fraction:
+        """How much of the growth is left at the beginning: the share of the keys that have not come."""
+        return Fraction(1) if self.limit_bytes is None else max(1 - Fraction(self.bytes, self.limit_bytes), Fraction(0))
 
     @property
     def turns_over(self) -> bool:

@@ -172,6 +172,12 @@ def test_state_whose_keys_expire_comes_to_its_limit(seconds, expected):
     assert expected == GrowingState("sink", 1_000_000, 20_000.0, ttl_s=100.0).after(seconds)
 
 
+@pytest.mark.parametrize(("seconds", "expected"), [(0, 1_000_000), (100, 1_000_000 + 632_121), (10**5, 2_000_000)])
+def test_state_whose_keys_have_all_come_stays(seconds, expected):
+    """2 MB of keys, half of them there, 20 kB/s of new ones while there was none."""
+    assert expected == GrowingState("sink", 1_000_000, 20_000.0, limit_bytes=2_000_000).after(seconds)
+
+
 def test_the_horizon_knows_when_keys_expire():
     growing = [loads(JOB.replace("growth: 100 B", "growth: 100 B, ttl: 100 s"), "s").scenarios[0]]
 

@@ -246,6 +246,7 @@ def draw_growth(draw: Draw, world: Document) -> None:
     for vertex in world["job"].values():
         if "state" in vertex and draw.chance(0.3):
             vertex["state"]["growth"] = draw.pick("1 B", "40 B", "2 kB")
+            vertex["state"] |= draw.section(0.3, limit=lambda: draw.pick("0 B", "20 kB", "2 MB"))
 
 
 def draw_expiry(draw: Draw, world: Document) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf
+from math import exp, inf
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,7 @@ class GrowingState:
     entry_bytes: int = 1000
     checked_per_second: float = inf  # bytes that the heap's cleanup looks at; inf: snapshots hold no expired entries
     written_per_record: Fraction = Fraction(0)  # bytes: new keys and rewritten ones
+    limit_bytes: float = inf  # what all of its keys take
 
     def after(self, seconds: float) -> int:
         """Bytes that a snapshot holds then.  Keys of now have all ages up to their time to live; new ones come at the rate."""
@@ -63,6 +64,9 @@ class GrowingState:
         return {key_of(("job", self.vertex, "state", name)): value for name, value in state.items()}
 
     def _live_after(self, seconds: float) -> int:
+        if self.limit_bytes < inf:  # keys stay, and new ones come ever less often
+            left = max(self.limit_bytes - self.now_bytes, 0)
+            return round(self.now_bytes + left * (1 - exp(-self.per_second * seconds / self.limit_bytes)))
         if not self.rewritten_per_second or self.ttl_s == inf:
             left = 1 - min(seconds / self.ttl_s, 1.0)
             return round(self.now_bytes * left + self.per_second * min(seconds, self.ttl_s))
@@ -109,7 +113,8 @@ def _of_vertex(name: str, state: State, records_per_second: float) -> GrowingSta
         name, state.bytes, state.growth_bytes * records_per_second, inf if ttl is None else ttl.after_ns / _S,
         float(state.update_share) * records_per_second, state.value_bytes,
         ttl.checks * records_per_second * state.value_bytes if ttl is not None and waits else inf,
-        state.growth_bytes + state.update_share * state.value_bytes,
+        state.growth_bytes * state.new_share + state.update_share * state.value_bytes,
+        inf if state.limit_bytes is None else state.limit_bytes,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from statistics import correlation, linear_regression, median
 
 from sim.model.catalogs.backends import BACKENDS
@@ -19,6 +19,7 @@ from sim.recordings.infer.file_history import acknowledged, below_log, files_of,
 from sim.recordings.infer.flows import Flows
 from sim.recordings.infer.flushes import infer_flushes
 from sim.recordings.infer.pauses import infer_pauses
+from sim.recordings.infer.sizes.filling import Filling, filling_of
 from sim.recordings.infer.sizes.levels import Level, level_of
 from sim.recordings.source.recorded_job import Checkpoint
 from sim.recordings.source.rest.job import RestJob, RestVertex
@@ -92,9 +93,13 @@ def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Checkpo
     seconds, size_bytes = [point.trigger_timestamp / 1000 for point, _ in sizes], [size for _, size in sizes]
     if len(set(seconds)) < _LINE_POINTS:
         return
-    level = level_of(seconds, size_bytes)
+    level, numbers = level_of(seconds, size_bytes), [point.id for point, _ in sizes]
     if level is not None and level.per_second >= per_second:
-        _levelled(draft, job, vertex, [point.id for point, _ in sizes], level, per_second)
+        _levelled(draft, job, vertex, numbers, level, per_second, _same_at_the_end(size_bytes))
+        return
+    filling = filling_of(seconds, size_bytes)
+    if filling is not None and filling.per_second >= per_second:
+        _filling(draft, vertex, numbers, filling, per_second, begins=seconds[0] - _seconds_between(points))
         return
     if correlation(seconds, size_bytes) < _ON_A_LINE:
         return
@@ -114,19 +119,55 @@ def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Checkpo
     _expiry(draft, job, vertex, seconds[-1] - seconds[0])
 
 
-def _levelled(draft: Draft, job: RestJob, vertex: RestVertex, checkpoints: list[int], level: Level, per_second: float) -> None:
-    """Set growth that has come to its limit.  The scenario begins there: it is about what comes after the history."""
+def _same_at_the_end(sizes: list[int]) -> list[int]:
+    """The sizes at the end that are the same to the byte."""
+    return list(takewhile(lambda size: size == sizes[-1], reversed(sizes)))
+
+
+def _levelled(
+    draft: Draft, job: RestJob, vertex: RestVertex, checkpoints: list[int], level: Level, per_second: float, same: list[int]
+) -> None:
+    """Set growth that has come to its limit.  The scenario begins there: it is about what comes after the history.
+
+    Where keys come and go, sizes differ by chance from one checkpoint to the next.  Sizes that are the same to the byte while records
+    arrive are those of keys that have all come.
+    """
     limit, rise = f"{level.size_bytes:,.0f} bytes", f"{level.per_second:,.0f} bytes/s before checkpoint {checkpoints[level.first]}"
     stays = f"it rose until checkpoint {checkpoints[level.first]} and stays at {limit} to checkpoint {checkpoints[-1]}"
-    draft.put("state.size", format_size(round(level.size_bytes)), f"{stays}: the scenario begins there", job=vertex.name)
+    size = format_size(round(level.size_bytes))
     added = format_size(round(level.per_second / per_second))
+    draft.put("state.size", size, f"{stays}: the scenario begins there", job=vertex.name)
     draft.put("state.growth", added, f"{rise} / {per_second:,.1f} records/s", job=vertex.name)
+    if len(same) >= _LINE_POINTS:
+        came = (
+            f"the same to the byte in the last {len(same)} checkpoints, while {per_second:,.0f} records/s came: all of its keys have come"
+        )
+        draft.put("state.size", format_size(same[0]), f"{stays}: the scenario begins there", job=vertex.name)
+        draft.put("state.limit", format_size(same[0]), came, job=vertex.name)
+        return
     if _configured_ttl_ns(job):
         _expiry(draft, job, vertex, 0.0)
         return
     lives = format_duration(max(round(level.size_bytes / level.per_second), 1) * 10**9)
-    question = "When do its keys expire (StateTtlConfig), or have all of them come?"
-    draft.ask("state.ttl", lives, question, f"as many leave as come, {limit} / {rise}.", job=vertex.name)
+    draft.put("state.ttl", lives, f"without a limit: as many leave as come, {limit} / {rise}", job=vertex.name)
+    question = "Have all of its keys come, or do they expire (StateTtlConfig)?"
+    assumed = "all have come, so it stays as large at any rate. With 0 B as many leave as come, and it is in proportion to the rate."
+    draft.ask("state.limit", size, question, assumed, job=vertex.name)
+
+
+def _filling(draft: Draft, vertex: RestVertex, checkpoints: list[int], filling: Filling, per_second: float, *, begins: float) -> None:
+    """Set growth that slows down as keys come.  The scenario begins where the history does."""
+    limit = f"{filling.limit_bytes:,.0f} bytes"
+    curve = f"{len(checkpoints)} checkpoints on a curve towards {limit}"
+    draft.put("state.size", format_size(max(round(filling.at(begins)), 0)), (
+        f"one interval before checkpoint {checkpoints[0]}, the first known: it grows from there"
+    ), job=vertex.name)  # fmt: skip
+    draft.put("state.growth", format_size(max(round(filling.per_second / per_second), 1)), (
+        f"{filling.per_second:,.0f} bytes/s with no key there ({curve}) / {per_second:,.1f} records/s"
+    ), job=vertex.name)  # fmt: skip
+    question = "How large is it when all of its keys have come?"
+    draft.put("state.limit", format_size(round(filling.limit_bytes)), f"{curve}: ever fewer keys are new", job=vertex.name)
+    draft.doubt("state.limit", question, "all keys are equally likely. It is more if some are rare.", job=vertex.name)
 
 
 def _expiry(draft: Draft, job: RestJob, vertex: RestVertex, known_s: float) -> None:

@@ -96,10 +96,13 @@ class SubtaskState:
     @property
     def keyed_bytes(self) -> int:
         """This subtask's share of the keyed state, by key groups."""
-        if self.vertex.state is None:
-            return 0
+        return 0 if self.vertex.state is None else int(self.vertex.state.bytes * self._share)
+
+    @property
+    def _share(self) -> Fraction:
+        """Its part of the key groups."""
         groups = self.vertex.max_parallelism
-        return self.vertex.state.bytes * len(key_groups(self.index, self.vertex.parallelism, groups)) // groups
+        return Fraction(len(key_groups(self.index, self.vertex.parallelism, groups)), groups)
 
     def work_ns(self, phase: Literal["pre_barrier", "sync", "async"], checkpoint: int) -> int:
         """The operator's own work in a phase of this snapshot: paid with its probability, drawn per phase, subtask and snapshot."""
@@ -342,11 +345,10 @@ class SubtaskState:
         """
         if self.backend is None or self.vertex.state is None or not self.vertex.state.turns_over:
             return
-        growth_bytes = self.vertex.state.growth_bytes
         if self.expiry is None:
-            self.backend.resize(self.keyed_bytes + growth_bytes * served)
+            self.backend.resize(self.keyed_bytes + self.vertex.state.added_bytes(self.keyed_bytes, served, self._share))
         else:
-            turnover = self.expiry.advance(growth_bytes * records, rewritten, now_ns)
+            turnover = self.expiry.advance(self.vertex.state.growth_bytes * records, rewritten, now_ns)
             self.backend.resize(turnover.live_bytes, turnover.expired_bytes, records)
 
     def _rewritten(self, served: int) -> int:

@@ -32,7 +32,7 @@ def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State
         State(given.size), backend=given.backend, value_bytes=given.value or None, update_share=given.update,
         lsm=None if given.lsm is None else _lsm(given.lsm, (*here, "lsm"), reading), sync_ns=given.freeze,
         changelog=_changelog(given.changelog, (*here, "changelog"), reading), serialize_bytes_per_second=given.serialize or None,
-        growth_bytes=given.growth, ttl=_ttl(given, here, reading),
+        growth_bytes=given.growth, limit_bytes=given.limit or None, ttl=None if given.limit else _ttl(given, here, reading),
     )  # fmt: skip
 
 

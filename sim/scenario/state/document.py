@@ -97,6 +97,9 @@ class State(Section):
     """hashmap only: processor's part of writing it, per subtask."""
     growth: Axis[Size] | None = None
     """Every record served adds so much in new keys, on average; default: records rewrite entries that are there."""
+    limit: Axis[Size] | None = None
+    """What all of its keys take together: growth slows down as they come, and ends.  They stay, whatever ttl says.
+    Default, and 0 B: new keys never cease to come."""
     ttl: Axis[Duration] | None = None
     """A key leaves so long after it was last written (StateTtlConfig); default, and 0 s: never."""
     ttl_checks: Axis[Natural] | None = None

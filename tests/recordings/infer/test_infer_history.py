@@ -1,14 +1,17 @@
 """What the history of checkpoints tells of one vertex: work before the barrier, state, how much of it is written, storage."""
 
 import copy
+import math
 import re
 from pathlib import Path
 
 import pytest
 
+from sim.advice.unknowns import plausible, unknowns
 from sim.recordings import RestSnapshot, infer_scenario, read_saved
 from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.source.rest.job import RestJob
+from sim.scenario import write
 from sim.units import parse_byte_rate, parse_duration, parse_size
 
 REST = Path(__file__).parents[2] / "data" / "rest"
@@ -232,8 +235,8 @@ def growing_state(inference):
     return next((name, vertex["state"]) for name, vertex in inference.document["job"].items() if "state" in vertex)
 
 
-def test_state_that_levels_off_begins_at_its_level_and_expires(history):
-    """1 MB in 5 s up to 10 MB: as many keys leave as come after 50 s, and nothing says whether they expire or all have come."""
+def test_state_that_levels_off_to_the_byte_has_all_of_its_keys(history):
+    """1 MB in 5 s up to 10 MB, and the same in the last nine checkpoints: keys that come and go would differ by chance."""
 
     def edit(number, _, subtask):
         subtask["state_size"] = subtask["checkpointed_size"] = levelled(number) // 2
@@ -241,12 +244,43 @@ def test_state_that_levels_off_begins_at_its_level_and_expires(history):
     inference = history(edit, "../users-jobs/J2-count-aligned")
     name, state = growing_state(inference)
 
-    assert (10_000_000, 50_000_000_000) == (parse_size(state["size"]), pytest.approx(parse_duration(state["ttl"]), rel=0.02))
+    assert (10_000_000, 10_000_000) == (parse_size(state["size"]), parse_size(state["limit"]))
     assert 10**6 / (5 * 450) == pytest.approx(parse_size(state["growth"]), rel=0.05)
-    assert f"{name}: When do its keys expire (StateTtlConfig), or have all of them come?" in inference.unknown
+    assert "ttl" not in state
+    assert not any("expire" in question for question in inference.unknown)
     assert "it rose until checkpoint 11 and stays at 10,000,000 bytes to checkpoint 19" in " ".join(
         inference.comments[f"job.{name}.state.size"].split()
     )
+
+
+def test_state_that_levels_off_with_some_noise_asks_why(history):
+    """As many keys leave as come after 50 s, or values differ: both can be tried."""
+
+    def edit(number, _, subtask):
+        subtask["state_size"] = subtask["checkpointed_size"] = levelled(number) // 2 + 1000 * (number % 2)
+
+    inference = history(edit, "../users-jobs/J2-count-aligned")
+    name, state = growing_state(inference)
+
+    assert parse_size(state["size"]) == parse_size(state["limit"]) == pytest.approx(10_000_000, rel=0.01)
+    assert 50_000_000_000 == pytest.approx(parse_duration(state["ttl"]), rel=0.02)
+    assert f"{name}: Have all of its keys come, or do they expire (StateTtlConfig)?" in inference.unknown
+    [open_value] = [row for row in unknowns(write(inference.document, "", inference.comments)) if row.path[-1] == "limit"]
+    assert ["0 B"] == plausible(open_value, 450)
+
+
+def test_state_whose_keys_are_ever_less_new_has_a_limit(history):
+    """Towards 40 MB with a time constant of 40 s; the scenario begins with the history."""
+
+    def edit(number, _, subtask):
+        subtask["state_size"] = subtask["checkpointed_size"] = round(20e6 * (1 - math.exp(-5 * (number - 1) / 40)))
+
+    inference = history(edit, "../users-jobs/J2-count-aligned")
+    _, state = growing_state(inference)
+
+    assert 40e6 == pytest.approx(parse_size(state["limit"]), rel=0.03)
+    assert 40e6 / 40 / 450 == pytest.approx(parse_size(state["growth"]), rel=0.06)
+    assert parse_size(state["size"]) < 2e6
 
 
 def test_a_history_too_short_to_show_a_limit_is_asked_for_it(history):
@@ -265,15 +299,15 @@ def test_a_history_too_short_to_show_a_limit_is_asked_for_it(history):
 @pytest.mark.parametrize(("given", "ttl"), [("2 h", "2 h"), ("0 ms", None), ("7200000", "2 h")])
 @pytest.mark.parametrize("sizes", [levelled, lambda number: 1_000_000 * number], ids=["levels off", "a line"])
 def test_the_configuration_tells_when_keys_expire(history, given, ttl, sizes):
-    """It counts, whatever the history shows; 0 is never, which leaves a question where sizes level off."""
+    """It counts, unless sizes are the same to the byte; 0 is never, which leaves a question where they level off."""
 
     def edit(number, _, subtask):
-        subtask["state_size"] = subtask["checkpointed_size"] = sizes(number) // 2
+        subtask["state_size"] = subtask["checkpointed_size"] = sizes(number) // 2 + 1000 * (number % 2)
 
     inference = history(edit, "../users-jobs/J2-count-aligned", options={"table.exec.state.ttl": given})
     _, state = growing_state(inference)
 
-    is_open = any("When do its keys expire" in question for question in inference.unknown)
+    is_open = any("expire" in question for question in inference.unknown)
     assert (ttl is None and sizes is levelled) == is_open
     if not is_open:
         assert ttl == state.get("ttl")
