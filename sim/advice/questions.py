@@ -51,20 +51,20 @@ def questions(
     race: Race, marked: Sequence[Unknown], found: Sequence[Sensitivity], rates: Mapping[str, float], mtbf_ms: float | None
 ) -> Iterator[str | Section]:
     """The inputs that move something, what to answer first, and a line for all that move nothing.  `found`: in order of importance."""
-    asked = {unknown.name for unknown in marked}
+    marked_names = {unknown.name for unknown in marked}
     deciding = [row for row in found if row.changes_advice]
-    if moving := [row for row in found if row.changes_advice or (row.moves and row.name in asked)]:
-        yield section(moving)
-    if assumed := [row for row in deciding if row.name not in asked]:
+    if rows := [row for row in found if row.changes_advice or (row.moves and row.name in marked_names)]:
+        yield section(rows)
+    if assumed := [row for row in deciding if row.name not in marked_names]:
         yield f"The answer rests on what is assumed: {'; '.join(f'{row.name} {row.assumed}' for row in assumed)}. {assumed[0].question}"
     question, matters = texts.unknown_failures(race)
     if mtbf_ms is None:
         yield question
-    if first := next((row for row in deciding if row.name in asked), None):
+    if first := next((row for row in deciding if row.name in marked_names), None):
         yield f"Answer first: {first.question} ({first.name})"
     elif matters and mtbf_ms is None:
         yield "Answer first: how often does the job fail?"
-    idle = [f"{row.name} ({_range(row)})" for row in found if row.name in asked and not row.moves]
+    idle = [f"{row.name} ({_range(row)})" for row in found if row.name in marked_names and not row.moves]
     varied = {row.name for row in found}
     for unknown in marked:
         rate = rates.get(str(unknown.path[1]), 0.0) if len(unknown.path) > 1 else 0.0

@@ -162,8 +162,8 @@ def _within(unknown: Unknown, others: Iterator[Quantity]) -> Iterator[Quantity]:
         yield replace(other, value=value)
 
 
-def _alike(one: Quantity, other: Quantity) -> bool:
-    return one.kind == other.kind or {one.kind, other.kind} == {"number", "count"}
+def _alike(bound: Quantity, value: Quantity) -> bool:
+    return bound.kind == value.kind or {bound.kind, value.kind} == {"number", "count"}
 
 
 def _scaled(quantity: Quantity, less: Fraction, greater: Fraction) -> Iterator[Quantity]:

@@ -39,7 +39,7 @@ class OfStorage(MadeUp):
         return super().row(axes, k, 1e3 * self.seconds)
 
 
-def asked(job, run, marked, unmarked=(), limit_ms=3000):
+def parts_of(job, run, marked, unmarked=(), limit_ms=3000):
     race = Race(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=limit_ms), DAY_S, run, 3)
     race.run_until_sure()
     found = sensitivity(race, [*marked, *unmarked], {}, {})
@@ -48,7 +48,7 @@ def asked(job, run, marked, unmarked=(), limit_ms=3000):
 
 def test_none_at_both_ends_is_no_change(job):
     """Nothing keeps the limit, whatever the state: that is not asked for, and the table says that it holds."""
-    texts = asked(job, MadeUp(dict.fromkeys(("aligned", "unaligned"), 9000.0), state=True), [SIZE])
+    texts = parts_of(job, MadeUp(dict.fromkeys(("aligned", "unaligned"), 9000.0), state=True), [SIZE])
 
     assert not [text for text in texts if "Answer first" in str(text)]
     assert ["holds"] == [row[-1] for row in texts[0]]
@@ -57,7 +57,7 @@ def test_none_at_both_ends_is_no_change(job):
 def test_what_moves_nothing_is_a_line(job):
     """Neither a time that nothing depends on, nor a rate that is a backlog whatever it is."""
     run = MadeUp({"aligned": 1000.0, "unaligned": 10.0}, state=True)
-    table, first, line = asked(job, run, [SERVICE, SIZE, RATE])
+    table, first, line = parts_of(job, run, [SERVICE, SIZE, RATE])
 
     assert ["sink: state size"] == [row[0] for row in table]
     assert "Answer first: How large is it? (sink: state size)" == first
@@ -69,9 +69,9 @@ def test_an_assumption_that_decides_is_said(job, limit_ms, decides):
     """200 ms at 5 MB/s: at half of that rate they break a limit of 300 ms, and keep one of 3 s."""
     scenario = Bench(job, {}, patience_ns=0).load({})
     (storage,) = [unknown for unknown in assumptions(scenario, []) if unknown.path == ("storage", "bandwidth")]
-    texts = asked(job, OfStorage({"aligned": 0.0, "unaligned": 0.0}), [], [storage], limit_ms=limit_ms)
+    texts = parts_of(job, OfStorage({"aligned": 0.0, "unaligned": 0.0}), [], [storage], limit_ms=limit_ms)
 
     assert ["2.5 MB/s", "10 MB/s"] == list(storage.others)
-    said = [text for text in texts if "rests on what is assumed: storage bandwidth 5 MB/s." in str(text)]
-    assert decides == bool(said)
+    sentences = [text for text in texts if "rests on what is assumed: storage bandwidth 5 MB/s." in str(text)]
+    assert decides == bool(sentences)
     assert [] == [unknown for unknown in assumptions(scenario, [storage]) if unknown.path == ("storage", "bandwidth")]
