@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run_scenarios"]
 
-FIRST_DECIDES = "the longest checkpoint is the first, which writes all state ({}); run.warmup: auto would leave it out"
-
 
 def run_scenarios(
     scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (YAML).", show_default=False)],
@@ -104,8 +102,6 @@ def _run_file(
                 )
             else:
                 _print(study, comparison, checked)
-            if comparison.first_decides:
-                print_message(f"warning: {study.name}: {FIRST_DECIDES.format(', '.join(comparison.first_decides))}")
             sys.stdout.flush()  # keeping and drawing take longer than comparing
         except BrokenPipeError as error:  # the results are kept all the same
             nobody_reads = error
@@ -143,7 +139,15 @@ def _compared(study: Study, folder: Path, engine: Engine, jobs: int | None, chec
 def _checked(comparison: Comparison, expected: list[Expectation]) -> list[dict[str, Any]]:
     """Every expectation for every strategy."""
     return [
-        {"strategy": name, "metric": line.metric, "condition": str(line.condition), "value": value, "holds": line.holds(value)}
+        {
+            "strategy": name,
+            "metric": line.metric,
+            "condition": str(line.condition),
+            "value": value.number,
+            "n": value.sample,
+            "holds": line.holds(value),
+            "reached": line.reached(value),
+        }
         for line in expected
         for name, results in comparison.results.items()
         for value in [line.value(results)]
@@ -182,7 +186,7 @@ def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) 
         _tell(name, stories)
     for row in checked:
         if not row["holds"]:
-            put(f"expectation failed: {row['strategy']}: {row['metric']} {row['condition']}: it is {row['value']:.6g}")
+            put(f"expectation failed: {row['strategy']}: {row['metric']} {row['condition']}: {row['reached']}")
     if checked and all(row["holds"] for row in checked):
         print(f"All {len(checked)} expectations hold." if len(checked) > 1 else "The expectation holds.")
 

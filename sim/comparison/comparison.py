@@ -15,11 +15,13 @@ from sim.analysis.number_texts import ms_text
 from sim.analysis.section import Section
 from sim.analysis.strategies.consequences import Consequences, consequences, consequences_sentence, consequences_texts
 from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
+from sim.analysis.strategies.single import singles
 from sim.analysis.strategies.stored import stored
 from sim.analysis.strategies.summary import Summary, summarize, throughput
 from sim.analysis.strategies.verdict import verdict
 from sim.analysis.strategies.warm_up import WarmUp, warm_up
 from sim.cells.plan import baseline
+from sim.model.job import Job
 from sim.model.scenario import Scenario
 from sim.runtime.run.manifest import identity
 from sim.runtime.run.result import Result
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Comparison", "label"]
-
-FEWEST = 3
-"""Fewer checkpoints have no tail that the first could decide."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +77,6 @@ class Comparison:
         if not any(warm.ns for warm in found.values()):
             return "Nothing is left out as warm-up: no run begins with an extreme of its own."
         return f"Left out as warm-up: {'; '.join(f'{name} {warm}' if warm.ns else f'{name} nothing' for name, warm in found.items())}."
-
-    @property
-    def first_decides(self) -> list[str]:
-        """Strategies whose longest checkpoint is the first, which writes more than all others, though no warm-up is set."""
-        return [name for name, results in self.results.items() if not results[0].scenario.run.warmup_ns and _first_decides(results)]
 
     def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
         """(header, rows) for a terminal; None: nothing was committed, nothing failed and no job ended."""
@@ -158,16 +152,21 @@ class Comparison:
         bare = [run for result in results if (run := self.baselines.get(identity(baseline(result.scenario)))) is not None]
         failed = [result.job_status for result in results if result.job_status.startswith(("FAILED", "RESTARTING"))]
         steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
+        summary = _summary(results)
         return StrategyRow(
             label=name,
             axes=scenario.axes,
             group=label(scenario, _of_the_world) if scenario.axes else "",
             status=failed[0] if failed else results[0].job_status,
-            summary=_summary(results),
+            summary=summary,
             baseline_per_second=_throughput(bare) if bare and steady else float("nan"),
             failed=bool(failed),
             name=label(scenario, lambda axis: not _of_the_world(axis)),
             steady=steady,
+            singles=singles([result.tables for result in results], warmup_s=self.warm_ups[name].ns / 1e9),
+            first=_summary(results, of_first_uploads=True) if summary.first_uploads else None,
+            sinks=_without_readers(scenario.job),
+            sources=tuple(vertex.name for vertex in scenario.job.vertices if vertex.source is not None),
         )
 
 
@@ -200,22 +199,19 @@ def _end(results: Sequence[Result]) -> str:
     return f"{first.job_status.partition(':')[0].lower()} at {ms_text(first.ended_ns / 1e6)}{often}"
 
 
-def _summary(results: Sequence[Result]) -> Summary:
+def _summary(results: Sequence[Result], *, of_first_uploads: bool = False) -> Summary:
     """Replications of one strategy as one row."""
     job, warm = results[0].scenario.job, warm_up(results)
-    return summarize([result.tables for result in results], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers)
+    tables = [result.tables for result in results]
+    return summarize(tables, job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers, of_first_uploads=of_first_uploads)
+
+
+def _without_readers(job: Job) -> tuple[str, ...]:
+    """The vertices at the end of a job; committers read no records."""
+    read = {up for up, down in job.edges if down not in job.committers}
+    return tuple(vertex.name for vertex in job.vertices if vertex.name not in read and vertex.name not in job.committers)
 
 
 def _throughput(results: Sequence[Result]) -> float:
     job, warm = results[0].scenario.job, warm_up(results)
     return throughput([result.tables for result in results], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers)
-
-
-def _first_decides(results: Sequence[Result]) -> bool:
-    """In most of the replications."""
-    found = 0
-    for result in results:
-        done = result.checkpoints[result.checkpoints["status"] == "COMPLETED"].sort_values("trigger_timestamp")
-        sizes, durations = done["checkpointed_size"].to_numpy(dtype=float), done["end_to_end_duration"].to_numpy(dtype=float)
-        found += len(done) > FEWEST and sizes[0] > 2 * sizes[1:].max() and durations[0] > durations[1:].max()
-    return 2 * found > len(results)

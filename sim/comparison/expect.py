@@ -3,6 +3,9 @@
 A metric is ``<table>.<column>.<statistic>``, e.g. ``checkpoints.end_to_end_duration.p99``; the statistics are p0 to p100, mean,
 min, max, sum and count.  ``checkpoints.completed`` and ``checkpoints.failed`` count.  Rows before the warm-up, checkpoints that
 did not complete and times that are -1 (did not happen) are left out; a statistic over nothing meets no bound.
+
+A percentile of fewer rows than its smallest sample (`sim.analysis.quantities`) is unknown: it meets no bound either, and that is said.
+Percentiles and means of `checkpoints` are of those after a first upload, as in the table of strategies; min, max, sum and count are of all.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from sim.analysis.quantities import smallest_sample
 from sim.condition import Condition, parse_condition
 from sim.foreign import Readable
 from sim.metrics.schema import TABLES
@@ -24,14 +28,21 @@ if TYPE_CHECKING:
 
     from sim.runtime.run.result import Result
 
-__all__ = ["Expectation", "ExpectationError", "check", "expectation"]
+__all__ = ["Expectation", "ExpectationError", "Value", "check", "expectation"]
 
 _COUNTS = {"checkpoints.completed": "COMPLETED", "checkpoints.failed": "FAILED"}
 _PLAIN = ("mean", "min", "max", "sum", "count")
+_OF_ALL = ("min", "max", "sum", "count")
+"""Statistics of all checkpoints, a first upload among them."""
 
 
 class ExpectationError(Readable, ValueError):
     """A metric or condition that cannot be judged; one line."""
+
+
+class Value(NamedTuple):
+    number: float  # NaN: unknown
+    sample: int  # rows that it is made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +54,12 @@ class Expectation:
     statistic: str
     bound: float  # in the column's unit
 
-    def value(self, results: Sequence[Result]) -> float:
-        """The value that one strategy reaches over all its replications; NaN: nothing was measured."""
+    @property
+    def smallest_sample(self) -> int:
+        return 1 if self.statistic in _PLAIN else smallest_sample(float(self.statistic[1:]) / 100)
+
+    def value(self, results: Sequence[Result]) -> Value:
+        """What one strategy reaches over all its replications."""
         import pandas as pd
 
         from sim.analysis.strategies.warm_up import warm_up
@@ -52,14 +67,28 @@ class Expectation:
         warmup_ns = warm_up(results).ns
         rows = pd.concat([_rows(result, self.table, warmup_ns) for result in results])
         if self.metric in _COUNTS:
-            return float((rows["status"] == _COUNTS[self.metric]).sum())
+            return Value(float((rows["status"] == _COUNTS[self.metric]).sum()), len(rows))
         if self.table == "checkpoints":
             rows = rows[rows["status"] == "COMPLETED"]
+            if self.statistic not in _OF_ALL:
+                rows = rows[~rows["is_first_upload"]]
         values = rows[self.column].astype(float)
-        return _statistic(values[values >= 0], self.statistic)
+        values = values[values >= 0]
+        if len(values) < self.smallest_sample:
+            return Value(math.nan, len(values))
+        return Value(_statistic(values, self.statistic), len(values))
 
-    def holds(self, value: float) -> bool:
-        return not math.isnan(value) and self.condition.holds(value, self.bound)
+    def holds(self, value: Value) -> bool:
+        return not math.isnan(value.number) and self.condition.holds(value.number, self.bound)
+
+    def reached(self, value: Value) -> str:
+        """``it is 5.7``, or why that is unknown and what to do."""
+        if not math.isnan(value.number):
+            return f"it is {value.number:.6g}"
+        if not value.sample:
+            return "it is unknown: nothing was measured"
+        needed = f"{self.statistic} needs {self.smallest_sample} rows, there are {value.sample}"
+        return f"it is unknown: {needed}; run longer, raise run.replications, or expect something of max"
 
 
 def expectation(metric: str, condition: str) -> Expectation:
@@ -107,10 +136,13 @@ def _bound(metric: str, text: str, unit: str) -> float:
 
 
 def _rows(result: Result, table: str, warmup_ns: int) -> pd.DataFrame:
-    """What lies after the warm-up."""
+    """What lies after the warm-up; of checkpoints whether they are a first upload."""
+    from sim.analysis.strategies.first_upload import first_uploads
+
     warmup_ms, rows = warmup_ns / 1e6, result.tables[table]
     if table == "checkpoints":
-        return rows[rows["trigger_timestamp"] >= warmup_ms]
+        marked = rows.assign(is_first_upload=first_uploads(rows))
+        return marked[rows["trigger_timestamp"] >= warmup_ms]
     if table == "series":
         return rows[rows["time"] > warmup_ms / 1e3]
     if table == "commits":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sim.analysis.strategies.first_upload import first_uploads
 from sim.analysis.strategies.warm_up import warm_up
 from sim.explain.account import Account, account
 from sim.explain.close_up import CloseUp
@@ -32,7 +33,7 @@ def with_checkpoints(scenarios: Mapping[str, Scenario]) -> dict[str, Scenario]:
 
 
 def accounts(strategy: str, run: CloseUp, checkpoint: int | None = None) -> list[Account]:
-    """The checkpoint of this number in every job instance that has it; None: the median of those completed, and the slowest.
+    """The checkpoint of this number in every job instance that has it; None: first uploads, the median of the later ones, the slowest.
 
     Raises NoCheckpointError.
     """
@@ -61,15 +62,27 @@ def _simulated(explained: Account, scenario: Scenario, engine: Engine) -> int | 
 
 
 def _typical(run: CloseUp) -> list[tuple[int, int]]:
-    """Completed ones behind the warm-up; if there are none, the last that failed."""
-    warmup_ns = warm_up([run.result]).ns
+    """First uploads, and completed ones behind the warm-up; if there are none, the last that failed."""
+    warmup_ns, uploads = warm_up([run.result]).ns, _first_uploads(run)
     rows = [
-        (job, row) for job, instance in enumerate(run.instances) for row in instance.context.stats.values() if row.trigger_ns >= warmup_ns
+        (job, row)
+        for job, instance in enumerate(run.instances)
+        for row in instance.context.stats.values()
+        if row.trigger_ns >= warmup_ns and (job, row.number) not in uploads
     ]
     done = sorted((row.latest_ack_ns - row.trigger_ns, job, row.number) for job, row in rows if row.status == "COMPLETED")
-    if done:
-        return list(dict.fromkeys([done[(len(done) - 1) // 2][1:], done[-1][1:]]))
+    if done or uploads:
+        usual = [done[(len(done) - 1) // 2][1:], done[-1][1:]] if done else []
+        return list(dict.fromkeys([*uploads, *usual]))
     failed = [(row.failed_ns, job, row.number) for job, row in rows if row.status == "FAILED"]
     if not failed:
         raise NoCheckpointError("no checkpoint was completed or failed after the warm-up: run longer, or set an interval")
     return [max(failed)[1:]]
+
+
+def _first_uploads(run: CloseUp) -> list[tuple[int, int]]:
+    """(job instance, id) of checkpoints that uploaded everything at the beginning."""
+    rows = run.result.checkpoints
+    found = rows[first_uploads(rows)]
+    jobs = found["x_job"] if "x_job" in found else [0] * len(found)
+    return [(int(job), int(number)) for job, number in zip(jobs, found["id"], strict=True)]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from sim.analysis.quantities import in_words
 from sim.analysis.section import Section
-from sim.analysis.sweeps.quantity_names import quantity
 from sim.explain.runs import FolderError
 from sim.report.page import Block, Page
 from sim.report.sweep_figures import heat_map, intervals, sensitivity, trade_off
@@ -56,7 +56,7 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
     rows = table[(table["status"] == "ok") & (table["strategy"] != "none")]
     if not settings or not columns or rows.empty:
         return
-    pair = " and ".join(quantity(column) for column in columns[:2])
+    pair = " and ".join(in_words(column) for column in columns[:2])
     if (drawn := intervals(table, settings, columns)) is not None:
         yield Block(
             "Values and how sure they are", figure=drawn, caption="Mean over windows and seeds per setting, with 95 % confidence intervals."
@@ -64,10 +64,10 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
     if (drawn := trade_off(table, settings, columns)) is not None:
         yield Block("What one costs the other", figure=drawn, caption=f"A point per setting: {pair}.")
     if (drawn := heat_map(rows, settings, columns[0])) is not None:
-        yield Block("Over two settings", figure=drawn, caption=f"The mean of {quantity(columns[0])}, darker is less.")
+        yield Block("Over two settings", figure=drawn, caption=f"The mean of {in_words(columns[0])}, darker is less.")
     varied, depends = [str(name) for name in kept.get("varied", ()) if name in rows], str(kept.get("depends", ""))
     if depends in rows and (drawn := sensitivity(rows, varied, depends)) is not None:
-        name = quantity(depends)
+        name = in_words(depends)
         caption = f"Share of the variance of {name} between settings and windows that each key explains: alone, and with others."
         yield Block(f"What {name} depends on, drawn", figure=drawn, caption=caption)
 
@@ -75,10 +75,10 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
 def _spelled(text: str, names: list[str]) -> str:
     """The text without names of columns: their values carry units already."""
     for name in sorted(names, key=len, reverse=True):
-        text = re.sub(rf"\b{re.escape(name)}\b", quantity(name), text)
+        text = re.sub(rf"\b{re.escape(name)}\b", in_words(name), text)
     return text
 
 
 def _heading(name: str) -> str:
     """A name of a column, as words; others stay."""
-    return quantity(name) if "_" in name and " " not in name else name
+    return in_words(name) if "_" in name and " " not in name else name

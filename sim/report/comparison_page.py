@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import count_text, ms_text
+from sim.analysis.quantities import headings
 from sim.analysis.section import Section
 from sim.analysis.strategies.picture import alike
 from sim.analysis.strategies.side_by_side import texts
@@ -24,24 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["comparison_page"]
 
-ROWS = {
-    "completed (n)": "Completed checkpoints",
-    "p50": "Duration, median",
-    "p99": "Duration, 99th percentile",
-    "max": "Duration, longest",
-    "start delay": "Start delay, median",
-    "alignment": "Alignment, median",
-    "pre-barrier": "Work before the barrier, median",
-    "sync": "Synchronous part, median",
-    "async": "Asynchronous part, median",
-    "in flight": "In-flight data stored, median",
-    "throughput": "Throughput, records",
-    "vs none": "Throughput against no checkpoints",
-    "busiest": "Busiest vertex",
-    "back-pressured": "Most back-pressured vertex",
-}
-"""Column of the terminal's table -> words of a page, where there is room."""
-
 
 def comparison_page(results: Results) -> Page:
     comparison = results.comparison
@@ -55,9 +38,9 @@ def comparison_page(results: Results) -> Page:
 
 def _blocks(comparison: Comparison, runs: Mapping[str, Tables], violations: Mapping[str, str]) -> Iterator[Block]:
     header, rows = texts(comparison.strategies)
-    table = Section(
-        "", ["", *(row[0] for row in rows)], [[ROWS.get(name, name), *(row[i] for row in rows)] for i, name in enumerate(header) if i]
-    )
+    titles = headings()
+    named = [titles.get(name, f"{name[:1].upper()}{name[1:]}") for name in header]
+    table = Section("", ["", *(row[0] for row in rows)], [[name, *(row[i] for row in rows)] for i, name in enumerate(named) if i])
     yield Block("The strategies side by side", table=table)
     for name, story in violations.items():
         yield Block(f"{name}: a run broke what checkpoints promise", code=story)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.analysis.number_texts import ms_text
+from sim.analysis.strategies.first_upload import first_uploads
 from sim.analysis.strategies.path import PARTS
 from sim.analysis.strategies.picture import alike
 from sim.analysis.strategies.summary import Tables
@@ -41,7 +42,10 @@ _MOST_BARS = 150
 
 
 def phases(runs: Mapping[str, Tables]) -> Figure | None:
-    """Durations of checkpoints, stacked by phase of their critical path: a panel per strategy, one scale.  None: no checkpoint is over."""
+    """Durations of checkpoints, stacked by phase of their critical path: a panel per strategy, one scale.  None: no checkpoint is over.
+
+    A first upload would hide all others: the title of its panel says how long it took.
+    """
     stacks = {name: stack for name, tables in runs.items() if not (stack := _stack(tables)).empty}
     if not stacks:
         return None
@@ -57,7 +61,7 @@ def phases(runs: Mapping[str, Tables]) -> Figure | None:
             axes.bar(places, stack[phase], width, bottom=ends, color=COLOURS[list(PHASES).index(phase)], label=phase, lw=0)
             ends += stack[phase].to_numpy()
         low = float(ends.max()) < _LOW * highest
-        title = label(name, 60) + (f": at most {ms_text(1e3 * float(ends.max()))}" if low else "")
+        title = label(name, 60) + (f": at most {ms_text(1e3 * float(ends.max()))}" if low else "") + _first_upload(runs[name])
         axes.set_title(title, loc="left", fontsize=SMALL, color=INK)
         style(axes, "seconds")
         axes.set_ylim(bottom=0)
@@ -96,10 +100,14 @@ def lines(
 
 
 def _stack(tables: Tables) -> pd.DataFrame:
-    """By time of the trigger [s]: seconds per phase, of checkpoints that are over."""
+    """By time of the trigger [s]: seconds per phase, of checkpoints that are over, without first uploads."""
+    import pandas as pd
+
     kinds = {kind: phase for phase, kinds in PHASES.items() for kind in kinds}
     rows = tables["path"][~tables["path"]["acknowledged"].astype(bool)]
     keys = [name for name in ("x_job", "id") if name in rows]
+    uploads = tables["checkpoints"].loc[first_uploads(tables["checkpoints"]), keys]
+    rows = rows[~pd.MultiIndex.from_frame(rows[keys]).isin(pd.MultiIndex.from_frame(uploads))]
     spent = rows.assign(phase=rows["part"].map(PARTS).map(kinds), seconds=rows["duration"] / 1e9)
     stack = spent.pivot_table(index=keys, columns="phase", values="seconds", aggfunc="sum", fill_value=0.0)
     stack = stack.reindex(columns=list(PHASES), fill_value=0.0)
@@ -109,6 +117,12 @@ def _stack(tables: Tables) -> pd.DataFrame:
         return stack
     span = (stack.index.max() - stack.index.min()) / _MOST_BARS
     return stack.groupby((stack.index // span) * span).mean()
+
+
+def _first_upload(tables: Tables) -> str:
+    rows = tables["checkpoints"]
+    durations = rows.loc[first_uploads(rows), "end_to_end_duration"]
+    return "" if durations.empty else f" (not drawn: first upload, {ms_text(float(durations.iloc[0]))})"
 
 
 def style(axes: Axes, title: str) -> None:

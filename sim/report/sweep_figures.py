@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sim.analysis.quantities import in_words
 from sim.analysis.sweeps.answers import means
 from sim.analysis.sweeps.axis_ticks import set_ticks
 from sim.analysis.sweeps.effects import effects
 from sim.analysis.sweeps.measure import text
-from sim.analysis.sweeps.quantity_names import quantity
 from sim.report.figures import SMALL, style
 from sim.report.svg import COLOURS, GRID, INK, figure, label
 
@@ -43,7 +43,7 @@ def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
         axes.errorbar(middle, places, xerr=[middle - lower, half], fmt="o", ms=4, capsize=3, lw=1.2, color=COLOURS[i % len(COLOURS)])
         axes.set_yticks(places, labels)
         style(axes, "")
-        axes.set_title(quantity(column), loc="left", fontsize=SMALL, color=INK)
+        axes.set_title(in_words(column), loc="left", fontsize=SMALL, color=INK)
         axes.yaxis.set_major_formatter(_ticks(dict(zip(places.tolist(), labels, strict=True))))
         set_ticks(axes.xaxis, column, _ACROSS)
         axes.grid(visible=True, axis="x", color=GRID, lw=0.6)
@@ -68,8 +68,8 @@ def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
             mew=1.6,
             label=_label(index),
         )
-    style(axes, quantity(columns[1]))
-    axes.set_xlabel(quantity(columns[0]), fontsize=SMALL, color=INK)
+    style(axes, in_words(columns[1]))
+    axes.set_xlabel(in_words(columns[0]), fontsize=SMALL, color=INK)
     set_ticks(axes.xaxis, columns[0], _ACROSS)
     set_ticks(axes.yaxis, columns[1])
     drawn.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=SMALL, labelcolor=INK)
@@ -97,8 +97,8 @@ def heat_map(results: pd.DataFrame, settings: Sequence[str], column: str) -> Fig
         dark = np.isnan(value) or value < (low + high) / 2
         axes.text(place, row, text(column, value), ha="center", va="center", fontsize=SMALL, color="#ffffff" if dark else "#000000")
     axes.spines[:].set_visible(False)
-    image.set_label(quantity(column))
-    axes.set_title(quantity(column), loc="left", fontsize=SMALL, color=INK)
+    image.set_label(in_words(column))
+    axes.set_title(in_words(column), loc="left", fontsize=SMALL, color=INK)
     return drawn
 
 

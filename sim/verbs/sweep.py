@@ -26,14 +26,12 @@ if TYPE_CHECKING:
     from sim.cells.cell import Row
     from sim.cells.local import Watch
     from sim.cells.plan import Cell
-    from sim.model.scenario import Scenario
     from sim.plane import Engine
     from sim.sweeps.store import Store
 
 __all__ = ["PICTURE", "Request", "read_request", "sweep"]
 
 PICTURE = "answer.png"
-COUNTS_FIRST = "the first checkpoint of every run writes all state, and counts in p99; run.warmup: auto leaves it out"
 MOST_LISTED = 10
 """Failed cells that are told one by one; the others are in the results."""
 
@@ -95,15 +93,7 @@ def _raced(definition: Definition, racing: int | None) -> Definition:
 
 def _findings(definition: Definition) -> Iterator[Finding]:
     yield from (Finding(str(warning), is_warning=True) for warning in definition.warnings)
-    if any(_counts_first_upload(scenario) for scenario in definition.scenarios):
-        yield Finding(f"{definition.name}: {COUNTS_FIRST}", is_warning=True)
     yield from job_findings(definition.name, definition.scenarios, definition.backtest)
-
-
-def _counts_first_upload(scenario: Scenario) -> bool:
-    """The first incremental checkpoint writes everything, and nothing leaves it out."""
-    keeps_files = any(vertex.state is not None and vertex.state.kind.keeps_files for vertex in scenario.job.vertices)
-    return scenario.checkpoint.state.incremental and keeps_files and not scenario.run.warmup_ns
 
 
 @contextmanager

@@ -12,11 +12,12 @@ class Made:
     def __init__(self):
         self.checkpoints, self.subtasks, self.series, self.tasks, self.path = [], [], [], [], []
 
-    def checkpoint(self, trigger=0.0, duration=100.0, *, status="COMPLETED", failure="", persisted=0, size=1000, standstill=""):
+    def checkpoint(self, trigger=0.0, duration=100.0, *, status="COMPLETED", failure="", persisted=0, size=1000, standstill="", state=None):
         number = len(self.checkpoints) + 1
         self.checkpoints.append({
             "id": number, "status": status, "trigger_timestamp": trigger, "end_to_end_duration": duration, "persisted_data": persisted,
-            "checkpointed_size": size, "failure_message": failure, "x_standstill": standstill,
+            "checkpointed_size": size, "failure_message": failure, "x_standstill": standstill, "savepointFormat": "",
+            "state_size": size if state is None else state,
         })  # fmt: skip
         return self
 
@@ -60,7 +61,7 @@ class Made:
     def tables(self):
         columns = {
             "checkpoints": ["id", "status", "trigger_timestamp", "end_to_end_duration", "persisted_data", "checkpointed_size",
-                            "failure_message", "x_standstill"],
+                            "failure_message", "x_standstill", "savepointFormat", "state_size"],
             "subtasks": ["id", "vertex", "index", "status", "ack_timestamp", "start_delay", "alignment_duration", "sync_duration",
                          "async_duration", "x_pre_barrier", "unaligned_checkpoint"],
             "series": ["time", "vertex", "numRecordsInPerSecond", "busy", "backPressured", "inputQueueSize", "outputQueueSize",

@@ -1,5 +1,6 @@
-"""What a run leaves out at its beginning: found where the scenario asks for it, said, and warned of where a first upload counts."""
+"""What a run leaves out at its beginning: found where the scenario asks for it, said, and a first upload apart."""
 
+import csv
 import json
 
 import pytest
@@ -26,24 +27,24 @@ def row(done):
     return json.loads(done.stdout)["strategies"][0]
 
 
-def test_the_first_full_upload_is_left_out_and_said(ckptsim, job):
+def test_a_first_upload_is_a_row_of_its_own(ckptsim, job):
+    """Whether a warm-up is found or not; where state is written in full each time there is none."""
     command = ("run", job, "--jobs", "1", "--out", "out", "--set")
     complete, settled = (ckptsim(*command, f"run.warmup={value}", "--json") for value in ("0 s", "auto"))
 
-    assert row(complete)["end_to_end_max_ms"] > 400 > row(settled)["end_to_end_max_ms"]
-    assert row(complete)["completed"] == row(settled)["completed"] + 1
     assert "the size of checkpoints" == json.loads(settled.stdout)["warm_up"]["aligned"]["until_settled"]
-    text = ckptsim(*command, "run.warmup=auto")
-    assert "Left out as warm-up: aligned 1 s, until the size of checkpoints settled." in text.stdout
-    assert "writes all state" not in text.stderr
-
-
-def test_a_first_upload_that_decides_is_warned_of(ckptsim, job):
-    done = ckptsim("run", job, "--jobs", "1", "--out", "out")
-
-    assert "the longest checkpoint is the first, which writes all state (aligned); run.warmup: auto would leave it out" in done.stderr
-    assert "Left out" not in done.stdout
-    assert "writes all state" not in ckptsim("run", job, "--jobs", "1", "--out", "out", "--set", "checkpoint.incremental=false").stderr
+    for done in (complete, settled):
+        assert 1 == row(done)["first_uploads"]
+        assert row(done)["first_upload_ms"] > 400 > row(done)["end_to_end_max_ms"]
+        assert 40_000_000 == pytest.approx(row(done)["first_upload_bytes"], rel=0.01)
+        assert "Checkpoint 1 uploads everything, 40 MB in 612 ms: it has a row of its own" in json.loads(done.stdout)["verdict"]
+    text = ckptsim(*command, "run.warmup=auto").stdout
+    assert "Left out as warm-up: aligned 1 s, until the size of checkpoints settled." in text
+    (line,) = [line for line in text.splitlines() if line.startswith("aligned: first upload")]
+    assert ["1", "612", "ms", "612", "ms", "40", "MB"] == line.split()[3:10]
+    full = ckptsim(*command, "checkpoint.incremental=false")
+    assert "first upload" not in full.stdout
+    assert "uploads everything" not in full.stdout
 
 
 def test_a_sweep_says_what_its_runs_left_out(ckptsim, job, tmp_path):
@@ -57,11 +58,11 @@ answer: {{settings: [checkpoint.interval], show: [end_to_end_p99_ms], least: end
     complete = ckptsim("sweep", "sweep.yaml", "--jobs", "1", "--out", "out")
     settled = ckptsim("sweep", "sweep.yaml", "--jobs", "1", "--out", "out", "--set", "run.warmup=auto")
 
-    assert "the first checkpoint of every run writes all state, and counts in p99; run.warmup: auto leaves it out" in complete.stderr
     assert "Left out" not in complete.stdout
-    assert "writes all state" not in settled.stderr
     assert "Left out as warm-up, until checkpoints, queues and lag have settled: 1 s to 2 s, median" in settled.stdout
-    assert "warmup_ms" in (tmp_path / "out/results.csv").read_text()
+    rows = list(csv.DictReader((tmp_path / "out/results.csv").read_text().splitlines()))
+    assert all(float(row["first_upload_ms"]) > 400 > float(row["end_to_end_max_ms"]) for row in rows if row["strategy"] != "none")
+    assert any(float(row["warmup_ms"]) for row in rows)
 
 
 def test_a_warm_up_is_a_time_or_auto(ckptsim, job):

@@ -92,12 +92,25 @@ def test_several_scenarios_have_folders_of_their_own(ckptsim, tiny, tmp_path):
 @pytest.mark.parametrize(("code", "condition"), [(0, "< 1 min"), (1, "< 1 us")])
 def test_expectations(ckptsim, tiny, code, condition):
     """A failed one is told for each strategy."""
-    tiny.write_text(tiny.read_text() + f'expect: {{checkpoints.end_to_end_duration.p99: "{condition}"}}\n')
+    tiny.write_text(tiny.read_text() + f'expect: {{checkpoints.end_to_end_duration.max: "{condition}"}}\n')
 
     done = ckptsim("run", tiny)
 
     assert code == done.exit_code
     assert (2 if code else 0) == done.stdout.count("expectation failed")
+
+
+def test_an_expectation_of_a_percentile_without_its_sample_fails_as_unknown(ckptsim, tiny):
+    """Whatever the bound; what to do is said."""
+    tiny.write_text(tiny.read_text() + 'expect: {checkpoints.end_to_end_duration.p99: "< 1 h"}\n')
+
+    done = ckptsim("run", tiny)
+    (row, *_) = json.loads(ckptsim("run", tiny, "--json").stdout)["expectations"]
+
+    assert 1 == done.exit_code
+    assert "it is unknown: p99 needs 100 rows, there are" in " ".join(done.stdout.split())
+    assert (None, False) == (row["value"], row["holds"])
+    assert 0 < row["n"] < 100
 
 
 def test_an_unknown_metric_is_an_error_before_anything_runs(ckptsim, tiny, tmp_path):

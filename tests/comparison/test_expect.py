@@ -10,13 +10,20 @@ from sim.comparison.expect import ExpectationError, check, expectation
 from sim.model.scenario import Run
 
 
-def result(warmup_s=0):
-    """Five checkpoints, one failed, one pending; two subtasks of one checkpoint; two seconds of one vertex."""
+def result(warmup_s=0, *, uploads=False):
+    """Five checkpoints, one failed, one pending; two subtasks of one checkpoint; two seconds of one vertex.
+
+    `uploads`: the first checkpoint writes everything, the others little.
+    """
     checkpoints = pd.DataFrame({
         "id": [1, 2, 3, 4, 5],
         "status": ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "IN_PROGRESS"],
         "trigger_timestamp": [0.0, 1000, 2000, 3000, 4000],
         "end_to_end_duration": [900.0, 100, 300, 60_000, -1],
+        "checkpointed_size": [100 if uploads else 1, 1, 1, 1, 0],
+        "state_size": [100 if uploads else 1] * 5,
+        "persisted_data": 0,
+        "savepointFormat": "",
     })  # fmt: skip
     subtasks = pd.DataFrame({"id": [1, 2, 2], "start_delay": [500.0, 7, -1]})
     series = pd.DataFrame({"time": [1.0, 2.0], "busy": [1.0, 0.5]})
@@ -41,14 +48,14 @@ def test_metrics_and_conditions(value, metric, condition):
     """Completed checkpoints, times that happened; the bound in its own unit."""
     line = expectation(metric, condition)
 
-    assert value == line.value([result()])
-    assert line.holds(value)
+    assert value == line.value([result()]).number
+    assert line.holds(line.value([result()]))
 
 
 def test_the_warm_up_is_left_out():
     """In every table that has a time."""
     values = {
-        metric: expectation(metric, condition).value([result(warmup_s=1)])
+        metric: expectation(metric, condition).value([result(warmup_s=1)]).number
         for metric, condition in (
             ("checkpoints.completed", "> 0"), ("checkpoints.end_to_end_duration.max", "< 1 s"), ("subtasks.start_delay.max", "< 1 s"),
             ("series.busy.mean", "< 1 %"),
@@ -59,7 +66,7 @@ def test_the_warm_up_is_left_out():
 
 
 def test_replications_are_one_sample():
-    assert 6 == expectation("checkpoints.completed", "== 6").value([result(), result()])
+    assert 6 == expectation("checkpoints.completed", "== 6").value([result(), result()]).number
 
 
 def test_nothing_measured_meets_no_bound():
@@ -68,8 +75,32 @@ def test_nothing_measured_meets_no_bound():
         line = expectation("checkpoints.end_to_end_duration.p99", condition)
         value = line.value([result(warmup_s=100)])
 
-        assert math.isnan(value)
+        assert math.isnan(value.number)
         assert not line.holds(value)
+        assert "it is unknown: nothing was measured" == line.reached(value)
+
+
+def test_a_percentile_of_too_few_is_unknown():
+    """Whatever its bound; pooled replications are the sample."""
+    line = expectation("checkpoints.end_to_end_duration.p90", "< 1 h")
+    few, enough = line.value([result()] * 3), line.value([result()] * 4)
+
+    assert (9, 12) == (few.sample, enough.sample)
+    assert not line.holds(few)
+    assert "it is unknown: p90 needs 10 rows, there are 9; run longer, raise run.replications, or expect something of max" == line.reached(
+        few
+    )
+    assert line.holds(enough)
+    assert "it is 900" == line.reached(enough)
+
+
+def test_percentiles_and_means_are_of_those_after_a_first_upload():
+    """As in the table; the longest of all is what it is."""
+    names = ("p50", "mean", "max", "count")
+    lines = [expectation(f"checkpoints.end_to_end_duration.{name}", "> 0 s" if name != "count" else "> 0") for name in names]
+
+    assert [300, pytest.approx(1300 / 3), 900, 3] == [line.value([result()]).number for line in lines]
+    assert [200, 200, 900, 3] == [line.value([result(uploads=True)]).number for line in lines]
 
 
 @pytest.mark.parametrize(

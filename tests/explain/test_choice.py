@@ -31,6 +31,17 @@ def test_the_median_and_the_slowest_come_first(run):
     assert sorted(counted)[(len(counted) - 1) // 2] * 1e6 == pytest.approx(median.path.duration_ns)
 
 
+def test_a_first_upload_has_an_account_of_its_own():
+    """Warm-up or not; it is neither the median nor the slowest."""
+    text = TEXT.replace("state: {size: 4 MB}", "state: {size: 40 MB, backend: rocksdb, update: 10 %, lsm: {level0-files: 40}}")
+    text = text.replace("{interval: 1 s}", "{interval: 1 s, incremental: true}")
+    found = accounts("it", look(loads(text).scenarios[0]))
+
+    assert 1 == found[0].stats.number
+    assert found[0].path.duration_ns > max(account.path.duration_ns for account in found[1:])
+    assert 1 not in [account.stats.number for account in found[1:]]
+
+
 def test_a_number_nobody_took_is_an_error_that_names_those_there_are(run):
     with pytest.raises(NoCheckpointError, match="it: no checkpoint 99: they are 1 to "):
         accounts("it", run, 99)

@@ -15,10 +15,24 @@ def run(*checkpoints):
         for i, (_, parts) in enumerate(checkpoints, 1)
         for part, ms in parts.items()
     ]
-    triggers = [{"id": i, "trigger_timestamp": trigger} for i, (trigger, _) in enumerate(checkpoints, 1)]
+    triggers = [
+        {"id": i, "trigger_timestamp": trigger, "status": "COMPLETED", "savepointFormat": "", "persisted_data": 0, "checkpointed_size": 1,
+         "state_size": 1, "end_to_end_duration": sum(parts.values())}
+        for i, (trigger, parts) in enumerate(checkpoints, 1)
+    ]  # fmt: skip
+    columns = [
+        "id",
+        "trigger_timestamp",
+        "status",
+        "savepointFormat",
+        "persisted_data",
+        "checkpointed_size",
+        "state_size",
+        "end_to_end_duration",
+    ]
     return {
         "path": pd.DataFrame(rows, columns=["id", "part", "duration", "acknowledged"]),
-        "checkpoints": pd.DataFrame(triggers, columns=["id", "trigger_timestamp"]),
+        "checkpoints": pd.DataFrame(triggers, columns=columns),
     }
 
 
@@ -35,6 +49,16 @@ def test_bars_are_as_high_as_the_checkpoint():
     assert pytest.approx(heights) == [3.5, 0.05]
     assert drawn.axes[0].get_ylim() == drawn.axes[1].get_ylim()
     assert ["slow", "quick: at most 50 ms"] == [axes.get_title(loc="left") for axes in drawn.axes]
+
+
+def test_a_first_upload_hides_no_other():
+    """It is told, and not drawn."""
+    tables = run((0.0, {"upload": 12_000}), (20_000.0, {"upload": 300}), (40_000.0, {"upload": 330}))
+    tables["checkpoints"] = tables["checkpoints"].assign(checkpointed_size=[900, 9, 9], state_size=900)
+    (axes,) = phases({"it": tables}).axes
+
+    assert "it (not drawn: first upload, 12 s)" == axes.get_title(loc="left")
+    assert [0.3, 0.33] == [round(bar.get_height(), 6) for bar in axes.patches if bar.get_height()]
 
 
 def test_thousands_of_checkpoints_are_drawn_as_means():

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from sim.analysis.sweeps.quantity_names import quantity
+from sim.analysis.quantities import in_words
 from sim.report.sweep_figures import heat_map, intervals, trade_off
 
 SETTINGS = ["interval", "barriers"]
@@ -22,10 +22,11 @@ def rows():
 
 
 def test_columns_have_words():
-    assert "checkpoint duration, 99th percentile" == quantity("end_to_end_p99_ms")
-    assert "throughput against no checkpoints" == quantity("throughput_change")
-    assert "mean delay of records" == quantity("delay_mean_s")
-    assert "start delay" == quantity("start_delay_ms")
+    assert "checkpoint duration, 99th percentile" == in_words("end_to_end_p99_ms")
+    assert "throughput against no checkpoints" == in_words("throughput_change")
+    assert "mean delay of records" == in_words("delay_mean_s")
+    assert "start delay, median" == in_words("start_delay_ms")
+    assert "replayed records" == in_words("replayed_records")
 
 
 def test_intervals_of_durations_do_not_reach_below_zero(rows):

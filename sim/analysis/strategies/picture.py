@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.analysis.strategies.first_upload import first_uploads
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.summary import Tables
 from sim.foreign import one_line
@@ -56,6 +57,7 @@ def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) 
         for axis, what in zip(row, ("checkpoint [s]", "in queues [MB]", "back-pressure [%]"), strict=True):
             axis.set_ylabel(what, fontsize="small")
     notes = ["× failed"] if any((tables["checkpoints"]["status"] == "FAILED").any() for tables in runs.values()) else []
+    notes += ["◇ first upload"] if any(first_uploads(tables["checkpoints"]).any() for tables in runs.values()) else []
     notes += ["grey: warm-up"] if warmup_s else []
     figure.suptitle(
         "\n".join([title.replace("$", r"\$"), *([", ".join(notes)] if notes else [])]), x=0.01, ha="left", fontsize="medium", wrap=True
@@ -109,10 +111,16 @@ def _seconds(tables: Tables) -> pd.Series[float]:
 
 
 def _durations(axes: Axes, tables: Tables) -> None:
-    """A dot per completed checkpoint at its trigger, a cross for a failed one."""
+    """A dot per completed checkpoint at its trigger, a diamond for a first upload, a cross for a failed one."""
     rows = tables["checkpoints"]
-    for status, mark, colour, size in (("COMPLETED", "o", COLOURS[0], 3.5), ("FAILED", "x", COLOURS[1], 6)):
-        chosen = rows[rows["status"] == status]
+    is_first = first_uploads(rows)
+    kinds = (
+        ((rows["status"] == "COMPLETED") & ~is_first, "o", COLOURS[0], 3.5),
+        (is_first, "D", COLOURS[2], 6),
+        (rows["status"] == "FAILED", "x", COLOURS[1], 6),
+    )
+    for of_kind, mark, colour, size in kinds:
+        chosen = rows[of_kind]
         axes.plot(chosen["trigger_timestamp"] / 1e3, chosen["end_to_end_duration"] / 1e3, mark, color=colour, ms=size)
 
 

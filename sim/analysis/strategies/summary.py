@@ -1,8 +1,10 @@
 """The tables of a strategy -> a row: durations of checkpoints, their parts, their costs.
 
 Only checkpoints triggered after the warm-up count, and the series after it.  Percentiles are over *completed* checkpoints;
-`completed` is their number.  Several runs of a strategy (replications) are pooled: percentiles over all their checkpoints,
-throughput and load as means.
+`completed` is their number.  A first checkpoint that uploads everything is not among them (`sim.analysis.strategies.first_upload`):
+it is a row of its own.  Percentiles are computed of any number; `sim.analysis.quantities` says which may be shown.
+
+Several runs of a strategy (replications) are pooled: percentiles over all their checkpoints, throughput and load as means.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 
+from sim.analysis.strategies.first_upload import first_uploads
 from sim.analysis.strategies.path import BarrierPath, path
 
 __all__ = ["Summary", "Tables", "summarize", "throughput"]
@@ -28,15 +31,19 @@ Tables = Mapping[str, pd.DataFrame]
 class Summary:
     """NaN: not measured, e.g. a percentile without a completed checkpoint."""
 
-    completed: Annotated[int, "checkpoints triggered after the warm-up; n of every percentile"]
+    completed: Annotated[int, "checkpoints triggered after the warm-up, without first uploads; n of every percentile"]
     failed: Annotated[int, "checkpoints"]
     interrupted: Annotated[int, "of the failed: by a restart or the end of the job, which is no checkpoint's fault"]
     in_progress: Annotated[int, "at the end of the run"]
     failure: Annotated[str, "the most frequent failure message"]
     standstill: Annotated[str, "why checkpoints hang although nothing is slow: tasks that wait for each other"]
     end_to_end_p50_ms: Annotated[float, "last acknowledgement - trigger, median over completed checkpoints"]
-    end_to_end_p99_ms: Annotated[float, "likewise, 99 % quantile"]
+    end_to_end_p90_ms: Annotated[float, "likewise, 90 % quantile; of fewer than 10 it is hardly more than the longest"]
+    end_to_end_p99_ms: Annotated[float, "likewise, 99 % quantile; of fewer than 100 it is hardly more than the longest"]
     end_to_end_max_ms: Annotated[float, "likewise, the longest"]
+    first_uploads: Annotated[int, "checkpoints that uploaded everything at the beginning, warm-up or not; they count nowhere else"]
+    first_upload_ms: Annotated[float, "their end-to-end duration, median over runs"]
+    first_upload_bytes: Annotated[float, "what each wrote, median over runs"]
     start_delay_ms: Annotated[float, "trigger -> first barrier, median over checkpoints and subtasks, of the vertex where it is largest"]
     start_delay_vertex: Annotated[str, "that vertex"]
     alignment_ms: Annotated[float, "alignment, of the slowest subtask, median over checkpoints"]
@@ -46,6 +53,8 @@ class Summary:
     persisted_mean_bytes: Annotated[float, "likewise, mean: where back-pressure comes and goes, half of the checkpoints store none"]
     checkpointed_bytes: Annotated[float, "all that is written, median per checkpoint"]
     throughput_per_second: Annotated[float, "records served by the sinks"]
+    emitted_per_second: Annotated[float, "records emitted by the sources"]
+    offered_per_second: Annotated[float, "likewise, and by how much their backlog grew: what they were due to emit"]
     bottleneck: Annotated[str, "the vertex with the busiest subtask; of equals the one furthest downstream"]
     busy_share: Annotated[float, "of the bottleneck, mean over its subtasks"]
     busiest_subtask: Annotated[int, "its index: one hot subtask holds up all others"]
@@ -65,14 +74,18 @@ class Summary:
 
 
 def summarize(
-    runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, without_records: Collection[str] = ()
-) -> Summary:
+    runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, without_records: Collection[str] = (),
+    of_first_uploads: bool = False,
+) -> Summary:  # fmt: skip
     """Summarise a strategy.  `edges` are the job graph's (upstream, downstream); `runs` are its replications.
 
     `without_records`: vertices that read no records (committers).  The vertex before them may still be a sink.
+    `of_first_uploads`: the row is about them, and about no other checkpoint.
     """
-    checkpoints = _pooled(runs, "checkpoints")
-    checkpoints = checkpoints[checkpoints["trigger_timestamp"] >= warmup_s * 1e3]
+    every = _pooled(runs, "checkpoints")
+    is_first = np.concatenate([first_uploads(run["checkpoints"]) for run in runs])
+    firsts = every[is_first]
+    checkpoints = firsts if of_first_uploads else every[~is_first & (every["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()]
     subtasks = _pooled(runs, "subtasks")
     subtasks = subtasks[subtasks["id"].isin(checkpoints["id"]) & (subtasks["status"] == "completed")]
     load = _load(runs, warmup_s)
@@ -81,7 +94,7 @@ def summarize(
     (bottleneck, hot, hot_share), waiting = _bottleneck(_pooled(runs, "tasks")), _largest(load["backPressured"])
     delays = subtasks[subtasks["start_delay"] >= 0].groupby("vertex", sort=False)["start_delay"].median()
     slowest = subtasks.groupby("id")[["alignment_duration", "sync_duration", "async_duration"]].max().median()
-    durations = done["end_to_end_duration"].to_numpy(dtype=float)
+    durations, emitted = done["end_to_end_duration"].to_numpy(dtype=float), _emitted(load, edges)
     return Summary(
         completed=len(done),
         failed=len(failures),
@@ -90,8 +103,12 @@ def summarize(
         failure=_most_frequent(failures[~failures.isin(INTERRUPTIONS)]) or _most_frequent(failures),
         standstill=_most_frequent(checkpoints.loc[checkpoints["x_standstill"] != "", "x_standstill"]),
         end_to_end_p50_ms=_quantile(durations, 0.5),
+        end_to_end_p90_ms=_quantile(durations, 0.9),
         end_to_end_p99_ms=_quantile(durations, 0.99),
         end_to_end_max_ms=_quantile(durations, 1.0),
+        first_uploads=len(firsts),
+        first_upload_ms=float(firsts["end_to_end_duration"].median()),
+        first_upload_bytes=float(firsts["checkpointed_size"].median()),
         start_delay_ms=_at(delays, _largest(delays)),
         start_delay_vertex=_largest(delays),
         alignment_ms=float(slowest["alignment_duration"]),
@@ -101,6 +118,8 @@ def summarize(
         persisted_mean_bytes=float(done["persisted_data"].mean()),
         checkpointed_bytes=float(done["checkpointed_size"].median()),
         throughput_per_second=_throughput(load, edges, without_records),
+        emitted_per_second=emitted,
+        offered_per_second=emitted + sum(_backlog_rate(run["series"], warmup_s) for run in runs) / len(runs),
         bottleneck=bottleneck,
         busy_share=_at(load["busy"], bottleneck),
         busiest_subtask=hot,
@@ -165,6 +184,21 @@ def _throughput(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_re
     read = {up for up, down in edges if down not in without_records}
     sinks = [name for name in load.index if name not in read]
     return float(load.loc[sinks, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
+
+
+def _emitted(load: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> float:
+    sources = [name for name in load.index if name not in {down for _, down in edges}]
+    return float(load.loc[sources, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
+
+
+def _backlog_rate(series: pd.DataFrame, warmup_s: float) -> float:
+    """Records that became due and were not emitted, per second observed; below zero: a backlog was worked off."""
+    waiting = series["backlog"].groupby(series["time"]).sum()
+    counted = waiting[waiting.index > warmup_s]
+    if counted.empty:
+        return 0.0
+    before = waiting[waiting.index <= warmup_s]
+    return float(counted.iloc[-1] - (before.iloc[-1] if len(before) else 0.0)) / float(counted.index[-1] - warmup_s)
 
 
 def _backlog_growth(series: pd.DataFrame, warmup_s: float) -> float:

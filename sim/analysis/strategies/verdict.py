@@ -1,5 +1,8 @@
 """The sentence about the decisive difference between strategies, computed from their numbers.
 
+A cause is that of one checkpoint, named by its id: the median one or the slowest one.  Its numbers stand in the tables of its run.
+What is said of all checkpoints (median, p99 or longest, throughput) stands in the table of strategies.
+
 Two durations count as equal if they differ by less than repetitions of a real run do: 10 %, or 100 ms (below about 150 ms scheduling
 noise prevails).  Throughputs within 1.5 % count as equal.
 """
@@ -8,9 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, share_text
+from sim.analysis.quantities import QUANTITIES
 from sim.analysis.strategies.side_by_side import StrategyRow
+from sim.analysis.strategies.single import Single
 
 __all__ = ["verdict"]
 
@@ -24,10 +30,22 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     groups: dict[str, list[StrategyRow]] = {}
     for line in strategies:
         groups.setdefault(line.group, []).append(line)
+    uploads = _first_uploads(strategies)
     if len(groups) == 1 or all(len(lines) == 1 for lines in groups.values()):
-        return _sentence(strategies) + "."
+        return f"{_sentence(strategies)}.{uploads}"
     group, lines = max(groups.items(), key=lambda item: _stakes(item[1]))
-    return f"With {group}: {_sentence(lines)}."
+    return f"With {group}: {_sentence(lines)}.{uploads}"
+
+
+def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
+    """The longest first upload, and that it counts nowhere else; empty: there is none."""
+    found = [(first.duration_ms, line, first) for line in strategies if (first := line.singles.first_upload) is not None]
+    if not found:
+        return ""
+    duration_ms, line, first = max(found, key=lambda item: item[0])
+    name = _sentence_case(_called(line, first, several=len(strategies) > 1))
+    written = f"{bytes_text(first.written_bytes)} in {ms_text(duration_ms)}"
+    return f" {name} uploads everything, {written}: it has a row of its own, and all else is about later ones."
 
 
 def _stakes(lines: Sequence[StrategyRow]) -> tuple[int, int, float]:
@@ -41,17 +59,34 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
     running = [line for line in lines if line.summary.completed + line.summary.failed or line.failed or line.summary.standstill]
     if not running:
         return "No checkpoint was completed or failed after the warm-up: run longer, or set an interval"
+    several = len(lines) > 1
     worst = max(running, key=lambda line: (line.failed, bool(line.summary.standstill), _failed_share(line)))
     sound = [line for line in running if line.summary.completed and not (line.failed or _failures(line) or line.summary.standstill)]
     if worst.failed or _failures(worst) or worst.summary.standstill:
         return _failing(worst, sound)
+    if not sound:
+        return "Only first uploads were completed after the warm-up: run longer"
     slow, fast = max(sound, key=_median_ms), _best(sound, _median_ms)
     if not _same(_median_ms(slow), _median_ms(fast)):
-        return _joined(_cause(slow), _instead(fast, slow), _throughput(fast, slow))
-    late, early = max(sound, key=_p99_ms), _best(sound, _p99_ms)
-    if not _same(_p99_ms(late), _p99_ms(early)):
-        return _joined(_tails(late, early), _throughput(early, late))
-    return _equal(slow, min(sound, key=_median_ms), len(sound))
+        return _joined(_cause(slow, several), _instead(fast, slow), _throughput(fast, slow))
+    tail = _tail(sound)
+    late, early = max(sound, key=tail.ms), _best(sound, tail.ms)
+    if not _same(tail.ms(late), tail.ms(early)):
+        return _joined(_tails(late, early, tail), _throughput(early, late))
+    return _equal(slow, min(sound, key=_median_ms), len(sound), several)
+
+
+class _Tail(NamedTuple):
+    """What slow checkpoints are compared by: p99 if all strategies have its sample, else the longest."""
+
+    name: str
+    ms: Callable[[StrategyRow], float]
+
+
+def _tail(lines: Sequence[StrategyRow]) -> _Tail:
+    if all(line.summary.completed >= QUANTITIES["end_to_end_p99_ms"].smallest_sample for line in lines):
+        return _Tail("p99", lambda line: line.summary.end_to_end_p99_ms)
+    return _Tail("longest", lambda line: line.summary.end_to_end_max_ms)
 
 
 def _failing(worst: StrategyRow, sound: Sequence[StrategyRow]) -> str:
@@ -74,7 +109,7 @@ def _failing(worst: StrategyRow, sound: Sequence[StrategyRow]) -> str:
     elif not row.completed:
         text += f", because barriers do not get through in time: {_load(worst)}"
     elif expired or worst.failed:  # failures for other reasons are their own cause
-        text += f", because {_lower(_cause(worst))}"
+        text += f", because {_lower(_cause(worst, several=True))}"
     if not sound:
         return text
     fast = _best(sound, _median_ms)
@@ -87,15 +122,15 @@ def _circle(line: StrategyRow) -> str:
     return f"tasks wait for each other: {line.summary.standstill}; with aligned barriers they do not"
 
 
-def _equal(slow: StrategyRow, fast: StrategyRow, count: int) -> str:
+def _equal(slow: StrategyRow, fast: StrategyRow, count: int, several: bool) -> str:
     row = slow.summary
-    if row.end_to_end_p50_ms < QUICK_MS and row.end_to_end_p99_ms >= 2 * QUICK_MS:
-        times = f"{ms_text(row.end_to_end_p50_ms)}, the slowest hundredth {ms_text(row.end_to_end_p99_ms)}"
-        text = f"Checkpoints take {times}: {_lower(_cause(slow, tail=True))}"
+    if row.end_to_end_p50_ms < QUICK_MS and row.end_to_end_max_ms >= 2 * QUICK_MS:
+        times = f"{ms_text(row.end_to_end_p50_ms)} in the median, the longest {ms_text(row.end_to_end_max_ms)}"
+        text = f"Checkpoints take {times}: {_lower(_cause(slow, several, slowest=True))}"
     elif row.end_to_end_p50_ms < QUICK_MS:
         text = f"Checkpoints take {ms_text(row.end_to_end_p50_ms)}: nothing holds the barriers up ({_load(slow)})"
     else:
-        text = _cause(slow)
+        text = _cause(slow, several)
     if count == 1:
         change = slow.throughput_change
         return text if math.isnan(change) else f"{text}; {_cost(change)}"
@@ -113,60 +148,69 @@ def _cost(change: float) -> str:
     return f"throughput is {change_text(change)} with checkpoints"
 
 
-def _tails(late: StrategyRow, early: StrategyRow) -> str:
+def _tails(late: StrategyRow, early: StrategyRow, tail: _Tail) -> str:
     """Equal medians with different slowest checkpoints: the reason for the difference."""
     low, high = sorted((_median_ms(early), _median_ms(late)))
     medians = ms_text(low) if ms_text(low) == ms_text(high) else f"{ms_text(low)} to {ms_text(high)}"
-    slowest = f"{ms_text(_p99_ms(early))} instead of {ms_text(_p99_ms(late))}"
-    cause = _lower(_cause(late, tail=True))
-    return f"Medians are alike ({medians}), tails are not: {cause}; the p99 of {_name(early)} is {slowest}"
+    slowest = f"{ms_text(tail.ms(early))} instead of {ms_text(tail.ms(late))}"
+    cause = _lower(_cause(late, several=True, slowest=True))
+    return f"Medians are alike ({medians}), tails are not: {cause}; the {tail.name} of {_name(early)} is {slowest}"
 
 
-def _cause(line: StrategyRow, *, tail: bool = False) -> str:
-    """The largest part of the duration, and its place; `tail`: of the slowest tenth."""
-    row, way = line.summary, line.summary.tail if tail else line.summary.path
+def _cause(line: StrategyRow, several: bool, *, slowest: bool = False) -> str:
+    """The largest part of one checkpoint, and its place: of the median one, or of the `slowest`."""
+    single = line.singles.slowest if slowest else line.singles.median
+    if single is None:
+        return f"Nothing was recorded of these checkpoints ({_load(line)})"
+    way, called = single.path, _called(line, single, several)
     parts = {
         "queue": way.queue_ms, "timeout": way.timeout_ms, "alignment": way.alignment_ms, "pre-barrier": way.pre_barrier_ms,
         "sync": way.sync_ms, "async queue": way.async_queue_ms, "async work": way.async_work_ms, "upload": way.upload_ms,
         "channel state": way.channel_state_ms, "messages": way.messages_ms,
     }  # fmt: skip
     if all(math.isnan(value) for value in parts.values()):
-        return f"Nothing was recorded of the path of these checkpoints ({_load(line)})"
+        return f"Nothing was recorded of the path of {called} ({_load(line)})"
     part = max(parts, key=lambda name: parts[name])
-    duration, took = ms_text(row.end_to_end_p99_ms if tail else row.end_to_end_p50_ms), ms_text(parts[part])
+    took = f"{ms_text(parts[part])} of the {ms_text(single.duration_ms)} of {called}"
     queue, join, worker = f"'{way.queue_vertex}'", f"'{way.alignment_vertex}'", f"'{way.async_vertex}'"
     match part:
         case "queue" if way.queue_at_source:
             spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
-            return f"{queue} takes its trigger only after {spent}: its task thread is held up ({load})"
-        case "queue" if row.persisted_bytes > 0:
+            return f"{queue} takes the trigger of {called} only after {spent}: its task thread is held up ({load})"
+        case "queue" if single.persisted_bytes > 0:
             spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
-            return f"Even barriers that overtake data wait {spent} for the task thread of {queue} ({load})"
+            return f"Even barriers that overtake data, as in {called}, wait {spent} for the task thread of {queue} ({load})"
         case "queue":
             spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
-            return f"Barriers wait behind {spent} of queued data in front of {queue} ({load})"
+            return f"Barriers of {called} wait behind {spent} of queued data in front of {queue} ({load})"
         case "timeout":
-            load = _load(line, way.timeout_vertex)
-            return f"Barriers wait {took} in front of '{way.timeout_vertex}' until the alignment timeout lets them overtake ({load})"
+            spent, load = ms_text(way.timeout_ms), _load(line, way.timeout_vertex)
+            where = f"in front of '{way.timeout_vertex}'"
+            return f"Barriers of {called} wait {spent} {where} until the alignment timeout lets them overtake ({load})"
         case "alignment":
             load = _load(line, way.alignment_vertex)
             spent = ms_text(way.alignment_vertex_ms)
-            return f"{join} waits {spent} from its first to its last barrier: one of its inputs is behind ({load})"
+            return f"In {called} {join} waits {spent} from its first to its last barrier: one of its inputs is behind ({load})"
         case "pre-barrier":
-            return f"Work before the barrier takes {took} of {duration}, one vertex after the other"
+            return f"Work before the barrier takes {took}, one vertex after the other"
         case "sync":
-            return f"The synchronous phase takes {took} of {duration}, on the task threads"
+            return f"The synchronous phase takes {took}, on the task threads"
         case "async queue":
-            return f"Snapshots wait {took} of {duration} for the asynchronous thread of {worker}, at work for older checkpoints"
+            return f"Snapshots wait {took} for the asynchronous thread of {worker}, at work for older checkpoints"
         case "async work":
-            return f"Asynchronous work of {worker} takes {took} of {duration}, beside its files: neither storage nor barriers decide"
+            return f"Asynchronous work of {worker} takes {took}, beside its files: neither storage nor barriers decide"
         case "upload":
-            written = bytes_text(row.checkpointed_bytes) if row.checkpointed_bytes and not tail else "files"  # the median writes other ones
-            return f"Writing {written} takes {took} of {duration}: storage decides, not the barriers"
+            written = bytes_text(single.written_bytes) if single.written_bytes else "files"  # of operators, which count in no checkpoint
+            return f"Writing {written} takes {took}: storage decides, not the barriers"
         case "channel state":
-            return f"Writing in-flight data of {worker} takes {took} of {duration}: storage decides, once barriers are through"
+            return f"Writing in-flight data of {worker} takes {took}: storage decides, once barriers are through"
         case _:
-            return f"Messages to and from the coordinator take {took} of {duration}"
+            return f"Messages to and from the coordinator take {took}"
+
+
+def _called(line: StrategyRow, single: Single, several: bool) -> str:
+    """``checkpoint 4``, and of which strategy if there are several."""
+    return f"{single} ({_name(line)})" if several else str(single)
 
 
 def _instead(fast: StrategyRow, slow: StrategyRow) -> str:
@@ -210,10 +254,6 @@ def _median_ms(line: StrategyRow) -> float:
     return line.summary.end_to_end_p50_ms
 
 
-def _p99_ms(line: StrategyRow) -> float:
-    return line.summary.end_to_end_p99_ms
-
-
 def _name(line: StrategyRow) -> str:
     return line.name or line.label
 
@@ -237,3 +277,7 @@ def _joined(*parts: str) -> str:
 
 def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
+
+
+def _sentence_case(text: str) -> str:
+    return text[:1].upper() + text[1:]

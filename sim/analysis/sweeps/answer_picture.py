@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 
 from sim import units
+from sim.analysis.quantities import in_words
 from sim.analysis.strategies.picture import COLOURS
 from sim.analysis.sweeps.answers import Limit, means
 from sim.analysis.sweeps.axis_ticks import set_ticks
-from sim.analysis.sweeps.quantity_names import quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,7 +127,7 @@ def _dressed(axes: Axes, column: str, limits: Sequence[Limit]) -> None:
     for limit in limits:
         bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
         axes.axhline(bound, color="#555555", ls="--", lw=1)
-    axes.set_ylabel("\n".join(wrap(quantity(column), _LABEL)) if column else "")
+    axes.set_ylabel("\n".join(wrap(in_words(column), _LABEL)) if column else "")
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
 

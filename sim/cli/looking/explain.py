@@ -31,7 +31,7 @@ StrategyOption = Annotated[
 def explain_checkpoints(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of results, or a scenario file.", show_default=False)],
     checkpoint: Annotated[
-        int | None, typer.Option(min=1, help="Its id. (Default: the median and the slowest.)", show_default=False)
+        int | None, typer.Option(min=1, help="Its id. (Default: a first upload, the median and the slowest.)", show_default=False)
     ] = None,
     strategy: StrategyOption = None,
     verify: Annotated[bool, typer.Option("--verify", help="Simulate what each part would save.")] = False,

@@ -5,14 +5,16 @@ import math
 import pytest
 
 from sim.analysis.strategies.side_by_side import StrategyRow
+from sim.analysis.strategies.single import singles
 from sim.analysis.strategies.summary import summarize
 from sim.analysis.strategies.verdict import verdict
 
 
 def line(label, run, edges, *, group="", status="RUNNING", baseline=math.nan):
     return StrategyRow(
-        label, (("checkpoint.barriers", label),), group, status, summarize([run.tables()], edges), baseline, status != "RUNNING"
-    )
+        label, (("checkpoint.barriers", label),), group, status, summarize([run.tables()], edges), baseline, status != "RUNNING",
+        singles=singles([run.tables()]),
+    )  # fmt: skip
 
 
 def test_aligned_barriers_behind_queued_data(saturated, edges):
@@ -20,7 +22,8 @@ def test_aligned_barriers_behind_queued_data(saturated, edges):
     lines = [line("aligned", saturated(5700, 3100), edges), line("unaligned", saturated(70, 0, persisted=7_600_000), edges)]
 
     assert (
-        "Barriers wait behind 3.1 s of queued data in front of 'sink' (busy 99 %); unaligned checkpoints take 70 ms instead of 5.7 s"
+        "Barriers of checkpoint 1 (aligned) wait behind 3.1 s of queued data in front of 'sink' (busy 99 %);"
+        " unaligned checkpoints take 70 ms instead of 5.7 s"
         " and store 7.6 MB of in-flight data each; throughput is the same (±0 %)."
     ) == verdict(lines)
 
@@ -50,7 +53,10 @@ def test_storage_decides(made, edges):
 
     text = verdict([line("aligned", stored(12_500), edges), line("unaligned", stored(12_300), edges)])
 
-    assert text.startswith("Writing 4 GB takes 12 s of 12 s: storage decides, not the barriers; the strategies differ by less than noise")
+    assert text.startswith(
+        "Writing 4 GB takes 12 s of the 12 s of checkpoint 1 (aligned): storage decides, not the barriers;"
+        " the strategies differ by less than noise"
+    )
 
 
 def test_a_skewed_input_decides(made, saturated, edges):
@@ -60,14 +66,16 @@ def test_a_skewed_input_decides(made, saturated, edges):
 
     text = verdict([line("aligned", run, edges), line("unaligned", saturated(70, 0, persisted=5), edges)])
 
-    assert text.startswith("'map' waits 4.2 s from its first to its last barrier: one of its inputs is behind ('sink' busy 99 %, ")
+    assert text.startswith(
+        "In checkpoint 1 (aligned) 'map' waits 4.2 s from its first to its last barrier: one of its inputs is behind ('sink' busy 99 %, "
+    )
 
 
 def test_even_unaligned_barriers_can_wait(saturated, edges):
     """A task thread that is held up lets nothing overtake."""
     text = verdict([line("unaligned", saturated(2100, 2000, persisted=9), edges)])
 
-    assert text.startswith("Even barriers that overtake data wait 2 s for the task thread of 'sink'")
+    assert text.startswith("Even barriers that overtake data, as in checkpoint 1, wait 2 s for the task thread of 'sink'")
 
 
 def waiting_for(made, edges, part, *, duration=1600, share=0.9, times=1, before=None):
@@ -84,39 +92,45 @@ def test_the_alignment_timeout_is_named_as_such(made, edges):
     """The task thread is free: the barrier may not overtake before."""
     text = waiting_for(made, edges, "until the timeout", duration=1055)
 
-    assert text.startswith("Barriers wait 950 ms in front of 'sink' until the alignment timeout lets them overtake")
+    assert text.startswith("Barriers of checkpoint 1 wait 950 ms in front of 'sink' until the alignment timeout lets them overtake")
 
 
 def test_storage_does_not_decide_about_an_operators_own_work(made, edges):
     text = waiting_for(made, edges, "async work")
 
-    assert text.startswith("Asynchronous work of 'sink' takes 1.4 s of 1.6 s, beside its files: neither storage nor barriers decide")
+    assert text.startswith(
+        "Asynchronous work of 'sink' takes 1.4 s of the 1.6 s of checkpoint 1, beside its files: neither storage nor barriers decide"
+    )
 
 
 def test_each_other_wait_has_words_of_its_own(made, edges):
     assert waiting_for(made, edges, "async queue").startswith(
-        "Snapshots wait 1.4 s of 1.6 s for the asynchronous thread of 'sink', at work for older checkpoints"
+        "Snapshots wait 1.4 s of the 1.6 s of checkpoint 1 for the asynchronous thread of 'sink', at work for older checkpoints"
     )
-    assert waiting_for(made, edges, "channel state").startswith("Writing in-flight data of 'sink' takes 1.4 s of 1.6 s")
-    assert waiting_for(made, edges, "file before barrier").startswith("Work before the barrier takes 1.4 s of 1.6 s")
-    assert waiting_for(made, edges, "sync").startswith("The synchronous phase takes 1.4 s of 1.6 s")
-    assert waiting_for(made, edges, "acknowledgement").startswith("Messages to and from the coordinator take 1.4 s of 1.6 s")
+    assert waiting_for(made, edges, "channel state").startswith("Writing in-flight data of 'sink' takes 1.4 s of the 1.6 s of checkpoint 1")
+    assert waiting_for(made, edges, "file before barrier").startswith("Work before the barrier takes 1.4 s of the 1.6 s of checkpoint 1")
+    assert waiting_for(made, edges, "sync").startswith("The synchronous phase takes 1.4 s of the 1.6 s of checkpoint 1")
+    assert waiting_for(made, edges, "acknowledgement").startswith(
+        "Messages to and from the coordinator take 1.4 s of the 1.6 s of checkpoint 1"
+    )
 
 
 def test_files_of_operators_have_no_size_in_a_checkpoint(made, edges):
     """They are written all the same."""
     run = made().checkpoint(0, 1600, size=0).part("upload", "sink", 1440).load(busy=(0.1, 0.2, 0.3))
 
-    assert verdict([line("it", run, edges)]).startswith("Writing files takes 1.4 s of 1.6 s: storage decides")
+    assert verdict([line("it", run, edges)]).startswith("Writing files takes 1.4 s of the 1.6 s of checkpoint 1: storage decides")
 
 
 def test_a_quick_median_does_not_hide_a_slow_tail(made, edges):
     """Nothing holds most barriers up; what holds up the others is said."""
     text = waiting_for(made, edges, "async work", before=60)
 
-    assert text.startswith("Checkpoints take 60 ms, the slowest hundredth 1.5 s: asynchronous work of 'sink' takes 1.4 s")
+    assert text.startswith(
+        "Checkpoints take 60 ms in the median, the longest 1.6 s: asynchronous work of 'sink' takes 1.4 s of the 1.6 s of checkpoint 10"
+    )
     upload = waiting_for(made, edges, "upload", before=60)
-    assert upload.startswith("Checkpoints take 60 ms, the slowest hundredth 1.5 s: writing files takes 1.4 s")  # not the median's bytes
+    assert upload.startswith("Checkpoints take 60 ms in the median, the longest 1.6 s: writing 1 kB takes 1.4 s")
 
 
 CIRCLE = "'sink' reads no more from 'map' until the barrier of 'source' comes, and 'source' cannot send it"
@@ -203,7 +217,7 @@ def test_the_workload_where_the_choice_matters_is_named(saturated, edges):
         for label, ms in zip(("aligned", "unaligned"), times, strict=True)
     ]
 
-    assert verdict(lines).startswith("With rate 9k/s: Barriers wait behind 9 s")
+    assert verdict(lines).startswith("With rate 9k/s: Barriers of checkpoint 1 (aligned) wait behind 9 s")
 
 
 def test_tails_count(saturated, edges):
@@ -214,9 +228,10 @@ def test_tails_count(saturated, edges):
     text = verdict([line("aligned", late, edges), line("unaligned", saturated(310, 5, persisted=7, times=10), edges)])
 
     assert text.startswith(
-        "Medians are alike (300 ms to 310 ms), tails are not: barriers wait behind 6.2 s of queued data in front of 'sink'"
+        "Medians are alike (300 ms to 310 ms), tails are not: barriers of checkpoint 10 (aligned)"
+        " wait behind 6.2 s of queued data in front of 'sink'"
     )
-    assert "; the p99 of unaligned is 310 ms instead of 5.8 s; throughput is the same" in text
+    assert "; the longest of unaligned is 310 ms instead of 6.3 s; throughput is the same" in text
 
 
 def test_a_hot_subtask_is_named(saturated, edges):

@@ -1,0 +1,84 @@
+"""Single checkpoints of a strategy, for sentences: the median one, the slowest one, the first upload.
+
+Each exists, and its numbers stand in the tables of its run under its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.path import BarrierPath, path
+from sim.analysis.strategies.summary import Tables
+
+__all__ = ["Single", "Singles", "singles"]
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """A completed checkpoint."""
+
+    number: int  # its id
+    job: int | None  # number of its job; None: the run has only one
+    replication: int | None  # None: the strategy has one run
+    duration_ms: float
+    written_bytes: float
+    persisted_bytes: float
+    path: BarrierPath
+
+    def __str__(self) -> str:
+        """``checkpoint 7``, ``checkpoint 7 of job 1``, ``checkpoint 7 of replication 0``."""
+        job = "" if self.job is None else f" of job {self.job}"
+        return f"checkpoint {self.number}{job}" + ("" if self.replication is None else f" of replication {self.replication}")
+
+
+class Singles(NamedTuple):
+    """None: there is no such checkpoint."""
+
+    median: Single | None  # of two in the middle the quicker
+    slowest: Single | None
+    first_upload: Single | None  # of the first run that has one
+
+
+def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
+    """Median and slowest of those that `summarize` counts, over all runs."""
+    counted: list[tuple[float, int, int]] = []  # duration, run, position in its table
+    firsts: list[tuple[int, int]] = []
+    for run, tables in enumerate(runs):
+        rows = tables["checkpoints"]
+        is_first = first_uploads(rows)
+        is_counted = (rows["status"] == "COMPLETED").to_numpy() & ~is_first & (rows["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()
+        durations = rows["end_to_end_duration"].to_numpy(dtype=float)
+        counted += [(float(durations[i]), run, int(i)) for i in np.flatnonzero(is_counted)]
+        firsts += [(run, int(i)) for i in np.flatnonzero(is_first)]
+    counted.sort()
+    return Singles(
+        median=_single(runs, *counted[(len(counted) - 1) // 2][1:]) if counted else None,
+        slowest=_single(runs, *max(counted, key=lambda row: row[0])[1:]) if counted else None,
+        first_upload=_single(runs, *firsts[0]) if firsts else None,
+    )
+
+
+def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
+    tables = runs[run]
+    row = tables["checkpoints"].iloc[position]
+    job = int(row["x_job"]) if "x_job" in row.index else None
+    return Single(
+        number=int(row["id"]),
+        job=job,
+        replication=run if len(runs) > 1 else None,
+        duration_ms=float(row["end_to_end_duration"]),
+        written_bytes=float(row["checkpointed_size"]),
+        persisted_bytes=float(row["persisted_data"]),
+        path=path(_of(tables["path"], int(row["id"]), job)),
+    )
+
+
+def _of(rows: pd.DataFrame, number: int, job: int | None) -> pd.DataFrame:
+    chosen = rows["id"] == number
+    return rows[chosen if job is None else chosen & (rows["x_job"] == job)]

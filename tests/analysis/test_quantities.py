@@ -1,0 +1,67 @@
+"""The catalogue of quantities, and the smallest sample of a percentile."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from sim.analysis.quantities import QUANTITIES, has_sample, headings, in_words, smallest_sample, unit
+from sim.analysis.sweeps import measure
+from sim.cells.columns import OUTCOME
+
+
+@pytest.mark.parametrize(
+    ("count", "q"), [(1, 0.5), (10, 0.9), (10, 0.1), (20, 0.95), (100, 0.99), (1000, 0.999), (1, 0), (1, 1), (4, 0.75)]
+)
+def test_a_percentile_needs_observations_beyond_it(count, q):
+    """One of so many lies there on average."""
+    assert count == smallest_sample(q)
+
+
+@pytest.mark.parametrize("q", [0.9, 0.99])
+def test_of_fewer_it_is_the_longest_by_another_name(q):
+    """Between the two longest of one observation less than the sample, and only from the next one on below both."""
+    few, enough = np.arange(smallest_sample(q) - 1), np.arange(2 * smallest_sample(q))
+
+    assert np.quantile(few, q) > few[-2]
+    assert np.quantile(enough, q) < enough[-2]
+
+
+def test_columns_of_the_catalogue_are_columns_of_results():
+    """And so are those that count samples."""
+    known = {*OUTCOME, "throughput_change"}
+
+    assert set() == {row.column for row in QUANTITIES.values()} - known
+    assert set() == {row.counted_by for row in QUANTITIES.values() if row.counted_by} - known
+
+
+def test_every_percentile_of_results_is_in_it():
+    """A new one is shown of any number only by a decision."""
+    percentiles = [name for name in OUTCOME if "_p9" in name or "_p50" in name]
+
+    assert [] == [name for name in percentiles if name not in QUANTITIES]
+    assert {"delay_p99_s"} == {name for name in percentiles if QUANTITIES[name].quantile is None}
+
+
+def test_units_are_those_of_measures():
+    assert [] == [name for name in OUTCOME if unit(name) != measure.unit(name)]
+
+
+def test_a_percentile_has_its_sample_or_not():
+    row = {"completed": 99, "commits": 3}
+
+    assert ["end_to_end_p50_ms", "end_to_end_p90_ms", "end_to_end_max_ms", "visible_p50_ms"] == [
+        name
+        for name in ("end_to_end_p50_ms", "end_to_end_p90_ms", "end_to_end_p99_ms", "end_to_end_max_ms", "visible_p50_ms", "visible_p99_ms")
+        if has_sample(name, row)
+    ]
+
+
+def test_words():
+    """A column that is not in the catalogue has its name, without the unit."""
+    assert "checkpoint duration, 99th percentile" == in_words("end_to_end_p99_ms")
+    assert "replayed records" == in_words("replayed_records")
+    assert "busy" == in_words("busy_share")
+    assert "Checkpoint duration, median" == headings()["p50"]
+    assert len(headings()) == sum(bool(row.heading) for row in QUANTITIES.values())
+    assert {field.name for field in fields(QUANTITIES["completed"])} >= {"column", "title", "quantile", "counted_by"}
