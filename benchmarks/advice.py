@@ -18,8 +18,8 @@ import pandas as pd
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import report
+from sim.advice.running.trial_runner import TrialRunner
 from sim.advice.texts import limits_text, name_of
-from sim.advice.trial_runner import TrialRunner
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
 from sim.cli.console.terminal import plain
 from sim.recordings import observed, read_any, to_document

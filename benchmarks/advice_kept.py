@@ -20,8 +20,8 @@ from benchmarks.blind import FOLDER, PAGE
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
+from sim.advice.running.trial_runner import TrialRunner
 from sim.advice.texts import name_of
-from sim.advice.trial_runner import TrialRunner
 from sim.advice.trials import SETTLED_NS, Bench
 from sim.analysis.number_texts import ms_text
 from sim.backtest.imports import with_backtest

@@ -59,6 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # What a folder inside a room may import of the rest of its room.  A folder that encloses it stands for the files that lie flat there.
 INSIDE: dict[str, set[str]] = {
     "advice/future": set(),
+    "advice/running": set(),
     "analysis/strategies": {"analysis"},
     "analysis/sweeps": {"analysis", "analysis/strategies"},
     "cli/console": set(),  # no verb

@@ -10,7 +10,8 @@ from typing import Any
 
 from sim.advice.future.horizon import Horizon
 from sim.advice.judgement import Setting
-from sim.advice.race import BudgetUsedError, Race
+from sim.advice.race import Race
+from sim.advice.running.bounds import BudgetUsedError
 from sim.advice.sensitivity import advise_if
 from sim.advice.settings import Candidate
 from sim.advice.texts import name_of, passes_text

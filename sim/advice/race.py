@@ -16,13 +16,14 @@ import pandas as pd
 
 from sim.advice.doubts import ENOUGH, corrected
 from sim.advice.judgement import MEASURED, NEGLIGIBLE, SAME, Choice, Limits, Setting, Trials, choose, judged, measured, redrawn
+from sim.advice.running.bounds import Affords, Lack, NothingRanError, TimeUpError, any_amount, over_budget
 from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate, extras, intervals, protocols, todays_setting, with_default_timeout
 from sim.advice.trials import FAILURE, INTERVAL, LONG, PROTOCOL, TRIAL, UNDISTURBED, WORLD, Bench, Trial
 from sim.analysis.theory import renewal
 from sim.model.scenario import Scenario
 from sim.units import format_duration, parse_duration
 
-__all__ = ["Affords", "BudgetUsedError", "Race", "RunTrials", "any_amount", "excess"]
+__all__ = ["Race", "RunTrials", "excess"]
 
 SURE = 0.95
 """The race ends when this share of the draws makes the same choice."""
@@ -41,25 +42,11 @@ SLACK = 0.8
 
 GRID, CERTAINTY, ALL = 0.6, 0.8, 1.0
 """Shares of the budget.  The grid of intervals leaves room for more runs of the best settings, and these for a long run of the choice."""
-OVER_BUDGET = "more processor time than the budget leaves"
-
 LONG_RUNS = 3
 """Each has 100 checkpoints: if none of 299 is over a limit, 99 % are below it, with 95 % confidence."""
 
 RunTrials = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
 """(undisturbed runs, runs with a failure) -> the rows of these and all earlier runs."""
-Affords = Callable[[Sequence[Scenario], Sequence[Scenario], float], bool]
-"""(undisturbed runs, runs with a failure, share) -> whether that share of the budget covers these and all earlier runs."""
-
-
-class BudgetUsedError(Exception):
-    """Runs would take more processor time than the budget leaves."""
-
-
-def any_amount(steady: Sequence[Scenario], failing: Sequence[Scenario], share: float) -> bool:
-    """A budget without end."""
-    del steady, failing, share
-    return True
 
 
 @dataclass
@@ -72,6 +59,7 @@ class Race:
     run: RunTrials
     max_replications: int  # replications of one setting
     affords: Affords = any_amount
+    lack: Lack = over_budget
 
     def __post_init__(self) -> None:
         self.scenario = self.bench.load(self.bench.common)
@@ -135,22 +123,43 @@ class Race:
         return next(candidate for candidate in self.runs if candidate.name == name)
 
     def run_until_sure(self) -> None:
-        """Run everything that the choice needs."""
-        self._all_intervals()
-        self._optimum()
-        if self.chosen is None:
-            self._extras()
-        self._replicate_until_sure()
-        self._repeat()
-        self._confirm()
+        """Run everything that the choice needs, or what time allows.  NothingRanError: it allows nothing."""
+        try:
+            self._all_intervals()
+            self._optimum()
+            if self.chosen is None:
+                self._extras()
+            self._replicate_until_sure()
+            self._repeat()
+            self._confirm()
+        except TimeUpError:
+            self.noted("runs that were under way, and all that would have followed", covered=False)
+        if not self.runs:
+            raise NothingRanError("time was up before a single setting had run: give more with --within, or a shorter job")
 
     def replicate(self, candidates: Sequence[Candidate], replications: int) -> None:
         """Bring these candidates up to so many runs."""
         missing = {candidate: replications for candidate in candidates if self.runs.get(candidate, 0) < replications}
         if not missing:
             return
-        self.runs |= missing
-        self._measured = measured(self.run(*self._scenarios(self.runs)), now=self.now.name, unlimited=self.unlimited)
+        planned = self.runs | missing
+        try:
+            rows = self.run(*self._scenarios(planned))
+        except TimeUpError as stopped:
+            self.runs = finished(planned, stopped.rows, len(self.bench.worlds))
+            self._measure(stopped.rows)
+            raise
+        self.runs = planned
+        self._measure(rows)
+
+    def _measure(self, rows: pd.DataFrame) -> None:
+        """The values of the settings that count as run, by as many replications as each has."""
+        if not self.runs:
+            return
+        counts = {candidate.name: count for candidate, count in self.runs.items()}
+        own = zip(rows[INTERVAL], rows[PROTOCOL], rows["replication"], strict=True)
+        counted = [replication < counts.get((interval, protocol), 0) for interval, protocol, replication in own]
+        self._measured = measured(rows[counted], now=self.now.name, unlimited=self.unlimited)
         self._correct()
 
     def _scenarios(self, runs: Mapping[Candidate, int]) -> tuple[list[Scenario], list[Scenario]]:
@@ -167,7 +176,7 @@ class Race:
     def noted(self, what: str, *, covered: bool) -> bool:
         """The same answer; runs that the budget does not cover are noted."""
         if not covered:
-            self.given_up.append(f"{what}: {OVER_BUDGET}")
+            self.given_up.append(f"{what}: {self.lack()}")
         return covered
 
     def measured(self, steady: Sequence[Scenario], failing: Sequence[Scenario], *, unlimited: bool) -> Trials:
@@ -296,6 +305,18 @@ class Race:
         if kept and min(recoveries) * SLACK > min(kept) * (1 + SAME) + NEGLIGIBLE:
             return f"{skipped}: a failure would cost more than all that fewer checkpoints save"
         return None
+
+
+def finished(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds: int) -> dict[Candidate, int]:
+    """How many replications of each setting have all their rows, and those without checkpoints that they are compared with."""
+    complete = rows[(rows[TRIAL] == FAILURE) | rows["throughput_change"].notna() | (rows["status"] != "ok")]
+    kinds = complete[complete[TRIAL].isin([UNDISTURBED, FAILURE])].groupby([INTERVAL, PROTOCOL, "replication"]).size()
+    found = {}
+    for setting, count in planned.items():
+        has_all = [kinds.get((*setting.name, replication), 0) >= 2 * worlds for replication in range(count)]
+        if done := next((place for place, is_complete in enumerate(has_all) if not is_complete), count):
+            found[setting] = done
+    return found
 
 
 def excess(setting: Setting, limits: Limits) -> float:

@@ -13,8 +13,9 @@ from sim.advice.doubts import capped, doubts, remarks
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.lasting import horizon_sentence, lasting, lasting_sentence, to_json
 from sim.advice.questions import assumptions, greatest_rates, marked_unknowns, questions
-from sim.advice.race import Affords, Race, RunTrials, any_amount
+from sim.advice.race import Race, RunTrials
 from sim.advice.requirements import requirements
+from sim.advice.running.bounds import Affords, Lack, any_amount, over_budget
 from sim.advice.sensitivity import Sensitivity, sensitivity
 from sim.advice.settings import TIMEOUT_NS, Candidate
 from sim.advice.sweep_file import write_sweep
@@ -47,10 +48,10 @@ class Report:
 
 def report(
     bench: Bench, limits: Limits, mtbf_ms: float | None, run: RunTrials, folder: Path, *, max_replications: int,
-    affords: Affords = any_amount, vary: bool,
+    affords: Affords = any_amount, lack: Lack = over_budget, vary: bool,
 ) -> Report:  # fmt: skip
     """Run the race and describe its result.  `mtbf_ms` None: the rate of failures is not known."""
-    race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords)
+    race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack)
     race.run_until_sure()
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen)

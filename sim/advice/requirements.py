@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from sim.advice.race import OVER_BUDGET, BudgetUsedError, Race
+from sim.advice.race import Race
+from sim.advice.running.bounds import BudgetUsedError
 from sim.advice.sensitivity import advise_if, shortlist
 from sim.advice.texts import name_of
 from sim.advice.trials import Trial
@@ -59,7 +60,7 @@ def _enough(race: Race, what: str, found: Mapping[str, Quantity], planned: dict[
         try:
             there = advise_if(race, listed, _faster(found, factor), planned)
         except BudgetUsedError:
-            return f"Not run: {what} {float(factor):g} times as fast: {OVER_BUDGET}."
+            return f"Not run: {what} {float(factor):g} times as fast: {race.lack()}."
         if there is not None and there[1] is not None:
             return f"With {what} {float(factor):g} times as fast {name_of(there[1].name)} would keep the limits."
     return f"Even with {what} {float(FASTER[-1]):g} times as fast none of the nearest settings would."

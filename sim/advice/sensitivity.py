@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from sim.advice.judgement import Setting, Trials, choose, judged
-from sim.advice.race import ALL, BudgetUsedError, Race
+from sim.advice.race import ALL, Race
+from sim.advice.running.bounds import BudgetUsedError
 from sim.advice.settings import Candidate
 from sim.advice.texts import LIMITED, name_of, value_text
 from sim.advice.trials import UNDISTURBED, Trial

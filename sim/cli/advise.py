@@ -41,6 +41,7 @@ def advise_on(
     overrides: SetOption = None,
     replications: Annotated[int, typer.Option(min=1, help="At most so many runs of each setting.")] = 12,
     budget: Annotated[str, typer.Option(metavar="DURATION", help="Processor time of all runs; what is left out is listed.")] = "90 s",
+    within: Annotated[str, typer.Option(metavar="DURATION", help="Time until the answer, from what has run by then.")] = "5 min",
     horizon: Annotated[str, typer.Option(metavar="DURATION", help="For how long limits have to be kept where state grows.")] = "2 h",
     unknowns: Annotated[bool, typer.Option("--unknowns/--no-unknowns", help="Try other values of what is marked UNKNOWN.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
@@ -62,7 +63,7 @@ def advise_on(
 
         options = Options(
             p99=p99, recovery=recovery, loss=loss, visible=visible, mtbf=mtbf, load=load or (), replications=replications, budget=budget,
-            horizon=horizon, unknowns=unknowns,
+            within=within, horizon=horizon, unknowns=unknowns,
         )  # fmt: skip
         _ = options.limits  # mistakes are told before a source is read
         console = Console(lambda found: _print(found, as_json=as_json))

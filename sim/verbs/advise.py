@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
-from sim.advice.trial_runner import TrialRunner
+from sim.advice.running.trial_runner import TrialRunner
 from sim.recordings import Inference, Recording, read_source
 from sim.report.answer_page import ADVICE
 from sim.units import parse_duration, parse_share
@@ -42,6 +42,7 @@ class Options:
     load: Sequence[str] = ()  # ``[source=]file.csv[:column]``
     replications: int = 12
     budget: str = "90 s"  # of processor time
+    within: str = "5 min"  # on the clock
     horizon: str = "2 h"
     unknowns: bool = True  # vary what is marked UNKNOWN
 
@@ -110,15 +111,18 @@ def advise(
     job: Job, options: Options, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None,
     master: str | None = None, conf: Mapping[str, str] | None = None, listener: Listener | None = None,
 ) -> Advised:  # fmt: skip
-    """Try settings until one is sure or the budget is spent; runs and advice are kept in `folder` (``runs/advise-<name>`` by default).
+    """Try settings until one is sure, the budget is spent or time is up.
+
+    Runs and advice are kept in `folder` (``runs/advise-<name>`` by default).
 
     OptionError: an option has no such value.  ScenarioError: the job is none that advice is about.
     """
     listener = listener or Listener()
     limits, mtbf_ms = options.limits, _ms("mtbf", options.mtbf)
+    within_s = (_ms("within", options.within) or 0.0) / 1e3
     budget_s, ahead_ms = (_ms("budget", options.budget) or 0.0) / 1e3, _ms("horizon", options.horizon) or 0.0
     folder = writable_folder(Path("runs") / f"advise-{job.name}" if folder is None else folder)
-    runner = TrialRunner(folder, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s)
+    runner = TrialRunner(folder, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s, within_s=within_s)
     trying = listener.progress("trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress)
     try:
         with runner.workers, trying as runner.watch:
@@ -127,7 +131,7 @@ def advise(
             findings = (*job.findings, *tell(_findings(job, bench), listener))
             found = report(
                 bench, limits, mtbf_ms, runner.run, folder, max_replications=options.replications, affords=runner.affords,
-                vary=options.unknowns,
+                lack=runner.lack, vary=options.unknowns,
             )  # fmt: skip
     except KeyboardInterrupt:
         raise Stopped(f"what has run is kept in {folder}; the same command goes on") from None

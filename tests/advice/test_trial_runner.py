@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.advice.trial_runner import TrialRunner
+from sim.advice.running.trial_runner import TrialRunner
 from sim.scenario import load
 
 

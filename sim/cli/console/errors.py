@@ -30,6 +30,7 @@ NAMED = {
     "sim.cells.local.WorkerDiedError": 4,
     "sim.sweeps.runners.TooManyFailuresError": 4,
     "sim.whole_file.NotKeptError": 4,
+    "sim.advice.running.bounds.NothingRanError": 4,
     "sim.sweeps.spark.rows.ClusterError": 4,
     "sim.sweeps.spark.masters.MasterError": 2,
     "sim.sweeps.spark.java.MissingDependencyError": 5,

@@ -1,4 +1,4 @@
-"""A bar on stderr, only for people and only if it takes more than two seconds."""
+"""How far work is, on stderr: a bar on a terminal if it takes more than two seconds, and a line every ten seconds anywhere else."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sim.cells.local import Watch, no_watch
+from sim.cells.local import Watch
+from sim.cells.time_left import Clock, TimeLeft
 from sim.cli.console.errors import print_message
 
-__all__ = ["bar"]
+__all__ = ["bar", "log_lines"]
 
 PATIENCE_S = 2.0
-LOG_EVERY_S = 60.0
+LOG_EVERY_S = 10.0
 
 
 @contextmanager
 def bar(what: str, total_ns: int, count: int | None, *, what_each: str = "cells", details: Callable[[], str] = str) -> Iterator[Watch]:
-    """Yields a receiver of (finished cells, ns so far).  `details` says more; with it, a log has a line now and then.
+    """Yields a receiver of (finished cells, ns so far).  `details` says more.
 
     `count` None: nobody knows how many there will be, and `details` says how long it takes.
     """
     if not sys.stderr.isatty():
-        yield no_watch if details is str else _log(what, count, what_each, details)
+        yield log_lines(what, total_ns, count, what_each, details)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -53,14 +54,23 @@ def _done(finished: int, count: int | None, what_each: str, details: Callable[[]
     return ", ".join(filter(None, [f"{finished}{'' if count is None else f'/{count}'} {what_each}", details()]))
 
 
-def _log(what: str, count: int | None, what_each: str, details: Callable[[], str]) -> Watch:
-    """A line a minute for those who look at a log."""
-    logged_s = time.monotonic()
+def log_lines(
+    what: str, total_ns: int, count: int | None, what_each: str, details: Callable[[], str], clock: Clock = time.monotonic
+) -> Watch:
+    """A receiver that prints a line every ten seconds.  Without `details` it says how much is done, and how long the rest takes."""
+    begun_s = logged_s = clock()
+    left = TimeLeft(clock)
 
-    def watch(finished: int, _: int) -> None:
+    def share_done(ns: int) -> str:
+        share, passed_s = min(ns / max(total_ns, 1), 1.0), clock() - begun_s
+        if not share:
+            return ""
+        return f"{100 * share:.0f} %, {left.text(passed_s * (1 - share) / share, lambda: 'it is slower than it was')}"
+
+    def watch(finished: int, ns: int) -> None:
         nonlocal logged_s
-        if time.monotonic() - logged_s >= LOG_EVERY_S:
-            logged_s = time.monotonic()
-            print_message(f"{what}: {_done(finished, count, what_each, details)}")
+        if clock() - logged_s >= LOG_EVERY_S:
+            logged_s = clock()
+            print_message(f"{what}: {_done(finished, count, what_each, details if details is not str else lambda: share_done(ns))}")
 
     return watch

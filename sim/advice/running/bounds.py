@@ -1,0 +1,60 @@
+"""The bounds of an advice: processor time of all runs, and time on the clock.  At a bound the answer is given from what has run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from sim.foreign import Readable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.model.scenario import Scenario
+
+__all__ = [
+    "OUT_OF_TIME",
+    "OVER_BUDGET",
+    "Affords",
+    "BudgetUsedError",
+    "Lack",
+    "NothingRanError",
+    "TimeUpError",
+    "any_amount",
+    "over_budget",
+]
+
+OVER_BUDGET = "more processor time than the budget leaves"
+OUT_OF_TIME = "more time than --within leaves"
+
+Affords = Callable[["Sequence[Scenario]", "Sequence[Scenario]", float], bool]
+"""(undisturbed runs, runs with a failure, share) -> whether that share of the bounds covers these and all earlier runs."""
+Lack = Callable[[], str]
+"""Why the last runs were not covered."""
+
+
+class BudgetUsedError(Exception):
+    """Runs would take more processor time, or more time, than the bounds leave."""
+
+
+class TimeUpError(BudgetUsedError):
+    """Time was up while runs went on.  `rows`: of those that had ended."""
+
+    def __init__(self, rows: pd.DataFrame) -> None:
+        super().__init__(OUT_OF_TIME)
+        self.rows = rows
+
+
+class NothingRanError(Readable, RuntimeError):
+    """Time was up before a single setting had run; says what to do."""
+
+
+def any_amount(steady: Sequence[Scenario], failing: Sequence[Scenario], share: float) -> bool:
+    """Bounds without end."""
+    del steady, failing, share
+    return True
+
+
+def over_budget() -> str:
+    """The reason of a budget alone."""
+    return OVER_BUDGET

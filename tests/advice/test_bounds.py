@@ -1,0 +1,136 @@
+"""An answer comes in time, from what has run: on a machine that others keep busy, by a clock that nobody has to wait for."""
+
+import pytest
+
+from sim.advice.judgement import Limits
+from sim.advice.race import Race
+from sim.advice.running.bounds import NothingRanError
+from sim.advice.running.trial_runner import TrialRunner
+from sim.advice.texts import verdict
+from sim.advice.trials import Bench
+from sim.cells.time_left import TimeLeft
+from tests.advice.made_up import row
+
+JOB = """\
+# A job.
+version: 1
+job:
+  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
+  sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
+checkpoint: {interval: 30 s}
+run: {duration: 3 s}
+"""
+DAY_S = 86_400.0
+
+
+class Clock:
+    def __init__(self):
+        self.now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+class BusyMachine:
+    """Each cell takes a second of processor time, and on the clock as long as `slowness` says of its number; heard twice a second."""
+
+    def __init__(self, clock, slowness):
+        self.clock, self.slowness = clock, slowness
+        self.ran = 0
+
+    def rows(self, missing, engine, watch, check):
+        del engine, check
+        for place, cell in enumerate(missing):
+            for _ in range(round(2 * self.slowness(self.ran))):
+                self.clock.now_s += 0.5
+                watch(place, 0)
+            self.ran += 1
+            axes = dict(cell.scenario.axes) or {"interval": "30 s"}
+            found = row(axes, cell.replication, 100.0) | {"cell": cell.id, "error": "", "violations": 0, "violation": "", "restarts": 0.0}
+            yield found | {"host": "here", "attempt": 0, "cpu_s": 1.0, "wall_s": self.slowness(self.ran)}
+
+
+def race_of(folder, slowness, within_s, budget_s=1e6):
+    """(race or None, runner, clock, lines of progress)."""
+    (folder / "job.yaml").write_text(JOB)
+    clock, lines = Clock(), []
+    runner = TrialRunner(folder / "out", budget_s=budget_s, within_s=within_s, clock=clock)
+    runner.workers = BusyMachine(clock, slowness)
+    runner.watch = lambda _finished, _ns: lines.append((clock.now_s, runner.progress()))
+    race = Race(
+        Bench(folder / "job.yaml", {}, patience_ns=0), Limits(checkpoint_ms=1000), DAY_S, runner.run, 12, runner.affords, runner.lack
+    )
+    race.run_until_sure()
+    return race, runner, clock, lines
+
+
+@pytest.mark.parametrize("slowness", [lambda _: 1.0, lambda _: 10.0, lambda ran: 1.0 if ran < 20 else 40.0])
+def test_the_answer_comes_in_time(tmp_path, slowness):
+    """However slow the machine is, and wherever it becomes slow: half a second late, as often as runs are looked at."""
+    race, _, clock, _ = race_of(tmp_path, slowness, within_s=200.0)
+
+    assert clock.now_s <= 200.5
+    assert race.today.name in race.trials
+    assert {candidate.name for candidate in race.runs} == set(race.trials)
+    assert all(len(values) == race.runs[race.candidate_of(name)] for name, worlds in race.trials.items() for values in worlds.values())
+
+
+def test_what_time_did_not_allow_is_named(tmp_path):
+    """A machine that is idle confirms the choice in the same time."""
+    race, *_ = race_of(folder_of(tmp_path, "busy"), lambda _: 30.0, within_s=200.0)
+    idle, *_ = race_of(folder_of(tmp_path, "idle"), lambda _: 0.5, within_s=200.0)
+
+    assert race.given_up
+    assert any(reason.endswith(": more time than --within leaves") for reason in race.given_up)
+    assert not race.confirmed
+    assert verdict(race, race.choice())[0].startswith("Not confirmed")
+    assert idle.confirmed
+
+
+def test_a_setting_counts_with_the_runs_that_are_whole(tmp_path):
+    """Time is up between the undisturbed run and the one with a failure: today's setting stays, the others are as if never begun."""
+    race, *_ = race_of(tmp_path, lambda ran: 1.0 if ran < 6 else 1000.0, within_s=60.0)
+
+    assert [race.today.name] == list(race.trials)
+    assert ("30 s", "aligned") == race.chosen.name
+
+
+def test_no_time_at_all_is_an_error_that_says_what_to_do(tmp_path):
+    with pytest.raises(NothingRanError, match="give more with --within"):
+        race_of(tmp_path, lambda _: 30.0, within_s=20.0)
+
+
+def test_time_left_keeps_its_promises_or_says_why(tmp_path):
+    """The machine becomes four times as slow: the line that says more than before says by how much, and for what reason."""
+    _, _, _, lines = race_of(tmp_path, lambda ran: 1.0 if ran < 20 else 4.0, within_s=1e4, budget_s=120.0)
+    left = [(at, text) for at, text in lines if " left" in text]
+    seconds = [seconds_of(text) for _, text in left]
+
+    for (_, text), before, now in zip(left[1:], seconds, seconds[1:], strict=False):
+        assert now <= 1.1 * before + 1 or "more than promised: a second of processor time takes" in text
+    assert any("more than promised" in text for _, text in left)
+
+
+def seconds_of(text):
+    """``at most 2 min 5 s left``."""
+    parts = text.partition("at most ")[2].partition(" left")[0].split()
+    numbers = dict(zip(parts[1::2], map(int, parts[::2]), strict=True))
+    return 60 * numbers.get("min", 0) + numbers["s"]
+
+
+def test_a_promise_is_broken_once_for_each_reason():
+    clock = Clock()
+    left = TimeLeft(clock)
+    texts = [left.text(100.0, str)]
+    for now_s, estimate_s in ((10, 95), (20, 100), (30, 85), (40, 60)):
+        clock.now_s = now_s
+        texts.append(left.text(estimate_s, lambda: "others work here, too"))
+
+    assert ["at most 1 min 40 s left", "at most 1 min 30 s left"] == texts[:2]
+    assert "at most 1 min 40 s left, 20 s more than promised: others work here, too" == texts[2]
+    assert ["at most 1 min 25 s left", "at most 1 min 0 s left"] == texts[3:]
+
+
+def folder_of(place, name):
+    (place / name).mkdir()
+    return place / name
