@@ -63,7 +63,6 @@ INSIDE: dict[str, set[str]] = {
     "analysis/strategies": {"analysis"},
     "analysis/sweeps": {"analysis", "analysis/strategies"},
     "cli/console": set(),  # no verb
-    "cli/reports": {"cli/console"},
     "model/catalogs": set(),
     "model/randomness": {"model"},
     "plane/seam": set(),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.strategies.side_by_side import texts
-from sim.api.display import MOST_ROWS, paragraph, table_html, table_text
+from sim.api.display import paragraph, table_html, table_text
 from sim.api.plots import Plots
 
 if TYPE_CHECKING:
@@ -20,29 +19,9 @@ if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
     from sim.model.backtest import Backtest
     from sim.runtime.run.result import Result
+    from sim.verbs.run import Compared
 
-__all__ = ["Origin", "Results"]
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a study comes from."""
-
-    text: str  # of the scenario file
-    name: str
-    file: Path  # where it stood; of a text, where it would stand
-    changes: tuple[str, ...] = ()  # ``key=value``
-
-    @property
-    def folder(self) -> Path:
-        """Where the traces that it names are looked for."""
-        return self.file.parent
-
-    def beginning(self) -> str:
-        """The text, cut off where nobody reads on."""
-        lines = self.text.rstrip().splitlines()
-        rest = [f"... and {len(lines) - MOST_ROWS} more lines"] if len(lines) > MOST_ROWS else []
-        return "\n".join([*lines[:MOST_ROWS], *rest, *(f"# changed: {line}" for line in self.changes)])
+__all__ = ["Results"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -54,8 +33,16 @@ class Results:
 
     comparison: Comparison
     assumptions: tuple[str, ...] = ()
-    origin: Origin | None = field(default=None)  # None: of several studies
+    compared: Compared | None = None  # what `run` gave; None: of several studies
     backtest: Backtest | None = None  # of one imported job: its history beside its simulation
+
+    @staticmethod
+    def of(compared: Compared) -> Results:
+        """The results of one study."""
+        from sim.report.results import assumptions
+
+        request = compared.request
+        return Results(compared.comparison, assumptions(request.study, request.origin.text), compared, request.study.backtest)
 
     @property
     def strategies(self) -> list[str]:
@@ -200,11 +187,9 @@ class Results:
         from sim.report.comparison_page import comparison_page
         from sim.report.page import html
         from sim.report.results import Results as Reported
-        from sim.scenario.overrides import command_line
         from sim.whole_file import replace_text
 
-        origin = self.origin
-        command = "" if origin is None else f"ckptsim run {shlex.quote(str(origin.file))}{command_line(origin.changes)}"
+        command = "" if self.compared is None else self.compared.request.command(self.compared.folder)
         first = {name: stories[0] for name, stories in self.violations.items()}
         page = comparison_page(Reported(self.comparison, self.assumptions, command, first, self.backtest))
         replace_text(Path(file), html(page))
@@ -215,27 +200,12 @@ class Results:
 
         ValueError: the results are of several studies.
         """
-        from sim.cells.plan import Cell
-        from sim.comparison.compare import folder_names
-        from sim.comparison.files import keep
-        from sim.comparison.run_folder import replacing
-        from sim.runtime.run.manifest import identity
-        from sim.scenario.backtest.history import history_of
-
-        if self.origin is None:
+        if self.compared is None:
             raise ValueError("results of several studies are kept one by one: save each before they are compared")
-        target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        bare = [(0, run) for run in self.comparison.baselines.values()]
-        runs = [*bare, *(pair for own in self.runs.values() for pair in enumerate(own))]
-        cells = [Cell(run.scenario, identity(run.scenario), number) for number, run in runs]
-        names = folder_names(cells)
-        history = history_of(self.backtest, cells[-1].scenario.residuals) if cells else None
-        with replacing(target, lambda _: None) as place:
-            for cell, (_, run) in zip(cells, runs, strict=True):
-                run.write(place / names[cell.id])
-            keep(self.comparison, place, self.origin.text, self.origin.file, self.origin.changes, history=history)
-        return target
+        from sim.verbs.run import keep_comparison
+
+        keep_comparison(replace(self.compared, comparison=self.comparison), Path(folder))
+        return Path(folder)
 
     def __getitem__(self, strategy: str) -> Results:
         """The results of one strategy."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.api.changes import Changes, lines_of
-from sim.api.display import paragraph, preformatted, table_html, table_text
-from sim.api.results import Origin, Results
-from sim.api.running import run_study
+from sim.api.display import MOST_ROWS, paragraph, preformatted, table_html, table_text
+from sim.api.progress import Notebook
+from sim.api.results import Results
 from sim.comparison.comparison import label
 from sim.foreign import one_line
 from sim.scenario.axes import Axis
@@ -20,8 +20,9 @@ from sim.scenario.flink.block import apply_flink
 from sim.scenario.overrides import apply
 from sim.scenario.study import Study as Read
 from sim.scenario.study import loads as read
-from sim.scenario.text.plain import compose, read_text
+from sim.scenario.text.plain import compose
 from sim.scenario.text.problems import Reading
+from sim.verbs.run import Origin, origin_of, read_request, run
 
 if TYPE_CHECKING:
     from sim.api.explanation import Explanation
@@ -44,7 +45,9 @@ class Study:
     @cached_property
     def read(self) -> Read:
         """The study as the simulator has it: ``models`` are frozen values in ns and bytes."""
-        found = read(self.origin.text, self.origin.name, overrides=self.origin.changes, folder=self.origin.folder)
+        origin = self.origin
+        file = str(origin.file) if origin.file.is_file() else None
+        found = read(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=file)
         axes = {axis.name for axis in found.axes}
         fixed = {(axis, value) for axis, value in self.chosen if axis in axes}
         return replace(found, scenarios=tuple(scenario for scenario in found.scenarios if fixed <= set(scenario.axes)))
@@ -121,10 +124,9 @@ class Study:
         checkpoints promise.
         A combination that breaks is in `errors`.
         """
-        results = run_study(self.read, self.origin, self.assumptions, jobs=jobs, engine=engine, checks=checks, progress=progress)
-        if folder is not None:
-            results.save(folder)
-        return results
+        request = read_request(self.origin, self.read, self.pinned)
+        place, listener = None if folder is None else Path(folder), Notebook(show=progress)
+        return Results.of(run(request, place, engine=engine, jobs=jobs, checks=checks, listener=listener))
 
     def explain(self, checkpoint: int | None = None, *, strategy: str | None = None, verify: bool = False) -> Explanation:
         """Why checkpoints take as long as they do, along their critical paths: `Results.explain`, without keeping the run."""
@@ -180,7 +182,13 @@ class Study:
         return f"Study({one_line(self.name)}: {count} combination{'' if count == 1 else 's'})\n{self._texts()}"
 
     def _repr_html_(self) -> str:
-        return paragraph(self.question) + table_html(*self._rows()) + preformatted(self.origin.beginning())
+        return paragraph(self.question) + table_html(*self._rows()) + preformatted(self._beginning())
+
+    def _beginning(self) -> str:
+        """The text, cut off where nobody reads on."""
+        lines = self.origin.text.rstrip().splitlines()
+        rest = [f"... and {len(lines) - MOST_ROWS} more lines"] if len(lines) > MOST_ROWS else []
+        return "\n".join([*lines[:MOST_ROWS], *rest, *(f"# changed: {line}" for line in self.origin.changes)])
 
     def _texts(self) -> str:
         return "\n".join(filter(None, [self.question, table_text(*self._rows())]))
@@ -208,8 +216,7 @@ def load(file: str | PathLike[str], changes: Changes = ()) -> Study:
 
     Raises ScenarioError (all that is wrong, with lines), TypeError (changes of another form), OSError.
     """
-    path = Path(file)
-    return _checked(Study(Origin(read_text(path), path.name.removesuffix(path.suffix), path, tuple(lines_of(changes)))))
+    return _checked(Study(origin_of(Path(file), lines_of(changes))))
 
 
 def loads(text: str, name: str = "scenario", *, changes: Changes = (), folder: str | PathLike[str] = ".") -> Study:

@@ -157,7 +157,7 @@ def _predict(run: Prediction, progress: Progress, *, recordings: Sequence[Record
 
 def _show_errors(table: pd.DataFrame) -> None:
     from sim.calibration.cross_validation import WAYS
-    from sim.cli.reports.truth_tables import share
+    from sim.cli.truth_tables import share
 
     keys = [f"{way}: {name}" for way in WAYS for name in ("median", "p90")]
     counted = ("quantity", "recordings", "rows")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -57,12 +58,13 @@ def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
         raise UserError(f"{option}: {error}", Code.USAGE) from None
 
 
-def in_environment(name_or_file: str | None) -> list[str]:
-    """The change of a scenario; a file is looked for from here, not from where the scenario lies."""
+def in_environment(name_or_file: str | None, scenario: Path) -> list[str]:
+    """The change of a scenario; a file is given from here, and written from where the scenario lies."""
     if name_or_file is None:
         return []
     place = Path(name_or_file)
-    return [f"environment={json.dumps(str(place.resolve()) if place.suffix or len(place.parts) > 1 else name_or_file)}"]
+    is_file = place.suffix or len(place.parts) > 1
+    return [f"environment={json.dumps(os.path.relpath(place, scenario.parent) if is_file else name_or_file)}"]
 
 
 def spark_settings(master: str | None, conf: list[str] | None) -> dict[str, str] | None:

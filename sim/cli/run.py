@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sim.cli.console.errors import Code, print_message, speaking
-from sim.cli.console.progress import bar
+from sim.cli.console.listener import Console
 from sim.cli.console.terminal import put, show
 from sim.cli.options import (
     ChecksOption,
@@ -25,14 +23,9 @@ from sim.cli.options import (
     SetOption,
     in_environment,
 )
-from sim.cli.reports.validity import print_backtest, print_tails, warn_outside
-from sim.verbs.listener import Stopped
-from sim.verbs.options import writable_folder
 
 if TYPE_CHECKING:
-    from sim.comparison.comparison import Comparison
-    from sim.comparison.expect import Expectation
-    from sim.scenario import Study
+    from sim.verbs.run import Compared
 
 __all__ = ["run_scenarios"]
 
@@ -51,114 +44,40 @@ def run_scenarios(
 ) -> None:
     """Compare the checkpoint strategies of a scenario."""
     with speaking():
-        from sim.comparison.expect import check
-        from sim.scenario import load
+        from sim.verbs.run import default_folder, origin_of, read_request, run
 
-        changes = [*(overrides or ()), *(() if seed is None else (f"run.seed={seed}",)), *in_environment(environment)]
-        studies = [load(path, changes) for path in scenarios]
-        expected = [check(study.scenarios[0].expect) for study in studies]  # before anything runs
+        changes = [*(overrides or ()), *(() if seed is None else (f"run.seed={seed}",))]
+        requests = [read_request(origin_of(path, [*changes, *in_environment(environment, path)])) for path in scenarios]
         code = Code.FINE
-        for path, study, expectations in zip(scenarios, studies, expected, strict=True):
-            folder = _folder(out, study, several=len(studies) > 1)
-            code = max(code, _run_file(path, study, expectations, folder, as_json, engine, jobs, changes, checks, picture))
+        for request in requests:
+            default = default_folder(request.study)
+            folder = default if out is None else out / default.name if len(requests) > 1 else out
+            console = Console(_print_json if as_json else _print)
+            found = run(request, folder, engine=engine.value, jobs=jobs, checks=checks, picture=picture, listener=console)
+            console.finish()
+            print_message(str(folder))
+            code = max(code, _exit_code(found))
         raise typer.Exit(code)
 
 
-def _run_file(
-    path: Path,
-    study: Study,
-    expected: list[Expectation],
-    folder: Path,
-    as_json: bool,
-    engine: Engine,
-    jobs: int | None,
-    changes: list[str],
-    checks: bool,
-    picture: bool,
-) -> Code:
-    from sim.scenario.text.unknowns import assumed
-
-    for warning in study.warnings:
-        print_message(f"warning: {warning}")
-    if assumptions := assumed(path.read_text(encoding="utf-8", errors="replace")):
-        print_message(f"warning: {path}: {assumptions}")
-    warn_outside(study.name, study.scenarios)
-    print_backtest(study.name, study.backtest)
-    print_tails(study.name, study.scenarios)
-    from sim.comparison.files import keep, plain
-    from sim.comparison.run_folder import replacing
-    from sim.scenario.backtest.history import history_of
-
-    history = history_of(study.backtest, study.scenarios[0].residuals)
-    nobody_reads: BrokenPipeError | None = None
-    with replacing(folder, print_message) as place:
-        comparison = _compared(study, place, engine, jobs, checks)
-        checked = _checked(comparison, expected)
-        try:
-            if as_json:
-                verdicts = [{**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in checked]
-                print(
-                    json.dumps({**plain(comparison), "history": history, "expectations": verdicts, "folder": str(folder)}, allow_nan=False)
-                )
-            else:
-                _print(study, comparison, checked)
-            sys.stdout.flush()  # keeping and drawing take longer than comparing
-        except BrokenPipeError as error:  # the results are kept all the same
-            nobody_reads = error
-        keep(comparison, place, path.read_text(encoding="utf-8"), path, changes, history=history, picture=picture)
-    if nobody_reads is not None:
-        raise nobody_reads
-    print_message(str(folder))
-    if comparison.errors:
+def _exit_code(found: Compared) -> Code:
+    if found.comparison.errors:
         return Code.CELLS_FAILED
-    if comparison.violations:
+    if found.comparison.violations:
         return Code.VIOLATED
-    return Code.FINE if all(row["holds"] for row in checked) else Code.EXPECTATION_FAILED
+    return Code.FINE if found.keeps_expectations else Code.EXPECTATION_FAILED
 
 
-def _folder(out: Path | None, study: Study, *, several: bool) -> Path:
-    from sim.cells.folder_name import run_folder
-
-    name = run_folder(study.name, study.scenarios)
-    return writable_folder(Path("runs") / name if out is None else out / name if several else out)
+def _print_json(found: Compared) -> None:
+    print(json.dumps({**found.plain(), "folder": str(found.folder)}, allow_nan=False))
 
 
-def _compared(study: Study, folder: Path, engine: Engine, jobs: int | None, checks: bool) -> Comparison:
-    from sim.cells.plan import cells, with_baselines
-    from sim.comparison.compare import compare_cells
-
-    planned = with_baselines(cells(study.scenarios))
-    with bar(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
-        try:
-            return compare_cells(study, planned, engine=engine.value, jobs=jobs, folder=folder, watch=watch, check=checks)
-        except KeyboardInterrupt:
-            finished = len(list(folder.glob("*/journal.jsonl")))
-            raise Stopped(f"{finished} of {len(planned)} runs are kept in {folder}") from None
-
-
-def _checked(comparison: Comparison, expected: list[Expectation]) -> list[dict[str, Any]]:
-    """Every expectation for every strategy."""
-    return [
-        {
-            "strategy": name,
-            "metric": line.metric,
-            "condition": str(line.condition),
-            "value": value.number,
-            "n": value.sample,
-            "holds": line.holds(value),
-            "reached": line.reached(value),
-        }
-        for line in expected
-        for name, results in comparison.results.items()
-        for value in [line.value(results)]
-    ]
-
-
-def _print(study: Study, comparison: Comparison, checked: list[dict[str, Any]]) -> None:
+def _print(found: Compared) -> None:
     from sim.analysis.strategies.side_by_side import texts
 
-    if study.question:
-        put(f"{study.question}\n")
+    comparison, checked = found.comparison, found.expectations
+    if comparison.question:
+        put(f"{comparison.question}\n")
     if comparison.strategies:
         show(*texts(comparison.strategies))
         put(f"\n{comparison.verdict}")

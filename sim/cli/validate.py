@@ -76,7 +76,7 @@ def _report(file: Path, judged: dict[str, Judgement], notes: list[str]) -> None:
 
     import pandas as pd
 
-    from sim.cli.reports.truth_tables import unit
+    from sim.cli.truth_tables import unit
     from sim.report.page import html
     from sim.report.truth_page import truth_page
     from sim.whole_file import replace_text
@@ -91,7 +91,7 @@ def _report(file: Path, judged: dict[str, Judgement], notes: list[str]) -> None:
 def _show(judged: dict[str, Judgement], counted: dict[str, Judgement], as_json: bool) -> None:
     import pandas as pd
 
-    from sim.cli.reports.truth_tables import as_records, show_bars, show_orderings, show_summaries, show_table
+    from sim.cli.truth_tables import as_records, show_bars, show_orderings, show_summaries, show_table
     from sim.validation.bars import MEASURED_BARS, bars
     from sim.validation.orderings import orderings
 

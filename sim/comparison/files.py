@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,15 @@ from sim.whole_file import replace_file, replace_text
 __all__ = ["keep", "plain"]
 
 
-def keep(
-    comparison: Comparison, folder: Path, text: str, source: Path, overrides: Sequence[str] = (), *,
-    history: dict[str, Any] | None = None, picture: bool = False,
-) -> None:  # fmt: skip
-    """`text`: of the scenario in the file `source`.  Every file appears whole or not at all; the runs themselves are there already.
+def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, Any], *, picture: bool = False) -> None:
+    """`text`: of the scenario.  Every file appears whole or not at all; the runs themselves are there already.
 
-    `history`: what the history of an imported job says of the results.  `picture`: draw one.  It takes as long as a small scenario.
+    `summary`: JSON-ready, with the `source` of the text (from the folder of results) and its `overrides`.
+    `picture`: draw one.  It takes as long as a small scenario.
     """
     replace_text(folder / "scenario.yaml", text)
     names = sorted(path.name for path in folder.iterdir() if path.is_dir())
-    summary = {**plain(comparison), "history": history, "overrides": list(overrides), "source": str(source.resolve()), RUNS: names}
-    replace_text(folder / SUMMARY, json.dumps(summary, indent=1, allow_nan=False) + "\n")
+    replace_text(folder / SUMMARY, json.dumps({**summary, RUNS: names}, indent=1, allow_nan=False) + "\n")
     if not comparison.strategies:
         return
     replace_file(folder / TABLE, lambda path: comparison.table.to_parquet(path, index=False))

@@ -69,7 +69,7 @@ def kept_in(place: Path) -> Kept:
     single = (place / "manifest.json").is_file() and not (place / SUMMARY).is_file()
     folder = place.parent if single else place
     summary = _json(folder / SUMMARY)
-    text, source = _text(folder / "scenario.yaml"), Path(str(summary.get("source", folder / "scenario.yaml")))
+    text, source = _text(folder / "scenario.yaml"), folder / str(summary.get("source", "scenario.yaml"))
     overrides = [str(line) for line in summary.get("overrides", ())]
     study = loads(text, source.stem, overrides=overrides, folder=source.parent if source.parent.is_dir() else folder)
     names = [place.name] if single else [str(name) for name in summary.get(RUNS, ())]

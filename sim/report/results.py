@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,6 @@ from sim.metrics.journal import Journal
 from sim.metrics.schema import TABLES
 from sim.runtime.run.result import Result
 from sim.scenario.backtest.verdict import verdict
-from sim.scenario.overrides import command_line
 
 if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
@@ -51,9 +49,7 @@ def read_results(folder: Path) -> Results:
             found.append(_read(place, cell.scenario))
     if not any(result.scenario.checkpoint.interval_ns is not None or result.scenario.actions for result in found):
         raise FolderError(f"{folder}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'")
-    source, out = shlex.quote(str(kept.summary.get("source", "scenario.yaml"))), shlex.quote(str(folder))
-    overrides = command_line(kept.summary.get("overrides", ()))
-    command = f"ckptsim run {source}{overrides} --out {out}\nckptsim report {out} -o report.html"
+    command = str(kept.summary.get("command", ""))
     comparison = replace(compare(found), question=kept.study.question, name=kept.study.name)
     stories = {
         str(name): str(found_stories[0]) for name, found_stories in dict(kept.summary.get("violations", {})).items() if found_stories

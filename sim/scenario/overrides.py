@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
 from sim.scenario.text.plain import Mapping, compose
 from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean
 
-__all__ = ["apply", "command_line", "key_of"]
+__all__ = ["apply", "key_of"]
 
 _STEP = re.compile(r'"([^"]+)"|([^.="]+)')
 _VERBATIM = ("flink", "expect")
 """Sections whose keys contain dots: what follows is one key."""
-
-
-def command_line(overrides: Sequence[str]) -> str:
-    """The options of a command, fit for a shell: `` --set 'run.duration=1 h'``; empty without overrides."""
-    return "".join(f" --set {shlex.quote(override)}" for override in overrides)
 
 
 def key_of(path: DocumentPath) -> str:

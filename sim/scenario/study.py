@@ -40,9 +40,11 @@ def load(path: str | PathLike[str], overrides: Sequence[str] = ()) -> Study:
     return _study(read_text(file), str(file), file.name.removesuffix(file.suffix), file.parent, overrides)
 
 
-def loads(text: str, name: str = "scenario", *, overrides: Sequence[str] = (), folder: str | PathLike[str] = ".") -> Study:
-    """Read a scenario from text; traces are looked for in `folder`."""
-    return _study(text, name, name, FilePath(folder), overrides)
+def loads(
+    text: str, name: str = "scenario", *, overrides: Sequence[str] = (), folder: str | PathLike[str] = ".", file: str | None = None
+) -> Study:
+    """Read a scenario from text; traces are looked for in `folder`.  Mistakes and warnings name the `file`, or else the `name`."""
+    return _study(text, file or name, name, FilePath(folder), overrides)
 
 
 def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequence[str]) -> Study:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["Given", "command_line", "relative_path"]
+__all__ = ["Given", "command_line", "portable", "relative_path"]
 
 Given: TypeAlias = str | int | bool | Path | Sequence[str] | None
 """The value of an option.  None, False and an empty sequence: the option is not written."""
@@ -20,6 +20,11 @@ def command_line(verb: str, arguments: Sequence[str | Path], options: Mapping[st
     for name, value in options.items():
         tokens += _tokens(f"--{name}", value)
     return f"ckptsim {shlex.join(tokens)}"
+
+
+def portable(file: str | Path) -> str:
+    """The name of a file in a message that is kept: as it was given, unless that is of one machine only."""
+    return relative_path(Path(file)) if Path(file).is_absolute() else str(file)
 
 
 def relative_path(path: Path) -> str:

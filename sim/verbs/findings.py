@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
+
+from sim.verbs.command_lines import portable
 
 if TYPE_CHECKING:
     from sim.model.backtest import Backtest
     from sim.model.scenario import Scenario
+    from sim.scenario.text.problems import Problem
     from sim.verbs.listener import Listener
 
-__all__ = ["Finding", "job_findings", "tell"]
+__all__ = ["Finding", "job_findings", "of_problem", "tell"]
 
 
 class Finding(NamedTuple):
     text: str
     is_warning: bool = False
+
+
+def of_problem(problem: Problem) -> Finding:
+    """A warning of a reader of files."""
+    return Finding(str(replace(problem, file=portable(problem.file))), is_warning=True)
 
 
 def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Finding]:

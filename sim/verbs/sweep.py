@@ -16,7 +16,7 @@ from sim.sweeps.file.question import racing_fault
 from sim.sweeps.run import SweepResult, run_sweep
 from sim.sweeps.tally import Tally
 from sim.verbs.command_lines import command_line
-from sim.verbs.findings import Finding, job_findings, tell
+from sim.verbs.findings import Finding, job_findings, of_problem, tell
 from sim.verbs.kept import keep_answer
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError, writable_folder
@@ -92,7 +92,7 @@ def _raced(definition: Definition, racing: int | None) -> Definition:
 
 
 def _findings(definition: Definition) -> Iterator[Finding]:
-    yield from (Finding(str(warning), is_warning=True) for warning in definition.warnings)
+    yield from map(of_problem, definition.warnings)
     yield from job_findings(definition.name, definition.scenarios, definition.backtest)
 
 

@@ -1,6 +1,5 @@
-"""What the command can do beside runs, from Python: constants, traces, schemas; names that a shell takes apart; histories side by side."""
+"""What the command can do beside runs, from Python: constants, traces, schemas; histories side by side."""
 
-import shlex
 from dataclasses import replace
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 import sim
 from docs.house import ROOT
 from sim.api.compared import compare
-from sim.scenario.overrides import command_line
 
 RECORDINGS = sorted((ROOT / "tests/data/recordings").glob("*.json.gz"))[:2]
 
@@ -59,11 +57,6 @@ def test_schemas_and_columns_are_there():
     columns = sim.columns()
     assert ["table", "column", "unit", "meaning"] == list(columns)
     assert {"checkpoints", "results"} <= set(columns["table"])
-
-
-@pytest.mark.parametrize("line", ["run.duration=1 h", "job.it's.service=1 ms", "a=$HOME", "plain=1"])
-def test_a_shell_reads_a_change_as_it_was(line):
-    assert ["--set", line] == shlex.split(command_line([line]))
 
 
 def test_the_history_of_one_job_stays_with_its_results(study):

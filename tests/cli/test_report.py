@@ -36,7 +36,7 @@ def test_a_comparison(ckptsim, tiny, tmp_path):
     for part in ("Checkpoints of tiny", "Does it matter how barriers travel?", "Completed checkpoints", "Throughput", "What was assumed"):
         assert part in text
     assert verdict[:30] in text
-    assert f"ckptsim run {tiny} --out {folder}" in text
+    assert "ckptsim run tiny.yaml --out results" in text
     assert "end_to_end" not in text
 
 

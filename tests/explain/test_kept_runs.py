@@ -25,7 +25,7 @@ def folder(tmp_path):
     (tmp_path / "asked.yaml").write_text(TEXT)
     place = tmp_path / "results"
     comparison = compare(tmp_path / "asked.yaml", overrides=["run.duration=3 s"], folder=place, jobs=1)
-    keep(comparison, place, TEXT, tmp_path / "asked.yaml", ["run.duration=3 s"])
+    keep(comparison, place, TEXT, {"source": "../asked.yaml", "overrides": ["run.duration=3 s"]})
     return place
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -30,6 +31,7 @@ class Console(Listener):
     def result(self, result: Any) -> None:
         try:
             self._show(result)
+            sys.stdout.flush()  # keeping and drawing take longer than finding
         except BrokenPipeError as error:
             self._gone = error
 

@@ -1,0 +1,181 @@
+"""`run`: the combinations of a scenario side by side, what it expects of them, and the folder of their results."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.cells.folder_name import run_folder
+from sim.cells.plan import Cell, cells, with_baselines
+from sim.comparison.compare import compare_cells, folder_names
+from sim.comparison.expect import Expectation, check
+from sim.comparison.files import keep, plain
+from sim.comparison.run_folder import replacing
+from sim.runtime.run.manifest import identity
+from sim.scenario.backtest.history import history_of
+from sim.scenario.study import Study, loads
+from sim.scenario.text.plain import read_text
+from sim.scenario.text.unknowns import assumed
+from sim.verbs.command_lines import command_line, portable
+from sim.verbs.findings import Finding, job_findings, of_problem, tell
+from sim.verbs.listener import Listener, Stopped
+from sim.verbs.options import writable_folder
+
+if TYPE_CHECKING:
+    from sim.comparison.comparison import Comparison
+    from sim.plane import Engine
+
+__all__ = ["Compared", "Origin", "Request", "default_folder", "keep_comparison", "origin_of", "read_request", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a study comes from."""
+
+    text: str  # of the scenario file
+    name: str
+    file: Path  # where it stood; of a text, where it would stand
+    changes: tuple[str, ...] = ()  # ``key=value``
+
+    @property
+    def folder(self) -> Path:
+        """Where the traces that it names are looked for."""
+        return self.file.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A study to run, and what says it again."""
+
+    origin: Origin
+    study: Study
+    expectations: tuple[Expectation, ...]
+    pinned: tuple[str, ...]  # ``key=value`` that give these combinations and no others
+
+    def command(self, folder: Path | None) -> str:
+        return command_line("run", [self.origin.file], {"set": self.pinned, "out": folder})
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Strategies side by side, and whether they do what the scenario expects."""
+
+    request: Request
+    comparison: Comparison
+    expectations: tuple[dict[str, Any], ...]  # a row per expectation and strategy: metric, condition, value, whether it holds
+    findings: tuple[str, ...]  # lines about the job, as they were told
+    folder: Path | None
+
+    @property
+    def keeps_expectations(self) -> bool:
+        return all(row["holds"] for row in self.expectations)
+
+    def plain(self) -> dict[str, Any]:
+        """JSON-ready."""
+        backtest, residuals = self.request.study.backtest, self.request.study.scenarios[0].residuals
+        verdicts = [{**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in self.expectations]
+        return {**plain(self.comparison), "history": history_of(backtest, residuals), "expectations": verdicts}
+
+
+def read_request(origin: Origin, study: Study | None = None, pinned: Sequence[str] | None = None) -> Request:
+    """Read a study unless it is there, and what it expects.  ScenarioError, ExpectationError: mistakes in it."""
+    study = study or loads(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=str(origin.file))
+    expectations = check(study.scenarios[0].expect) if study.scenarios else []
+    return Request(origin, study, tuple(expectations), origin.changes if pinned is None else tuple(pinned))
+
+
+def origin_of(file: Path, changes: Sequence[str] = ()) -> Origin:
+    """ScenarioError: it cannot be read."""
+    return Origin(read_text(file), file.name.removesuffix(file.suffix), file, tuple(changes))
+
+
+def default_folder(study: Study) -> Path:
+    """``runs/<name>-<id>``."""
+    return Path("runs") / run_folder(study.name, study.scenarios)
+
+
+def run(
+    request: Request, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None, checks: bool = True,
+    picture: bool = False, listener: Listener | None = None,
+) -> Compared:  # fmt: skip
+    """Run every combination, and the same job without checkpoints beside them.  `folder` keeps all of it; None: nothing is kept.
+
+    OptionError: the folder cannot be written.  FolderInUseError: another command writes to it.
+    """
+    listener = listener or Listener()
+    findings = tell(_findings(request), listener)
+    if folder is None:
+        return _compared(request, None, engine, jobs, checks, findings, listener)
+    with replacing(writable_folder(folder), listener.message) as place:
+        found = _compared(request, place, engine, jobs, checks, findings, listener)
+        found = replace(found, folder=folder)
+        listener.result(found)
+        _keep(found, place, picture=picture)
+    return found
+
+
+def keep_comparison(found: Compared, folder: Path) -> None:
+    """Keep what was run without a folder: the same files."""
+    comparison = found.comparison
+    bare = [(0, result) for result in comparison.baselines.values()]
+    results = [*bare, *(pair for own in comparison.results.values() for pair in enumerate(own))]
+    planned = [Cell(result.scenario, identity(result.scenario), number) for number, result in results]
+    names = folder_names(planned)
+    with replacing(writable_folder(folder), lambda _: None) as place:
+        for cell, (_, result) in zip(planned, results, strict=True):
+            result.write(place / names[cell.id])
+        _keep(replace(found, folder=folder), place)
+
+
+def _findings(request: Request) -> Iterator[Finding]:
+    origin, study = request.origin, request.study
+    yield from map(of_problem, study.warnings)
+    if values := assumed(origin.text):
+        yield Finding(f"{portable(origin.file)}: {values}", is_warning=True)
+    yield from job_findings(study.name, study.scenarios, study.backtest)
+
+
+def _compared(
+    request: Request, place: Path | None, engine: Engine, jobs: int | None, checks: bool, findings: tuple[str, ...], listener: Listener
+) -> Compared:
+    study = request.study
+    planned = with_baselines(cells(study.scenarios))
+    with listener.progress(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
+        try:
+            comparison = compare_cells(study, planned, engine=engine, jobs=jobs, folder=place, watch=watch, check=checks)
+        except KeyboardInterrupt:
+            if place is None:
+                raise
+            finished = len(list(place.glob("*/journal.jsonl")))
+            raise Stopped(f"{finished} of {len(planned)} runs are kept in {place}") from None
+    return Compared(request, comparison, tuple(_checked(comparison, request.expectations)), findings, None)
+
+
+def _checked(comparison: Comparison, expectations: Sequence[Expectation]) -> Iterator[dict[str, Any]]:
+    """Every expectation for every strategy."""
+    for line in expectations:
+        for name, results in comparison.results.items():
+            value = line.value(results)
+            yield {
+                "strategy": name, "metric": line.metric, "condition": str(line.condition), "value": value.number, "n": value.sample,
+                "holds": line.holds(value), "reached": line.reached(value),
+            }  # fmt: skip
+
+
+def _keep(found: Compared, place: Path, *, picture: bool = False) -> None:
+    """`place`: a folder inside of that of the results."""
+    assert found.folder is not None  # noqa: S101 - the callers set it
+    origin, folder = found.request.origin, found.folder
+    report = command_line("report", [folder], {})
+    summary = {
+        **found.plain(),
+        "findings": list(found.findings),
+        "overrides": list(origin.changes),
+        "source": Path(os.path.relpath(origin.file, folder)).as_posix(),
+        "command": f"{found.request.command(folder)}\n{report} -o report.html",
+    }
+    keep(found.comparison, place, origin.text, summary, picture=picture)
