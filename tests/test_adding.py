@@ -17,6 +17,8 @@ from sim.model.catalogs.shipping import SHIPPING, Shipping
 from sim.model.storage import STORAGES, Storage, StorageKind
 from sim.protocol.strategies import STRATEGIES
 from sim.runtime.run.simulate import simulate
+from sim.runtime.task.operator.features import FEATURES
+from sim.runtime.task.operator.part import TaskPart
 from sim.scenario import ScenarioError, json_schema, loads
 from sim.scenario.flink.keys import SIMPLE
 from sim.scenario.flink.text import flink_text
@@ -124,6 +126,33 @@ def test_a_kind_of_storage():
         with pytest.raises(ScenarioError, match="a tape has none"):
             scenario(storage="{tape: {speed: 100 MB/s}, file-merging: on}")
     assert "TapeSection" not in json_schema()["$defs"]
+
+
+def test_a_feature_of_an_operator(monkeypatch):
+    """A part that flushes for 7 ms before each barrier, and hears of each completion."""
+    heard = []
+
+    class Bundles(TaskPart):
+        listens = True
+
+        def before_barrier(self, checkpoint):
+            return 7_000_000
+
+        def completed(self, checkpoint):
+            heard.append(checkpoint)
+
+    def attach(slot, _):
+        return Bundles() if slot.vertex.source is None else None
+
+    without = simulate(scenario()).tables["subtasks"]
+    monkeypatch.setattr("sim.runtime.task.operator.operator.FEATURES", [*FEATURES, attach])
+    subtasks = simulate(scenario()).tables["subtasks"]
+    sinks = subtasks.vertex == "sink"
+
+    assert {0.0} == set(without.x_pre_barrier)
+    assert {0.0, 7.0} == set(subtasks.x_pre_barrier)
+    assert {7.0} == set(subtasks.x_pre_barrier[sinks & (subtasks.status == "completed")])
+    assert set(subtasks.id[subtasks.status == "completed"]) >= set(heard) != set()
 
 
 def test_a_column(monkeypatch):

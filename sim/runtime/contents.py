@@ -78,10 +78,7 @@ class Timer(NamedTuple):
 
 @dataclass(slots=True)
 class TaskSnapshot:
-    """One task's part of a checkpoint.
-
-    Who owns a kind of content writes its field; everybody else passes it on.
-    """
+    """One task's part of a checkpoint.  The owner of a kind of content writes its field; other components pass it on."""
 
     position: Position  # at its cut; captured and overtaken are 0 until the channel state is final
     state_bytes: int = 0  # everything a restore downloads, in-flight data apart
@@ -116,13 +113,11 @@ class Contents:
     on_stored: Callable[[int, int, StateSnapshot], None] = lambda *_: None  # told of durable state: checkpoint, task, its files
 
     def cut(
-        self, checkpoint: int, task: int, committables: Uncommitted | None = None, *,
-        finished: bool = False, held_back: tuple[int, ...] = (), timers: tuple[Timer, ...] = (), slices: tuple[int, ...] = (),
-    ) -> TaskSnapshot:  # fmt: skip
-        """The task stands at its cut now: its barrier has just been forwarded."""
-        part = TaskSnapshot(
-            self.plane.bare_position(task), committables=committables, finished=finished, held_back=held_back, timers=timers, slices=slices
-        )
+        self, checkpoint: int, task: int, fill: Callable[[TaskSnapshot], None] = lambda _: None, *, finished: bool = False
+    ) -> TaskSnapshot:
+        """The task stands at its cut now: its barrier has just been forwarded.  `fill`: adds what its operator keeps."""
+        part = TaskSnapshot(self.plane.bare_position(task), finished=finished)
+        fill(part)
         self.checkpoints.setdefault(checkpoint, {})[task] = part
         self.on_cut(checkpoint, task, part)
         return part

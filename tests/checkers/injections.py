@@ -26,8 +26,8 @@ from sim.runtime.run import instances
 from sim.runtime.run.simulate import simulate
 from sim.runtime.setup import lowering, redistribution
 from sim.runtime.task.end import TaskEnding
-from sim.runtime.task.operator_io import OperatorIO
-from sim.runtime.task.sink import SinkCommitter, SinkWriter
+from sim.runtime.task.operator.epochs import Epochs
+from sim.runtime.task.operator.sink import SinkCommitter, SinkWriter
 from sim.runtime.task.state_snapshot import SubtaskState
 from tests.checkers.injected_worlds import WORLDS, scenario
 
@@ -280,11 +280,11 @@ def _(patch: Patch) -> None:
 
 @injection("committables", "a restored writer goes on with its first record")
 def _(patch: Patch) -> None:
-    def change(_: None, io: OperatorIO, *__: object) -> None:
-        if isinstance(io.writer, SinkWriter):
-            io.writer.machine = replace(io.writer.machine, read=tuple(0 for _ in io.writer.machine.read))
+    def change(_: None, epochs: Epochs, *__: object) -> None:
+        if isinstance(epochs.writer, SinkWriter):
+            epochs.writer.machine = replace(epochs.writer.machine, read=tuple(0 for _ in epochs.writer.machine.read))
 
-    around(patch, OperatorIO, "restored", change)
+    around(patch, Epochs, "restored", change)
 
 
 # ---------------------------------------------------------------------------------------------- the next job

@@ -81,7 +81,7 @@ EVENTS = (
     ),
     Rule(
         "the end of the input waits for the answers to requests",
-        "runtime/task/operator_io.py",
+        "runtime/task/operator/operator.py",
         "        if self.owes_outputs():",
         "        if False:",
         f"{ENDS_OF_WORLDS}each_record_is_committed_once[drained-with-requests-interpreted]",
@@ -123,7 +123,7 @@ EVENTS = (
     ),
     Rule(
         "what a writer has written stays written",
-        "runtime/task/operator_io.py",
+        "runtime/task/operator/epochs.py",
         "max(done, read - self._holds_back)",
         "max(0, read - self._holds_back)",
         f"{ENDS_OF_WORLDS}each_record_is_committed_once[naive-windowed-sink-with-a-global-committer-interpreted]",
@@ -172,9 +172,9 @@ EVENTS = (
     ),
     Rule(
         "epochs go on behind the checkpoint restored",
-        "runtime/task/operator_io.py",
-        "            self.writer.go_on_behind(checkpoint, part.written)\n",
-        "            self.writer.go_on_behind(0, part.written)\n",
+        "runtime/task/operator/epochs.py",
+        "            self.writer.go_on_behind(checkpoint, snapshot.written)\n",
+        "            self.writer.go_on_behind(0, snapshot.written)\n",
         "tests/worlds/test_verdicts.py::test_sound_strategies_are_not_accused",
     ),
 )

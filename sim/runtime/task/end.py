@@ -18,7 +18,7 @@ from sim.protocol.task_vocabulary import GateClosed, InputEnded, TaskEvent
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
 from sim.runtime.task.in_flight import InFlightData
-from sim.runtime.task.operator_io import OperatorIO
+from sim.runtime.task.operator.operator import Operator
 from sim.runtime.task.slot import Slot
 
 __all__ = ["TaskEnding"]
@@ -28,7 +28,7 @@ class TaskEnding:
     """`tell_barriers`: tells the machine of barriers and snapshots; `ending_of`: the end of another task."""
 
     def __init__(
-        self, slot: Slot, operator: OperatorIO, in_flight: InFlightData, tell_barriers: Callable[[TaskEvent], None],
+        self, slot: Slot, operator: Operator, in_flight: InFlightData, tell_barriers: Callable[[TaskEvent], None],
         ending_of: Callable[[int], TaskEnding],
     ) -> None:  # fmt: skip
         context, layout, task = slot.context, slot.context.layout, slot.task
@@ -88,8 +88,8 @@ class TaskEnding:
         if notice.series == (END_OF_DATA if writer.machine.rule.end_of_data_first else END_OF_PARTITION):
             way_ns = 0 if self.context.layout.local[notice.channel] else self.context.scenario.cluster.latency_ns
             self.context.env.call_in(way_ns, lambda: writer.tell(finishing.OutputRead(self.slot.now)))
-        if self.operator.event_time is not None and writer.machine.ending is not Ending.NO_DRAIN:
-            self.operator.event_time.ended(notice.channel)  # its last watermark
+        if writer.machine.ending is not Ending.NO_DRAIN:
+            self.operator.channel_ended(notice.channel)
         if notice.series == END_OF_DATA:
             self._unheard -= 1
             if writer.machine.ending is Ending.NO_DRAIN:
@@ -181,7 +181,7 @@ class TaskEnding:
 
         tail, checkpointing = self.machine.rule.tail, self.machine.checkpointing
         if tail == "at-finish" or (tail == "checkpoint" and not checkpointing):  # CommitterOperator#endInput: no checkpoint will
-            self.operator.commit_at_finish()
+            self.operator.close()
             self.slot.thread.post(close)  # when that is done
         else:
             close()

@@ -27,20 +27,21 @@ from sim.runtime.task.async_thread import AsyncThread
 from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.equal_steps import EqualSteps
 from sim.runtime.task.in_flight import InFlightData
-from sim.runtime.task.log_writer import LogWriter
-from sim.runtime.task.operator_io import OperatorIO
-from sim.runtime.task.sink import SinkCommitter
+from sim.runtime.task.operator.operator import Operator
+from sim.runtime.task.operator.sink import SinkCommitter
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.state_snapshot import SubtaskState
 from sim.state.backend import CannotFreeze
-from sim.state.changelog import ChangelogBackend
 from sim.storage import work as storage_work
 
 __all__ = ["TaskHost"]
 
 
 class TaskHost:
-    """`ending_of`: the end of another task; `committer_of`: the global committer of a vertex."""
+    """One attempt of a task: it tells the task's protocol machine what happens, and carries its commands out.
+
+    `ending_of`: the end of another task; `committer_of`: the global committer of a vertex.
+    """
 
     def __init__(
         self, slot: Slot, steps: EqualSteps, state: SubtaskState, in_flight: InFlightData, transit: BarriersInTransit,
@@ -59,9 +60,7 @@ class TaskHost:
         self.async_thread = AsyncThread(self.env)
         self._loop = HostLoop(steps.first, steps.on, self.carry_out, self._hear_late)
         self.tell = self._loop.tell
-        if isinstance(state.backend, ChangelogBackend):
-            state.log = LogWriter(slot, state, state.backend, self.count_updates)
-        self.operator = OperatorIO(slot, committer_of, lambda: self.ending.machine.drained)
+        self.operator = Operator(slot, committer_of, lambda: self.ending.machine.drained)
         self.ending = TaskEnding(slot, self.operator, in_flight, self.tell, ending_of)
         self.running = True  # not initializing, cancelled or failed
         self.stopped = False  # for good: another host takes the task over when it is restarted
@@ -180,17 +179,8 @@ class TaskHost:
 
     def begin(self) -> None:
         """The task has its state and runs."""
-        if self.state.log is not None:
-            self.state.log.start()
+        self.state.start()
         self.operator.begin()
-
-    def count_updates(self) -> None:
-        """Tell the state how many records were served by now."""
-        self.state.count(self._served(), self.env.now)
-
-    def _served(self) -> int:
-        """As far as the state needs to know."""
-        return self.plane.position(self.task).served if self.state.counts_records else 0
 
     def when_freed(self, then: Callable[[], None]) -> None:
         """Call `then` when a stopped task's thread has done what it cannot be interrupted in."""
@@ -307,9 +297,9 @@ class TaskHost:
             self.tell(vocabulary.OutputBarriersLeft(self.env.now, command.checkpoint))
 
     def _run_sync(self, command: vocabulary.RunSync) -> None:
-        served, waiting = self._served(), self.operator.waiting()
+        served = self.plane.position(self.task).served if self.state.counts_records else 0
         try:
-            frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, waiting)
+            frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, self.operator.waiting())
         except CannotFreeze as reason:  # StreamTask#triggerCheckpointOnBarrier: "Could not perform checkpoint"
             self.thread.end()
             self.job.fail_task(self.task, f"snapshot: {reason}")

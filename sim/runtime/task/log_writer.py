@@ -7,7 +7,7 @@ Flink: FsStateChangelogWriter, PeriodicMaterializationManager.  What is in which
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import simpy
 
@@ -28,14 +28,13 @@ _PACE_NS = 10_000_000_000  # the pace of the log is taken over so long, or twice
 
 
 class LogWriter:
-    """`count_updates`: tells the state how many records were served by now."""
+    """The changelog of one subtask on its way to storage."""
 
-    def __init__(self, slot: Slot, state: SubtaskState, backend: ChangelogBackend, count_updates: Callable[[], None]) -> None:
+    def __init__(self, slot: Slot, state: SubtaskState, backend: ChangelogBackend) -> None:
         self.slot = slot
         self.state = state
         self.env = slot.context.env
         self.storage = slot.context.storage
-        self.count_updates = count_updates
         self.backend = backend
         self._running: list[simpy.Process] = []
         self._uploads: dict[str, simpy.Event] = {}  # name of a file -> its handle, in time; None: it failed
@@ -138,9 +137,14 @@ class LogWriter:
         except simpy.Interrupt:
             return
 
+    def _count(self) -> None:
+        """Tell the state how many records were served by now."""
+        served = self.slot.context.plane.position(self.slot.task).served if self.state.counts_records else 0
+        self.state.count(served, self.env.now)
+
     def _look(self) -> tuple[int, int]:
         """(now, where the log ends)."""
-        self.count_updates()
+        self._count()
         return int(self.env.now), self.backend.end_bytes
 
     def _materialise(self) -> Work[None]:
@@ -161,7 +165,7 @@ class LogWriter:
         frozen = self.env.event()
 
         def freeze() -> None:
-            self.count_updates()
+            self._count()
             frozen_state = self.backend.materialise(number)
             if frozen_state.sync_ns:
                 self.slot.thread.occupy()

@@ -29,3 +29,9 @@ class Slot:
     @property
     def now(self) -> int:
         return self.context.env.now
+
+    @property
+    def channels(self) -> list[int]:
+        """The input channels of its position, in order."""
+        layout = self.context.layout
+        return [channel for gate in layout.task_gates[self.task] for channel in layout.gates[gate][2]]

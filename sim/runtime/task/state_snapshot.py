@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, Protocol
 
 import simpy
 
@@ -20,6 +20,7 @@ from sim.model.state import StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.runtime.background import begin
 from sim.runtime.contents import StateSnapshot
+from sim.runtime.task.operator.part import WaitingBytes
 from sim.runtime.taskmanager.processor import Processor
 from sim.state.backends import backend
 from sim.state.compaction import CompactionThread
@@ -29,17 +30,9 @@ from sim.storage import CheckpointStorage, FileId, FileSystem, StorageFailed
 from sim.storage.parallel import in_parallel
 from sim.storage.work import Work
 
-__all__ = ["SubtaskState", "Waiting"]
+__all__ = ["SubtaskState"]
 
 _NOTHING = FrozenState()
-_LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
-
-
-class Waiting(NamedTuple):
-    """Records that are state because their outputs wait."""
-
-    requests: int = 0  # under way
-    in_windows: int = 0
 
 
 class StateLog(Protocol):
@@ -121,6 +114,11 @@ class SubtaskState:
         incremental = self.options.incremental and self.vertex.state.kind.keeps_files
         return self.options.local_recovery or incremental or self.vertex.state.changelog is not None
 
+    def start(self) -> None:
+        """The task runs: its changelog is uploaded from now on."""
+        if self.log is not None:
+            self.log.start()
+
     def stop(self) -> None:
         """The task is gone, and what works for it in the background."""
         if self.log is not None:
@@ -136,9 +134,11 @@ class SubtaskState:
 
     def take(
         self, checkpoint: int, served: int, now_ns: int, may_reuse: Callable[[FileId], bool] = lambda _: True,
-        waiting: Waiting = Waiting(),  # noqa: B008  # frozen
+        waiting: WaitingBytes = WaitingBytes(),  # noqa: B008  # frozen
     ) -> int:  # fmt: skip
-        """The synchronous part: freeze the state after `served` records, some of them `waiting`; returns what it costs the thread [ns].
+        """The synchronous part: freeze the state after `served` records; returns what it costs the thread [ns].
+
+        `waiting`: state of the operator beside that of its backend.
 
         Raises CannotFreeze.
         """
@@ -148,11 +148,9 @@ class SubtaskState:
             keyed = self.backend.take(checkpoint, type_, lambda file: may_reuse(FileId(file)))
             if self.log is not None:
                 self.log.claim(keyed.awaited)
-        operator_bytes = self._own.operator_state_bytes + waiting.requests * self._request_bytes
-        window = self.vertex.window
-        window_bytes = 0 if window is None else waiting.in_windows * window.record_bytes
+        operator_bytes = self._own.operator_state_bytes + waiting.operator
         ages = () if self.expiry is None else self.expiry.ages
-        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes, window_bytes, ages=ages)
+        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes, waiting.windows, ages=ages)
         self.on_taken(checkpoint, self.snapshots[checkpoint])
         return keyed.sync_ns + self._held_ns(keyed, checkpoint)
 
@@ -356,12 +354,6 @@ class SubtaskState:
         before, self.stands_after = self._updates, served
         self._updates = 0 if self.vertex.state is None else int(served * self.vertex.state.update_share)
         return self._updates - before
-
-    @property
-    def _request_bytes(self) -> int:
-        """An element of operator list state: a record as on the wire, without its length."""
-        sizes = [inlet.record_bytes.mean for inlet in self.vertex.inputs]
-        return max(0, sum(sizes) // len(sizes) - _LENGTH_BYTES) if sizes else 0
 
     @property
     def _own(self) -> Snapshot:

@@ -19,13 +19,16 @@ from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.equal_steps import EqualSteps
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.in_flight import InFlightData
-from sim.runtime.task.sink import SinkCommitter
+from sim.runtime.task.log_writer import LogWriter
+from sim.runtime.task.operator.epochs import Epochs
+from sim.runtime.task.operator.sink import SinkCommitter
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.state_snapshot import SubtaskState
 from sim.runtime.task.thread import TaskThread
 from sim.runtime.taskmanager.channel_state import ChannelStateWriter
 from sim.runtime.taskmanager.processor import Busy, Processor
 from sim.runtime.taskmanager.task_manager import TaskManager
+from sim.state.changelog import ChangelogBackend
 from sim.storage import FileId
 
 __all__ = ["Tasks"]
@@ -71,7 +74,7 @@ class Tasks:
 
     def limit(self, task: int, watermark_ns: int) -> None:
         host = self._hosts[task]
-        host.thread.post(lambda: host.operator.limit(watermark_ns))
+        host.thread.post(lambda: host.operator.limited(watermark_ns))
 
     def renew(self, task: int) -> None:
         """A restarted task begins with nothing but what it is given."""
@@ -106,6 +109,8 @@ class Tasks:
         index = self.context.layout.subtask[slot.task]
         state = SubtaskState(slot.vertex, index, run.seed, options, slot.manager.number, slow, slot.manager.compaction)
         state.processor = slot.manager.processor
+        if isinstance(state.backend, ChangelogBackend):
+            state.log = LogWriter(slot, state, state.backend)
         if (checks := self._checks) is not None:
             state.on_taken = lambda checkpoint, snapshot: checks.state_taken(checkpoint, slot.task, snapshot)
         return state
@@ -128,10 +133,10 @@ class Tasks:
     def _committer_of(self, vertex: str) -> SinkCommitter:
         """The global committer of what a vertex writes."""
         name = next(row.name for row in self.context.scenario.job.vertices if row.committer_of == vertex)
-        committer = self._hosts[self.context.names.index((name, 0))].operator.committer
-        if committer is None:
+        epochs = self._hosts[self.context.names.index((name, 0))].operator.of(Epochs)
+        if epochs is None or epochs.committer is None:
             raise LookupError(f"no committer takes what {vertex} writes")
-        return committer
+        return epochs.committer
 
     def _channel_state_writers(self, keep_file: Callable[[int, FileId, int], None]) -> list[ChannelStateWriter]:
         """The writer of each task: groups of subtasks of one task manager share one (max-subtasks-per-channel-state-file)."""

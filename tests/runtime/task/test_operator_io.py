@@ -12,6 +12,7 @@ from sim.model.job import Distribution, Input, Job, Vertex
 from sim.model.sink import Commit, Flush
 from sim.model.storage import Disk, Retry
 from sim.runtime.run.world import World
+from sim.runtime.task.operator.epochs import Epochs
 from tests.laws.small_jobs import MS, SECOND, chain, scenario
 
 ENGINE = "interpreted"
@@ -124,7 +125,7 @@ def test_a_task_that_stops_gives_its_uploads_up():
     uploads = lambda: [file for file in world.storage.files if file.name[0] == "flush" and not file.disk]  # noqa: E731
     while not uploads():
         world.env.step()
-    next(task for task in world.tasks if task.operator.files is not None).stop()
+    next(task for task in world.tasks if task.operator.of(Epochs) is not None).stop()
     now = world.env.now
     world.env.run(until=now + 300 * MS)
 
@@ -139,7 +140,7 @@ def test_an_abort_that_drops_leaves_nothing():
     uploads = lambda: [file for file in world.storage.files if file.name[0] == "flush" and not file.disk]  # noqa: E731
     while not any(file.complete for file in uploads()):
         world.env.step()
-    next(task for task in world.tasks if task.operator.files is not None).operator.files.abort(1)
+    next(task for task in world.tasks if task.operator.of(Epochs) is not None).operator.of(Epochs).aborted(1)
     world.env.run(until=world.env.now + 50 * MS)
 
     assert 1 == sum(file.complete for file in uploads())
@@ -227,11 +228,11 @@ def test_an_abort_tells_of_the_completion_before_it():
     world.env.run(until=world.env.timeout(300 * MS))
     world.commits.clear()
     sink = world.tasks[-1]
-    sink.operator.committer.machine = replace(sink.operator.committer.machine, last_completed=0)
+    sink.operator.of(Epochs).committer.machine = replace(sink.operator.of(Epochs).committer.machine, last_completed=0)
     sink.notify_aborted(2, latest_completed=1)
     world.env.run(until=world.env.timeout(50 * MS))
 
-    assert 1 == sink.operator.committer.machine.last_completed
+    assert 1 == sink.operator.of(Epochs).committer.machine.last_completed
 
 
 def test_a_transaction_that_is_open_for_too_long_is_a_named_loss():

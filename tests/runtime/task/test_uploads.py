@@ -3,7 +3,7 @@
 import pytest
 import simpy
 
-from sim.runtime.task.uploads import StagedFile, Uploads
+from sim.runtime.task.operator.uploads import StagedFile, Uploads
 from sim.storage.failures import StorageFailed
 
 

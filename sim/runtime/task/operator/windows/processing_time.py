@@ -9,22 +9,26 @@ from __future__ import annotations
 
 from sim.model.job import Window
 from sim.protocol.event_time import next_end
-from sim.runtime.contents import Timer
+from sim.runtime.contents import TaskSnapshot, Timer
+from sim.runtime.task.operator.part import OperatorPort
+from sim.runtime.task.operator.windows.windows import Windows
 from sim.runtime.task.slot import Slot
-from sim.runtime.task.windows.content import HeldRecords
 
-__all__ = ["ProcessingTimeWindows"]
+__all__ = ["ProcessingTimeWindows", "attach"]
 
 
-class ProcessingTimeWindows:
+class ProcessingTimeWindows(Windows):
     """A window ends at the same instant in all subtasks."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
-        self.slot = slot
-        self.window = window
-        self.content = HeldRecords(slot, window)
+        super().__init__(slot, window)
         self._due: list[Timer] = []  # windows that have ended, and whose mail has not run
         self._quiet = False  # no timer fires any more
+
+    @property
+    def owes_outputs(self) -> bool:
+        """Bundles are finished at the end; what other windows hold is lost with their timers."""
+        return self.window.early
 
     def begin(self) -> None:
         """The task runs: what was due when it was restored fires at once."""
@@ -32,12 +36,12 @@ class ProcessingTimeWindows:
             self._post_in_time(timer)
         self._arm()
 
-    def restored(self, timers: tuple[Timer, ...]) -> None:
+    def restored(self, snapshot: TaskSnapshot) -> None:
         """Timers are state; those of windows of the future are armed with the windows that go on."""
-        self._due = [timer for timer in timers if timer.at_ns <= self.slot.now or self.window.hold_ns]
+        super().restored(snapshot)
+        self._due = [timer for timer in snapshot.timers if timer.at_ns <= self.slot.now or self.window.hold_ns]
 
-    def cut(self) -> tuple[Timer, ...]:
-        """The timers of a snapshot taken now."""
+    def timers(self) -> tuple[Timer, ...]:
         return (*self._due, Timer(self.content.served(), self._next_end() + self.window.hold_ns))
 
     def quiesce(self) -> None:
@@ -81,3 +85,8 @@ class ProcessingTimeWindows:
         self._due.remove(timer)
         self.content.end(timer.records)
         self.content.work(self.content.flush_ns(), lambda: self.slot.thread.let_go(timer.records))
+
+
+def attach(slot: Slot, _: OperatorPort) -> ProcessingTimeWindows | None:
+    window = slot.vertex.window
+    return ProcessingTimeWindows(slot, window) if window is not None and window.time != "event" else None

@@ -11,14 +11,15 @@ from sim.model.randomness.streams import draw, stream
 from sim.plane.seam.interface import Marker
 from sim.protocol.event_time import Idleness, last_end, next_end
 from sim.runtime.markers import ACTIVE, IDLE, WATERMARKS
+from sim.runtime.task.operator.part import OperatorPort, TaskPart
+from sim.runtime.task.operator.windows.alignment import AlignedSource
+from sim.runtime.task.operator.windows.event_time_windows import EventTimeWindows
 from sim.runtime.task.slot import Slot
-from sim.runtime.task.windows.alignment import AlignedSource
-from sim.runtime.task.windows.event_time import EventTimeWindows
 
-__all__ = ["WatermarkGenerator"]
+__all__ = ["WatermarkGenerator", "attach"]
 
 
-class WatermarkGenerator:
+class WatermarkGenerator(TaskPart):
     """`source`: what the scenario says of it; `windows`: those chained to it."""
 
     def __init__(self, slot: Slot, source: Source, windows: EventTimeWindows | None) -> None:
@@ -26,15 +27,17 @@ class WatermarkGenerator:
         self.slot = slot
         self.watermark = source.watermark
         self.chained = windows
+        if windows is not None:
+            windows.clock = self
         self.windows = context.scenario.job.event_time_windows
         self.log = context.spec.vertices[context.layout.vertex[slot.task]].log(context.layout.subtask[slot.task])
         self.idle = False
+        self._watermark_ns: int = 0  # the last one, sent or not
+        self._sent_ns = 0
         self.aligned: AlignedSource | None = None
         if self.watermark.alignment is not None:
             self.aligned = AlignedSource(slot, self.watermark.alignment, lambda: self._watermark_ns, lambda: self.idle)
         self._idleness: Idleness | None = None
-        self._watermark_ns = 0  # the last one, sent or not
-        self._sent_ns = 0
         vertex, subtask = context.names[slot.task]
         first = draw(stream(context.scenario.run.seed, "watermark", vertex, subtask), 0)
         self._phase_ns = 1 + (first * self.watermark.interval_ns >> 32)
@@ -94,8 +97,23 @@ class WatermarkGenerator:
             if self.chained is None or not self.chained.fire(end_ns):
                 self.forward()
 
+    def limited(self, watermark_ns: int) -> None:
+        """How far the watermark of this source may come."""
+        if self.aligned is not None:
+            self.aligned.limited(watermark_ns)
+
+    def end_input(self) -> None:
+        """No other source waits for this one."""
+        if self.aligned is not None:
+            self.aligned.end()
+
+    def outputs_written(self, *, at_end: bool) -> None:
+        """All that the watermark ends in its own chain is written.  None is behind what left when the data had ended."""
+        if not at_end:
+            self.forward()
+
     def forward(self) -> None:
-        """All that it ends in its own chain is written: the watermark leaves."""
+        """The watermark leaves."""
         self._send(self._sent_ns)
 
     def _send(self, number: int) -> None:
@@ -111,3 +129,10 @@ class WatermarkGenerator:
 
     def _served(self) -> int:
         return self.slot.context.plane.position(self.slot.task).served
+
+
+def attach(slot: Slot, operator: OperatorPort) -> WatermarkGenerator | None:
+    source = slot.vertex.source
+    if source is None or not (slot.context.scenario.job.event_time_windows or source.watermark.alignment is not None):
+        return None
+    return WatermarkGenerator(slot, source, operator.of(EventTimeWindows))

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from sim.model.sink import Flush
 from sim.runtime.background import begin
+from sim.runtime.task.operator.uploads import StagedFile, Uploads
 from sim.runtime.task.slot import Slot
-from sim.runtime.task.uploads import StagedFile, Uploads
 from sim.storage.ledger import FileId, Name
 from sim.storage.work import Work
 

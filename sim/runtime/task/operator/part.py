@@ -1,0 +1,129 @@
+"""The moments of a task's life at which a feature of its operator may act: the hooks of a part."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, TypeVar
+
+from sim.protocol.vocabulary import Work as Piece
+from sim.runtime.contents import TaskSnapshot
+from sim.runtime.task.operator.sink import SinkCommitter
+from sim.storage.work import Work
+
+__all__ = ["WaitingBytes", "OperatorPort", "TaskPart"]
+
+P = TypeVar("P", bound="TaskPart")
+
+
+class WaitingBytes(NamedTuple):
+    """State of a part at the cut of a snapshot, by the kind of its file [bytes]."""
+
+    operator: int = 0  # list state: requests under way
+    windows: int = 0  # records that wait in windows
+
+
+class TaskPart:
+    """A feature of an operator.  A subclass fills the hooks it needs; the others do nothing.
+
+    A snapshot calls `before_barrier`, `work_before_barrier`, `leaves`, `cut`, `waiting`, `upload`, then `completed` or `aborted`.
+    The end of the data calls `end_input`, waits while a part `owes_outputs`, then calls `work_at_end`, and last `close`.
+    """
+
+    @property
+    def listens(self) -> bool:
+        """Whether notices of completed checkpoints matter to it."""
+        return False
+
+    @property
+    def owes_outputs(self) -> bool:
+        """Whether the end of the data waits for late outputs of this part."""
+        return False
+
+    @property
+    def drops(self) -> bool:
+        """Whether it keeps records for ever: they wait for a watermark that never comes."""
+        return False
+
+    def begin(self) -> None:
+        """The task runs."""
+
+    def restored(self, snapshot: TaskSnapshot) -> None:
+        """The task goes on from its part of a checkpoint."""
+
+    def stop(self) -> None:
+        """The task is gone, and what it had on its disk."""
+
+    # ------------------------------------------------------------------------------------------ a snapshot
+
+    def before_barrier(self, checkpoint: int) -> int:
+        """All barriers are here, none has left.  Returns the time that the part keeps the task thread [ns]."""
+        return 0
+
+    def work_before_barrier(self, checkpoint: int, pieces: tuple[Piece, ...]) -> Work[None] | None:
+        """Work that keeps the task thread until it is done; `pieces`: the work that belongs before the barrier.  None: there is none.
+
+        It may raise StorageFailed, which fails the task.
+        """
+        return None
+
+    def leaves(self) -> bool:
+        """Let outputs go before the barrier.  True: the plane reports when they are written, and the barrier waits for it."""
+        return False
+
+    def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
+        """The barrier has just been forwarded: fill the part's own fields of the snapshot."""
+
+    def waiting(self) -> WaitingBytes:
+        """Records that are state now, because their outputs wait."""
+        return WaitingBytes()
+
+    def upload(self, checkpoint: int) -> Work[None] | None:
+        """Work in the asynchronous phase.  It may raise StorageFailed, which fails the checkpoint."""
+        return None
+
+    def completed(self, checkpoint: int) -> None:
+        """The task has heard of a completion."""
+
+    def aborted(self, checkpoint: int) -> None:
+        """The snapshot is cancelled, or the task hears that its checkpoint is aborted."""
+
+    # ------------------------------------------------------------------------------------------ event time
+
+    def watermark_arrived(self, channel: int, number: int) -> None:
+        """A watermark, or a status of it, was processed on an input channel."""
+
+    def channel_ended(self, channel: int) -> None:
+        """The last record of a channel was processed."""
+
+    def limited(self, watermark_ns: int) -> None:
+        """The JobManager announces how far the watermark of a source may come."""
+
+    def outputs_written(self, *, at_end: bool) -> None:
+        """Outputs that were let go are written.  `at_end`: the data of the task had ended before."""
+
+    # ------------------------------------------------------------------------------------------ the end
+
+    def end_input(self) -> None:
+        """No record follows.  Called again when late outputs are written."""
+
+    def work_at_end(self) -> Work[None] | None:
+        """Work on the task thread when nothing is owed any more.  None: there is none."""
+        return None
+
+    def quiesce(self) -> None:
+        """Timers of processing time fire no more: what waits for them stays in its state."""
+
+    def close(self) -> None:
+        """The task ends and waits for no checkpoint."""
+
+
+class OperatorPort(Protocol):
+    """The operator as its parts see it."""
+
+    def of(self, kind: type[P]) -> P | None:
+        """The part of a kind, of those attached so far."""
+
+    def drained(self) -> bool:
+        """Whether the operators have finished."""
+
+    def committer_of(self, vertex: str) -> SinkCommitter:
+        """The global committer of what a vertex writes."""
