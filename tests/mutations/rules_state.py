@@ -145,8 +145,8 @@ STATE = (
     Rule(
         "state grows with the records served",
         "runtime/task/state_snapshot.py",
-        "(self.keyed_bytes + growth_bytes * served)",
-        "(self.keyed_bytes + growth_bytes)",
+        "added_bytes(self.keyed_bytes, served, self._share)",
+        "added_bytes(self.keyed_bytes, 1, self._share)",
         f"{RUNTIME}task/test_state_transfer.py::test_state_grows_with_the_records_served",
     ),
     Rule(

@@ -5,7 +5,9 @@ import json
 import sim
 from tests.verbs.conftest import TINY, contents, report_of
 
-JOB = TINY.replace("200/s", "{trace: day.csv, column: rate}").replace("run:", "expect: {checkpoints.completed: '> 1'}\n# UNKNOWN: how long?\nrun:")
+JOB = TINY.replace("200/s", "{trace: day.csv, column: rate}").replace(
+    "run:", "expect: {checkpoints.completed: '> 1'}\n# UNKNOWN: how long?\nrun:"
+)
 DAY = "epoch_s,rate\n0,200\n10,300\n"
 
 

@@ -9,7 +9,7 @@ from sim.protocol.task_vocabulary import RunPreBarrier
 from sim.runtime.background import begin
 from sim.runtime.contents import TaskSnapshot
 from sim.runtime.task.operator.features import FEATURES
-from sim.runtime.task.operator.part import WaitingBytes, P, TaskPart
+from sim.runtime.task.operator.part import P, TaskPart, WaitingBytes
 from sim.runtime.task.operator.sink import SinkCommitter
 from sim.runtime.task.slot import Slot
 from sim.storage.failures import StorageFailed

@@ -9,7 +9,7 @@ from sim.runtime.contents import TaskSnapshot
 from sim.runtime.task.operator.sink import SinkCommitter
 from sim.storage.work import Work
 
-__all__ = ["WaitingBytes", "OperatorPort", "TaskPart"]
+__all__ = ["OperatorPort", "TaskPart", "WaitingBytes"]
 
 P = TypeVar("P", bound="TaskPart")
 

@@ -5,7 +5,7 @@ Flink: AsyncWaitOperator#snapshotState, #endInput.
 
 from __future__ import annotations
 
-from sim.runtime.task.operator.part import WaitingBytes, OperatorPort, TaskPart
+from sim.runtime.task.operator.part import OperatorPort, TaskPart, WaitingBytes
 from sim.runtime.task.slot import Slot
 
 __all__ = ["Requests", "attach"]

@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 from sim.model.job import Window
 from sim.runtime.contents import TaskSnapshot, Timer
-from sim.runtime.task.operator.part import WaitingBytes, TaskPart
+from sim.runtime.task.operator.part import TaskPart, WaitingBytes
 from sim.runtime.task.operator.windows.content import HeldRecords
 from sim.runtime.task.slot import Slot
 
