@@ -27,7 +27,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "whole_file": set(),
     "packed_records": set(),
     "model": {"packed_records", "units"},
-    "scenario": LEAVES,
+    "series": {"units"},  # what a column in a table of others means
+    "scenario": LEAVES | {"series"},
     "protocol": LEAVES,  # never the plane ...
     "plane": LEAVES,  # ... nor the plane the protocol
     "storage": LEAVES,
@@ -46,9 +47,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "explain": BELOW_CLI | {"cells", "comparison"},  # runs again, watched closely
     "timeline": BELOW_CLI | {"explain"},  # the same, as a picture
     "report": BELOW_CLI | {"cells", "comparison", "envelope", "explain"},  # results as a page
-    "sweeps": BELOW_CLI | {"cells"},
+    "sweeps": BELOW_CLI | {"cells", "series"},
     "advice": BELOW_CLI | {"cells", "sweeps"},  # it tries settings by sweeps
-    "traces": BELOW_CLI | {"recordings", "cells", "sweeps"},  # how the package gets to where Spark works
+    "traces": BELOW_CLI | {"recordings", "cells", "series", "sweeps"},  # how the package gets to where Spark works
     "verbs": BELOW_VERBS,  # what the command and Python have in common
     "api": BELOW_VERBS | {"calibration", "timeline", "traces", "verbs"},
     "cli": BELOW_VERBS | {"calibration", "examples", "timeline", "traces", "verbs"},

@@ -16,15 +16,16 @@ __all__ = ["columns", "read_traces", "schema", "trace_windows"]
 
 def read_traces(
     folder: str | PathLike[str], tables: str | PathLike[str] = "tables", *, format: str | None = None,  # noqa: A002 - the command's word
-    time: str | None = None, time_unit: str | None = None, value: str | None = None, meaning: str | None = None, per: str = "1 s",
+    time: str | None = None, time_unit: str | None = None, value: str | None = None, meaning: str | None = None, per: str | None = None,
     master: str | None = None, conf: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Read CSV series, arrivals, failures, recordings and logs into Parquet tables in the folder `tables`.
 
     Returns a row per trace and table with the `count` of its rows; rows that could not be used are of the kind `quarantine`, with file,
-    line and reason.  `time`, `time_unit` ("ms") and `value` name columns of your own tables, `meaning` says what they are: rates (the
-    default), arrivals, speeds or failures; a rate counts for `per`.  `master`: "here" or a Spark cluster; by default here what is
-    small.  `conf`: settings of the cluster.  ValueError: an impossible choice.  RecordingError: there is nothing to read.
+    line and reason.  A row of the kind `note` says how a file was read: in which unit its times are, and what its values are taken as.
+    `time`, `time_unit` ("ms") and `value` name columns of your own tables, `meaning` says what they are: rates (the default), arrivals,
+    speeds or failures; a rate counts for `per` (a second).  `master`: "here" or a Spark cluster; by default here what is small.
+    `conf`: settings of the cluster.  ValueError: an impossible choice.  RecordingError: there is nothing to read.
     """
     from sim.traces.anywhere import read_anywhere
     from sim.traces.choices import Choices
@@ -32,7 +33,7 @@ def read_traces(
     from sim.units import parse_duration
 
     unit_s = None if time_unit is None else parse_duration(f"1 {time_unit}") / 1e9
-    choices = Choices(format, time, unit_s, value, meaning, parse_duration(per) / 1e9)
+    choices = Choices(format, time, unit_s, value, meaning, None if per is None else parse_duration(per) / 1e9)
     files, _ = list_files(str(folder), without=str(tables))
     if "://" not in str(tables):
         Path(tables).mkdir(parents=True, exist_ok=True)

@@ -61,12 +61,13 @@ class Sweep:
     def __repr__(self) -> str:
         if not self.sections:
             return str(self.results.head(MOST_ROWS))
-        return "\n\n".join(filter(None, [*map(section_text, self.sections), self.sentence]))
+        return "\n\n".join(filter(None, [self._swept.definition.load, *map(section_text, self.sections), self.sentence]))
 
     def _repr_html_(self) -> str:
         if not self.sections:
             return str(self.results.to_html(index=False, max_rows=MOST_ROWS))
-        return "".join([paragraph(self._swept.definition.text), *map(section_html, self.sections), paragraph(self.sentence)])
+        paragraphs = [paragraph(text) for text in (self._swept.definition.text, self._swept.definition.load) if text]
+        return "".join([*paragraphs, *map(section_html, self.sections), paragraph(self.sentence)])
 
 
 def sweep(

@@ -48,7 +48,7 @@ def read(
     time_unit: Annotated[str | None, _option("--time-unit", "UNIT", "Of numbers: s, ms, us, ns. (Default: their size tells.)")] = None,
     value: Annotated[str | None, _option("--value", "COLUMN", "Of your own tables: the value.")] = None,
     as_: Annotated[str | None, _option("--as", "WHAT", "It is: rates, arrivals, speeds, failures. (Default: rates.)")] = None,
-    per: Annotated[str, typer.Option(metavar="DURATION", help="A value of --as rates counts so long.")] = "1 s",
+    per: Annotated[str | None, _option("--per", "DURATION", "A value of --as rates counts so long. (Default: a second.)")] = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="The counts of rows and the remarks as one JSON object.")] = False,
@@ -118,16 +118,16 @@ def _settings(master: str | None, conf: list[str] | None) -> dict[str, str] | No
     return spark_settings(None if master == HERE else master, conf)
 
 
-def _choices(format_: str | None, time: str | None, time_unit: str | None, value: str | None, as_: str | None, per: str) -> Choices:
+def _choices(format_: str | None, time: str | None, time_unit: str | None, value: str | None, as_: str | None, per: str | None) -> Choices:
     from sim.traces.choices import ChoiceError, Choices
     from sim.units import parse_duration
 
     unit_s = None if time_unit is None else parsed("--time-unit", f"1 {time_unit}", parse_duration) / 1e9
-    per_ns = parsed("--per", per, parse_duration)
-    if per_ns <= 0:
+    per_ns = None if per is None else parsed("--per", per, parse_duration)
+    if per_ns is not None and per_ns <= 0:
         raise UserError("--per: a value counts longer than that", Code.USAGE)
     try:
-        return Choices(format_, time, unit_s, value, as_, per_ns / 1e9)
+        return Choices(format_, time, unit_s, value, as_, None if per_ns is None else per_ns / 1e9)
     except ChoiceError as error:
         raise UserError(str(error), Code.USAGE) from None
 
@@ -137,9 +137,10 @@ def _summary(counts: object, remarks: list[str], *, as_json: bool) -> Code:
     import pandas as pd
 
     from sim.cli.console.terminal import show
+    from sim.traces.tables import NO_TABLE
 
     assert isinstance(counts, pd.DataFrame)  # noqa: S101 - importing pandas takes a second
-    good, bad = counts[~counts["kind"].isin(["quarantine", "passed"])], counts[counts["kind"] == "quarantine"]
+    good, bad = counts[~counts["kind"].isin(["quarantine", *NO_TABLE])], counts[counts["kind"] == "quarantine"]
     if as_json:
         print(json.dumps({"counts": json.loads(counts.to_json(orient="records")), "remarks": remarks}))  # NaN becomes null
         return _code(good, bad)
@@ -150,6 +151,8 @@ def _summary(counts: object, remarks: list[str], *, as_json: bool) -> Code:
         print_message(f"and {len(rows) - MOST_SHOWN} more; in all {good['count'].sum()} rows of {good['trace'].nunique()} traces")
     for line in remarks:
         print_message(line)
+    for how, files in counts[counts["kind"] == "note"].groupby("reason", sort=False)["file"]:
+        print_message(f"{_named(list(files))}: {how}")
     passed = counts[counts["kind"] == "passed"].groupby("reason")["count"].sum()
     for why, count in passed.items():
         print_message(f"{count} row{'s say' if count > 1 else ' says'} nothing to any table: {why}")
@@ -158,6 +161,10 @@ def _summary(counts: object, remarks: list[str], *, as_json: bool) -> Code:
     if len(bad) > MOST_SHOWN:
         print_message(f"and {len(bad) - MOST_SHOWN} more messages: all rows are in the table `quarantine`")
     return _code(good, bad)
+
+
+def _named(files: list[str]) -> str:
+    return ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
 
 
 def _code(good: pd.DataFrame, bad: pd.DataFrame) -> Code:
@@ -169,6 +176,6 @@ def _code(good: pd.DataFrame, bad: pd.DataFrame) -> Code:
 def _where(row: object) -> str:
     """Where the first of the rows stands that are in quarantine for one reason."""
     line, count = row["line"], row["count"]  # type: ignore[index]
-    if not line >= 1:  # the file as a whole
+    if line is None or not line >= 1:  # the file as a whole
         return ""
     return f"{count} row{'s' if count > 1 else ''} in quarantine, {'the first in ' if count > 1 else ''}line {line:.0f}: "

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from sim.foreign import Readable
-from sim.traces.formats import FORMATS, TIMES, arrivals, events, rates, recognised, speeds
-from sim.traces.parsing import Format, first_of
+from sim.series.headers import TIMES, first_of
+from sim.traces.formats import FORMATS, arrivals, events, rates, recognised, speeds
+from sim.traces.parsing import Format
 
 __all__ = ["MEANINGS", "ChoiceError", "Choices"]
 
@@ -29,7 +30,7 @@ class Choices:
     unit_s: float | None = None  # of numbers in it; None: their size decides
     value: str | None = None  # column
     meaning: str | None = None
-    per_s: float = 1.0  # seconds that a value counts
+    per_s: float | None = None  # seconds that a value counts; None: nothing is said, values are per second
 
     def __post_init__(self) -> None:
         names = [format_.name for format_ in FORMATS]
@@ -60,7 +61,7 @@ class Choices:
         meaning = self.meaning or "rates"
         unit = self.unit_s
         parse: Callable[..., object] = {
-            "rates": partial(rates, time=time, rate=self.value, unit_s=unit, per_s=self.per_s),
+            "rates": partial(rates, time=time, rate=self.value or "", unit_s=unit, per_s=self.per_s),
             "arrivals": partial(arrivals, time=time, unit_s=unit),
             "speeds": partial(speeds, time=time, speed=self.value or "", series=None, unit_s=unit),
             "failures": partial(events, time=time, lasts=self.value, unit_s=unit),

@@ -17,7 +17,7 @@ from sim.traces.checkpoints import labelled_windows, log_rows, recording_rows
 from sim.traces.choices import Choices
 from sim.traces.lines import GZIP, TraceFileError, unpacked
 from sim.traces.listing import TraceFile, filesystem_of
-from sim.traces.outages import outage_rows
+from sim.traces.parquet import parquet_rows
 from sim.traces.reading import Origin, quarantined, read_rows
 
 __all__ = ["rows_of"]
@@ -52,7 +52,7 @@ def _rows(source: Origin, file: TraceFile, choices: Choices) -> Iterator[pa.Reco
         head = _head(stream)
         stream.seek(0)
         if head[:4] == b"PAR1":
-            yield from outage_rows(source, stream)
+            yield from parquet_rows(source, stream, choices)
             return
         if not _is_log(file, head):
             if head[: len(ZIP)] == ZIP or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):

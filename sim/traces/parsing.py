@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["Format", "Parsed", "Rule", "blank", "dates", "first_of", "first_wrong", "never", "number", "seconds", "time_of", "unusable"]
+from sim.foreign import printable
+from sim.series.times import DATE, EXPECTED, Clock, clock_of
+
+__all__ = ["ColumnReader", "Format", "Parsed", "Rule", "blank", "dates", "first_wrong", "never", "number", "seconds", "time_of", "unusable"]
 
 Rule = tuple[str, pd.Series]
 """(reason, rows that break it)"""
-
-_DIGITS_OF_UNIT = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
-"""Epoch times from the year 1973 (in ms) to 5138 (in s) can only be of one unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,32 +31,50 @@ class Parsed:
 class Format:
     name: str
     fits: Callable[[Sequence[str]], bool]  # columns, as in the first line
-    parse: Callable[[pd.DataFrame], Parsed]
+    parse: Callable[[pd.DataFrame, ColumnReader], Parsed]
     ordered: str = ""  # the kind of table whose time never goes back
 
 
-def first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
-    """The first of the names that is a column, in any spelling."""
-    written = {column.lower(): column for column in reversed(columns)}
-    return next((written[name] for name in names if name in written), None)
+class ColumnReader:
+    """How the columns of a file are read.  Its first rows settle that, so that no later block is read in another unit."""
+
+    def __init__(self) -> None:
+        self._clocks = dict[str, Clock]()
+        self._meanings = dict[str, str]()
+
+    def clock(self, texts: pd.Series[str], unit_s: float | None = None) -> Clock:
+        """The clock of a column of times."""
+        column = str(texts.name)
+        if column not in self._clocks:
+            clock = clock_of(column, texts, None if unit_s is None else Fraction(unit_s).limit_denominator(10**9))
+            if clock.unread:
+                return clock  # a later block may tell
+            self._clocks[column] = clock
+        return self._clocks[column]
+
+    def take(self, column: str, as_what: str) -> None:
+        """Remember what a column of values is taken as."""
+        self._meanings[column] = as_what
+
+    def __str__(self) -> str:
+        """In words; empty: there is nothing to say."""
+        times = [f"times of '{column}' are {clock}" for column, clock in self._clocks.items()]
+        return ", ".join(times + [f"'{column}' is taken as {what}" for column, what in self._meanings.items()])
 
 
-def seconds(texts: pd.Series[str], unit_s: float | None = None) -> pd.Series[float]:
-    """Numbers or dates as seconds; NaN: neither.  Without a unit, the size of the numbers decides."""
+def seconds(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
+    """A column of times as seconds; NaN: no time.  The same as `Clock.seconds` of each cell, to the precision of a double."""
+    if clock.unit_s is None:
+        return dates(texts)
     numbers = number(texts)
-    if numbers.notna().sum() * 2 <= len(texts):
-        dated = dates(texts)
-        if dated.notna().sum() > numbers.notna().sum():
-            return dated
-    if unit_s is None:
-        usual = numbers.median()
-        unit_s = next((unit for least, unit in _DIGITS_OF_UNIT if usual >= least), 1.0)
-    return numbers * unit_s if unit_s >= 1 else numbers / round(1 / unit_s)  # 0.001 is not exact, 1000 is
+    return numbers * float(clock.unit_s) if clock.unit_s >= 1 else numbers / round(1 / clock.unit_s)  # 0.001 is not exact, 1000 is
 
 
 def dates(texts: pd.Series[str]) -> pd.Series[float]:
     """ISO 8601 dates, of UTC where they name no zone, as epoch seconds; NaN: no date."""
-    moments = pd.to_datetime(texts.str.strip(), errors="coerce", utc=True, format="ISO8601").astype("datetime64[ns, UTC]")
+    stripped = texts.str.strip()
+    plain = stripped.where(stripped.str.fullmatch(DATE), "").str.replace(",", ".", regex=False).str.replace(r" ?UTC$", "Z", regex=True)
+    moments = pd.to_datetime(plain, errors="coerce", utc=True, format="ISO8601").astype("datetime64[ns, UTC]")
     nanoseconds = moments.astype("int64").astype(float)  # and not a pd.Timedelta: with NumPy 2.5 pandas 2.3 warns of each
     return (nanoseconds / 1e9).where(moments.notna())
 
@@ -90,9 +109,11 @@ def unusable(name: str, texts: pd.Series[str], values: pd.Series[float]) -> list
     ]
 
 
-def time_of(texts: pd.DataFrame, column: str, unit_s: float | None = None) -> tuple[pd.Series[float], list[Rule]]:
-    time = seconds(texts[column], unit_s)
-    return time, [(f"{column} is no time", _not_finite(time))]
+def time_of(texts: pd.DataFrame, column: str, reader: ColumnReader, unit_s: float | None = None) -> tuple[pd.Series[float], list[Rule]]:
+    clock = reader.clock(texts[column], unit_s)
+    time = seconds(texts[column], clock)
+    why = f"{column} is no time: expected {EXPECTED}, not '{printable(clock.unread[:40])}'" if clock.unread else f"{column} is no time"
+    return time, [(why, _not_finite(time))]
 
 
 def _not_finite(values: pd.Series[float]) -> pd.Series[bool]:

@@ -18,10 +18,10 @@ from sim.foreign import printable
 from sim.traces.choices import Choices
 from sim.traces.lines import Line, TraceFileError, lines
 from sim.traces.order import out_of_order
-from sim.traces.parsing import Format
+from sim.traces.parsing import ColumnReader, Format
 from sim.traces.tables import UNION
 
-__all__ = ["Origin", "passed_over", "quarantined", "read_rows", "rows_batch"]
+__all__ = ["Origin", "noted", "passed_over", "quarantined", "read_rows", "rows_batch", "table_rows"]
 
 BLOCK_ROWS, BLOCK_CHARACTERS = 50_000, 8 << 20
 """Limits of a block: whichever is reached first ends it."""
@@ -63,17 +63,32 @@ def read_rows(source: Origin, stream: BinaryIO, choices: Choices = Choices()) ->
         columns = [name.strip().strip("\ufeff") for name in _fields(first, delimiter) or []]
         headless = all(_is_number(name) or not name for name in columns[:2]) or choices.names_columns_by_number(len(columns))
         names = [str(i) for i in range(len(columns))] if headless else columns
-        twice = sorted({name for name in names if names.count(name) > 1})
-        format_ = choices.format_of(columns if headless and not choices.names_columns_by_number(len(columns)) else names)
-        if format_ is None or twice:
-            unknown = f"no known format has the columns {', '.join(columns)[:LONGEST_ROW]}: name yours by --time and --value"
-            why = unknown if format_ is None else f"has the column '{twice[0]}' twice"
-            yield _quarantine(source, [(first.number, why, first.text)])
-            return
+        header = columns if headless and not choices.names_columns_by_number(len(columns)) else names
         rows = chain([first], remaining) if headless else remaining
-        yield from _Blocks(source, format_, names, delimiter).read(rows)
+        yield from _known_rows(source, choices.format_of(header), header, names, delimiter, rows, first)
     except TraceFileError as error:
         yield quarantined(source, str(error))
+
+
+def table_rows(source: Origin, names: list[str], rows: Iterable[Line], choices: Choices) -> Iterator[pa.RecordBatch]:
+    """Batches of a table whose columns have names, and whose rows are lines with commas."""
+    try:
+        yield from _known_rows(source, choices.format_of(names), names, names, ",", rows, Line(0, ""))
+    except TraceFileError as error:
+        yield quarantined(source, str(error))
+
+
+def _known_rows(
+    source: Origin, format_: Format | None, header: list[str], names: list[str], delimiter: str, rows: Iterable[Line], first: Line
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a table of this format; one in quarantine, at its `first` line, if nobody knows the format."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if format_ is not None and not twice:
+        yield from _Blocks(source, format_, names, delimiter).read(rows)
+        return
+    unknown = f"no known format has the columns {', '.join(header)[:LONGEST_ROW]}: name yours by --time and --value"
+    why = unknown if format_ is None else f"has the column '{twice[0]}' twice"
+    yield _quarantine(source, [(first.number, why, first.text)]) if first.number else quarantined(source, why)
 
 
 class _Blocks:
@@ -82,6 +97,7 @@ class _Blocks:
     def __init__(self, source: Origin, format_: Format, columns: list[str], delimiter: str) -> None:
         self.source, self.format, self.columns, self.delimiter = source, format_, columns, delimiter
         self.latest = -np.inf
+        self.reader = ColumnReader()
         self.blocks = self.rows = 0
 
     def read(self, rows: Iterable[Line]) -> Iterator[pa.RecordBatch]:
@@ -124,9 +140,11 @@ class _Blocks:
                 bad.append((line.number, f"does not have {len(self.columns)} fields", line.text))
         if good:
             texts = pd.DataFrame.from_dict(good, orient="index", columns=self.columns)
-            parsed = self.format.parse(texts)
+            parsed = self.format.parse(texts, self.reader)
             wrong = self._in_order(parsed.tables, parsed.wrong, until)
             usable = (wrong == "") & (parsed.passed == "") & (wrong.index <= until)
+            if self.blocks == 0 and usable.any() and str(self.reader):
+                yield noted(self.source, str(self.reader))
             for kind, rows in parsed.tables.items():
                 if len(chosen := rows[usable.reindex(rows.index)]):
                     yield self._table(kind, chosen)
@@ -188,6 +206,11 @@ def quarantined(source: Origin, reason: str) -> pa.RecordBatch:
 def passed_over(source: Origin, why: str, count: int) -> pa.RecordBatch:
     """A row that counts right lines that belong to no table."""
     return rows_batch("passed", source, pd.DataFrame({"reason": [why], "count": [count]}))
+
+
+def noted(source: Origin, how: str) -> pa.RecordBatch:
+    """A row that says how a file was read."""
+    return rows_batch("note", source, pd.DataFrame({"reason": [printable(how)], "count": [1]}))
 
 
 def rows_batch(kind: str, source: Origin, rows: pd.DataFrame) -> pa.RecordBatch:

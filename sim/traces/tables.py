@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["MOST_GAP_S", "STAGING", "TABLES", "UNION", "Column", "folder_of"]
+__all__ = ["MOST_GAP_S", "NO_TABLE", "STAGING", "TABLES", "UNION", "Column", "folder_of"]
 
 STAGING = "_staging"
 """The folder that new tables are written to, beside the earlier ones, until they are complete."""
@@ -71,8 +71,10 @@ UNION = pa.schema([
 ])  # fmt: skip
 """All columns of all tables: the rows of a file have them.
 
-The kind of a row is a table, `arrivals` (counted into rates), or `passed`: a `count` of lines that belong to no table.
+The kind of a row is a table, `arrivals` (counted into rates), or one of `NO_TABLE`.
 """
+NO_TABLE = ("passed", "note")
+"""Kinds of rows that are only counted: lines that belong to no table (a `count`), and how a file was read (the `reason`)."""
 
 
 def folder_of(trace: str) -> str:

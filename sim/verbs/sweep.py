@@ -92,6 +92,8 @@ def _raced(definition: Definition, racing: int | None) -> Definition:
 
 
 def _findings(definition: Definition) -> Iterator[Finding]:
+    if definition.load:
+        yield Finding(definition.load)
     yield from map(of_problem, definition.warnings)
     yield from job_findings(definition.name, definition.scenarios, definition.backtest)
 

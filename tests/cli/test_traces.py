@@ -28,6 +28,9 @@ BROKEN = {
     "good.csv.gz": gzip.compress(b"epoch_s,event\n1010,kill\n"),
 }
 REPORT = """\
+back.csv, foreign.csv, good.csv and 2 more: times of 'epoch_s' are seconds, 'rate' is taken as records per second
+good.csv.gz, x..%2F..%2Foutside.csv: times of 'epoch_s' are seconds
+truncated.csv.gz: times of 't' are seconds, 'rate' is taken as records per second
 bomb.json.gz: holds more than 64 MB: not read any further
 back.csv: 1 row in quarantine, line 3: time is ahead of the rows after it
 binary.csv: is no text, and nothing else we know
@@ -81,6 +84,14 @@ def test_from_raw_files_to_a_sweep(ckptsim, tmp_path, monkeypatch, where):
     done = ckptsim("sweep", "sweep.yaml", "--jobs", "1", "--out", "swept")
     assert 0 == done.exit_code
     assert (tmp_path / "swept").is_dir()
+
+
+def test_one_file_that_nobody_knows_is_one_line(ckptsim, tmp_path):
+    """A message about a file as a whole, and no other, ended in a traceback."""
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "x.parquet")
+    done = ckptsim("traces", "read", tmp_path / "x.parquet", "--out", tmp_path / "tables")
+
+    assert (3, "x.parquet: no known format has the columns a: name yours by --time and --value\n") == (done.exit_code, done.stderr)
 
 
 @pytest.mark.parametrize(

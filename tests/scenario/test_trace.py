@@ -107,7 +107,7 @@ PACKED = gzip.compress(("t,v\n" + "".join(f"{at},{at * 7919 % 100_003}\n" for at
         (PACKED[:-8] + bytes(8), "cannot be read: CRC check failed"),
         (b"t,v\n1,2\n", "cannot be read: Not a gzipped file"),
         (gzip.compress(b"t,v\n1,5\n3,5\n2,6\n"), ":4: time does not increase"),
-        (gzip.compress(b"v,t\n1,5\n2,6\n"), "the column 'v' cannot be both the time and the rate"),
+        (gzip.compress(b"v,x\n1,5\n2,6\n"), "the column 'v' cannot be both the time and the rate"),
         (gzip.compress(b"t,v,v\n1,5,6\n"), "has the column 'v' twice"),
         (gzip.compress(b"t,v\n1,5\n2\n"), ":3: has fewer fields than there are columns"),
         (gzip.compress("t,v\n1,2\n".encode("utf-16")), "is no CSV text"),

@@ -11,6 +11,7 @@ from sim.traces.reading import Origin, read_rows
 
 def read(text, **chosen):
     table = pa.Table.from_batches(read_rows(Origin("t", "t.csv"), io.BytesIO(text.encode()), Choices(**chosen))).to_pandas()
+    table = table[table["kind"] != "note"]
     return table["kind"].tolist(), table.dropna(axis=1, how="all")
 
 

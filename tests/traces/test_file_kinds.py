@@ -26,7 +26,7 @@ def read(folder):
     """(kind, trace) -> rows of all files below a folder."""
     batches = [batch for file in list_files(str(folder)).files for batch in rows_of(file)]
     table = pa.Table.from_batches(batches).to_pandas()
-    return {key: rows.dropna(axis=1, how="all") for key, rows in table.groupby(["kind", "trace"], sort=False)}
+    return {key: rows.dropna(axis=1, how="all") for key, rows in table.groupby(["kind", "trace"], sort=False) if key[0] != "note"}
 
 
 def reasons(folder):
@@ -204,3 +204,38 @@ def test_large_documents_are_left_alone(tmp_path, monkeypatch):
     shutil.copy(DATA / "recordings" / "p2-severe-aligned.json.gz", tmp_path)
 
     assert ["holds more than 0 MB: not read any further"] == reasons(tmp_path)
+
+
+STAMPS = pd.date_range("2023-11-14 12:00", periods=3, freq="s", tz="Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("columns", "begin"),
+    [
+        ({"t_s": [1.0, 2.0, 3.0], "rate": [5, 6, 7]}, 1.0),
+        ({"Time": STAMPS, "value": [5.0, 6.0, 7.0]}, 1_699_959_600.0),
+        ({"Time": STAMPS.as_unit("ns"), "value": ["5", "6", "7"]}, 1_699_959_600.0),
+        ({"ts": [1_700_000_000_000, 1_700_000_001_000, 1_700_000_002_000], "rate": [5, 6, 7]}, 1_700_000_000.0),
+    ],
+    ids=["numbers", "time stamps", "texts", "milliseconds"],
+)
+def test_a_table_of_rates_in_parquet(tmp_path, columns, begin):
+    """It was in quarantine, and the message about that ended in a traceback."""
+    pd.DataFrame(columns).to_parquet(tmp_path / "load.parquet")
+    found = read(tmp_path)
+
+    assert [("rates", "load")] == list(found)
+    assert [begin, begin + 1, begin + 2] == found["rates", "load"]["t_s"].tolist()
+    assert [5, 6, 7] == found["rates", "load"]["rate"].tolist()
+
+
+def test_a_missing_number_in_parquet_is_no_observation(tmp_path):
+    pd.DataFrame({"t_s": [1.0, 2.0], "rate": [None, 6.0], "note": ['a "b", c', "d\ne"]}).to_parquet(tmp_path / "load.parquet")
+
+    assert [True, False] == read(tmp_path)["rates", "load"]["rate"].isna().tolist()
+
+
+def test_a_table_in_parquet_that_nobody_knows_is_one_message(tmp_path):
+    pd.DataFrame({"a": [1], "b": [2]}).to_parquet(tmp_path / "load.parquet")
+
+    assert ["no known format has the columns a, b: name yours by --time and --value"] == reasons(tmp_path)

@@ -19,7 +19,7 @@ def read(text, trace="t", **chosen):
     data = text if isinstance(text, bytes) else text.encode()
     table = pa.Table.from_batches(read_rows(Origin(trace, "t.csv"), io.BytesIO(data), Choices(**chosen))).to_pandas()
     same = ["kind", "trace", "file"]
-    return {kind: rows.dropna(axis=1, how="all").drop(columns=same) for kind, rows in table.groupby("kind", sort=False)}
+    return {kind: rows.dropna(axis=1, how="all").drop(columns=same) for kind, rows in table.groupby("kind", sort=False) if kind != "note"}
 
 
 def reasons(text, **chosen):
@@ -136,7 +136,7 @@ def test_what_is_held_is_bounded_by_characters_too(monkeypatch):
     text = "t,rate,note\n" + "".join(f"{t},1,{'x' * 1000}\n" for t in range(1000))
     batches = list(read_rows(Origin("t", "t.csv"), io.BytesIO(text.encode())))
 
-    assert 1000 == sum(len(batch) for batch in batches)
+    assert 1000 == sum(len(batch) for batch in batches if batch.column("kind")[0].as_py() == "rates")
     assert max(len(batch) for batch in batches) <= 100
 
 
@@ -210,3 +210,60 @@ def test_rows_in_a_foreign_encoding_are_named():
 
     assert [1.0, 3.0] == found["rates"]["t_s"].tolist()
     assert [(3, "is not UTF-8")] == list(found["quarantine"][["line", "reason"]].itertuples(index=False, name=None))
+
+
+def notes(text, **chosen):
+    data = io.BytesIO(text.encode())
+    table = pa.Table.from_batches(read_rows(Origin("t", "t.csv"), data, Choices(**chosen))).to_pandas()
+    return table["reason"][table["kind"] == "note"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Time,value\n1700000000000,7\n", "times of 'Time' are epoch milliseconds, 'value' is taken as records per second"),
+        ("t_ms,rate\n0,7\n1500,7\n", "times of 't_ms' are milliseconds, 'rate' is taken as records per second"),
+        (
+            "date,requests\n2023-11-14 10:00,7\n",
+            "times of 'date' are ISO 8601 without a zone, taken as UTC, 'requests' is taken as records per second",
+        ),
+        ("epoch_s,event\n5,delay\n", "times of 'epoch_s' are seconds"),
+    ],
+)
+def test_how_a_file_was_read_is_said(text, expected):
+    assert [expected] == notes(text)
+
+
+def test_the_unit_of_a_file_does_not_change_on_its_way(monkeypatch):
+    """Microseconds from 0 on were read as seconds in the first block, and as milliseconds after a day."""
+    monkeypatch.setattr(reading, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(reading, "HELD_BACK", 1)
+    found = read("t_s,rate\n" + "".join(f"{at * 10**9},1\n" for at in range(300)))
+
+    assert 299 * 10**9 == found["rates"]["t_s"].iloc[-1]
+
+
+@pytest.mark.parametrize("date", ["14.11.2023 10:00:00", "11/14/2023 10:00", "Nov 14 2023"])
+def test_dates_that_are_not_iso_8601_are_one_message(date):
+    found = read("Date,value\n" + f"{date},1\n" * 20)
+
+    expected = f"Date is no time: expected seconds, milliseconds since 1970, or ISO 8601 such as 2023-11-14T12:00:00Z, not '{date}'"
+    assert {expected} == set(found["quarantine"]["reason"])
+    assert [] == notes("Date,value\n" + f"{date},1\n")
+
+
+def test_a_value_of_another_unit_is_refused_until_its_meaning_is_chosen():
+    text = "time,cpu_percent\n1,50\n2,60\n"
+    chosen = {"time": "time", "value": "cpu_percent"}
+
+    (why,) = reasons(text, **chosen)
+    assert why.startswith("'cpu_percent' is per cent by its name, not records per second: --per '1 s' takes its numbers as they are")
+    assert [50, 60] == read(text, per_s=1.0, **chosen)["rates"]["rate"].tolist()
+    assert ["times of 'time' are seconds, 'cpu_percent' is taken as records in 300 s"] == notes(text, per_s=300.0, **chosen)
+
+
+def test_a_rescale_is_no_failure():
+    found = read("epoch_s,event,detail\n5,inject_delay,x\n9,rescale,y\n")
+
+    assert ["inject_delay"] == found["failures"]["what"].tolist()
+    assert ["a rescale is no failure"] == found["passed"]["reason"].tolist()

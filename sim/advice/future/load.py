@@ -79,7 +79,7 @@ def _written(plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _worlds(folder: Path, traces: Mapping[str, Mapping[str, Any]]) -> dict[str, Point]:
     """The busiest piece and the one in the middle.  A short trace is one world as a whole."""
     given = {key: Trace.model_validate(dict(trace)) for key, trace in traces.items()}
-    lengths = [length_ns(folder / rate.trace, rate.column, rate.time, rate.every) for rate in given.values()]
+    lengths = [length_ns(rate, folder) for rate in given.values()]
     if not lengths or min(lengths) < 2 * WINDOW_NS or any(rate.from_ is not None for rate in given.values()):
         return {"": {}}
     step_ns = max(WINDOW_NS // 2, min(lengths) // WINDOWS)

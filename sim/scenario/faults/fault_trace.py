@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from sim.scenario.faults.document import Fault
-from sim.scenario.job.trace import TraceError, columns_and_rows, file_stamp, moment, must_have
+from sim.scenario.job.trace import TraceError, clocked, columns_and_rows, file_stamp, moment, must_have
 from sim.units import UnitError, parse_number
 
 __all__ = ["read_faults"]
@@ -23,7 +23,7 @@ def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
     Times count from the earliest one, which happens `at` (default: at the start of the run).  With `from` they count from so long after
     the earliest one, and there may be none.  Times between faults count from the start.
     """
-    file, unit_ns, between = folder / (fault.trace or ""), fault.unit or _SECOND, fault.between == "true"
+    file, unit_ns, between = folder / (fault.trace or ""), fault.unit, fault.between == "true"
     where = tuple((fault.where or {}).items())
     rows = _selected(file, file_stamp(file), fault.column or "", fault.lasts_column, where, unit_ns, between)
     begin_ns, earliest_ns = Fraction(fault.at or 0), Fraction(0) if between else rows[0][0]
@@ -38,7 +38,7 @@ def _selected(
     column: str,
     lasts_column: str | None,
     where: tuple[tuple[str, Any], ...],
-    unit_ns: int,
+    unit_ns: int | None,
     between: bool,
 ) -> tuple[tuple[Fraction, Fraction], ...]:
     """(time, duration) [ns] of the rows that `where` selects, in order, read once for the many cells of a sweep.
@@ -46,12 +46,15 @@ def _selected(
     `stamp` is not used here: another one is another file.
     """
     rows, sum_ns = list[tuple[Fraction, Fraction]](), Fraction(0)
-    for line, row in _rows(file, [column, *([lasts_column] if lasts_column else []), *dict(where)]):
+    given_s = None if unit_ns is None else Fraction(unit_ns, _SECOND)
+    clock, read = clocked(column, _rows(file, [column, *([lasts_column] if lasts_column else []), *dict(where)]), given_s)
+    unit_ns = unit_ns or _SECOND
+    for line, row in read:
         if any(not _same(row[name], value) for name, value in where) or _blank(row[column]):
             continue
         if between:
             sum_ns += _number(row[column], file, line) * unit_ns
-        at_ns = sum_ns if between else _time(row[column], file, line, unit_ns)
+        at_ns = sum_ns if between else moment(clock, row[column], file, line) * _SECOND
         lasts = _number(row[lasts_column], file, line) if lasts_column else Fraction(0)
         rows.append((at_ns, lasts * unit_ns))
     if not rows:
@@ -99,11 +102,3 @@ def _number(value: object, file: FilePath, line: int) -> Fraction:
         return parse_number(str(value).strip())
     except UnitError:
         raise TraceError(f"{file}:{line}: '{value}' is no number") from None
-
-
-def _time(value: object, file: FilePath, line: int, unit_ns: int) -> Fraction:
-    """ns."""
-    try:
-        return parse_number(str(value).strip()) * unit_ns
-    except UnitError:
-        return moment(str(value), file, line) * _SECOND

@@ -65,7 +65,9 @@ class Trace(Section):
     column: str
     """Records per second."""
     time: str | None = None
-    """Column of the time stamps, seconds or ISO 8601; default: the first column (of Parquet: t_s)."""
+    """Column of the time stamps: seconds, epoch milliseconds and the like, or ISO 8601; default: one with such a name, else the first."""
+    time_unit: Annotated[str, choice("s", "ms", "us", "ns")] | None = None
+    """Unit of numbers in that column; default: as its name ends, else by their size (seconds, or milliseconds and finer since 1970)."""
     every: Duration | None = None
     """Rows at a fixed distance instead of time stamps."""
     scale: Axis[Number] | None = None

@@ -7,35 +7,66 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain, islice
 from pathlib import Path as FilePath
+from typing import Any, NamedTuple, TypeVar
 
 from sim.foreign import Readable
 from sim.model.job import Rate
 from sim.packed_records import PackedRecords
 from sim.scenario.job.document import Trace
 from sim.scenario.text.problems import did_you_mean
-from sim.units import UnitError, format_duration, parse_number
+from sim.series.cells import cell_text
+from sim.series.headers import TIMES, first_of, other_than_records
+from sim.series.times import EXPECTED, SAMPLE, Clock, clock_of
+from sim.units import DURATIONS, UnitError, format_duration, parse_number
 
-__all__ = ["TraceError", "columns_and_rows", "file_stamp", "length_ns", "moment", "must_have", "rates_of_trace", "read_trace"]
+__all__ = [
+    "Series", "TraceError", "clocked", "columns_and_rows", "file_stamp", "length_ns", "moment", "must_have", "not_increasing",
+    "rates_of_trace", "read_trace", "series_of", "time_column",
+]  # fmt: skip
 
 MAX_BYTES = 200 * 10**6
 _START = 0
 """The column of packed steps with their times."""
-TIME = "t_s"
-"""The column of the time in tables of our own."""
+Row = TypeVar("Row", bound=dict[str, Any])
+UNITS = {"s": Fraction(1), "ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}
 
 
 class TraceError(Readable, ValueError):
     """The file gives no rates; the message says why."""
 
 
+class Series(NamedTuple):
+    """The rates of a file."""
+
+    steps: PackedRecords[Rate]
+    length_ns: int  # from the first row to the last
+    last_ns: int  # from the row before the last to the last one
+    rows: int
+    clock: Clock | None  # of its times; None: rows stand at a fixed distance
+
+    def __str__(self) -> str:
+        times = "" if self.clock is None else f", times in {self.clock}"
+        return f"{_about(self.length_ns)}, {self.rows:,} rows{times}"
+
+    @property
+    def apart_ns(self) -> int:
+        """From a row to the next one, on average."""
+        return self.length_ns // max(1, self.rows - 1)
+
+
 def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[int, Fraction]]:
     """(ns in the run, records per second) wherever the rate changes before `until_ns`.  A blank keeps the rate before it."""
     file = folder / trace.trace
-    steps, length_ns = _all_steps(file, file_stamp(file), trace.column, trace.time, trace.every)
+    if trace.scale is None and (other := other_than_records(trace.column)):
+        raise TraceError(
+            f"{file}: the column '{trace.column}' is {other} by its name, not records per second: name another one, "
+            f"or write scale: with what 1 of it is in records per second"
+        )
+    steps, length_ns, *_ = series_of(trace, folder)
     begin_ns, scale = trace.from_ or 0, Fraction(1) if trace.scale is None else trace.scale
     if begin_ns > length_ns:
         raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
@@ -61,49 +92,79 @@ def _rates(
     return PackedRecords(Rate.of_integers, ((at, rate.numerator, rate.denominator) for at, rate in rates))
 
 
-def length_ns(file: FilePath, column: str, time: str | None, every_ns: int | None) -> int:
+def length_ns(trace: Trace, folder: FilePath) -> int:
     """From the first row to the last."""
-    return _all_steps(file, file_stamp(file), column, time, every_ns)[1]
+    return series_of(trace, folder).length_ns
+
+
+def series_of(trace: Trace, folder: FilePath) -> Series:
+    """All of a file.  TraceError: it gives no rates."""
+    file = folder / trace.trace
+    return _series(file, file_stamp(file), trace.column, trace.time, trace.time_unit, trace.every)
 
 
 @lru_cache(maxsize=8)
-def _all_steps(
+def _series(
     file: FilePath,
     stamp: tuple[int, int],  # noqa: ARG001
     column: str,
     time: str | None,
+    time_unit: str | None,
     every_ns: int | None,
-) -> tuple[PackedRecords[Rate], int]:
-    """All steps of a file and the time of its last row, read once for the many windows of a sweep.
-
-    `stamp` is not used here: another one is another file.
-    """
+) -> Series:
+    """All of a file, read once for the many windows of a sweep.  `stamp` is not used here: another one is another file."""
     columns, rows = columns_and_rows(file)
-    time = time or (TIME if _is_parquet(file) else columns[0] if columns else "")
+    time = time or time_column(columns)
     must_have(file, columns, [column, *([] if every_ns else [time])])
     if time == column and not every_ns:
         raise TraceError(f"{file}: the column '{column}' cannot be both the time and the rate: name another with time:")
+    clock: Clock | None = None
+    if not every_ns:
+        clock, rows = clocked(time, rows, None if time_unit is None else UNITS[time_unit])
     steps, latest_rate = list[tuple[int, int, int]](), None
     first: Fraction | None = None
-    start_ns, latest_ns = 0, -1
+    start_ns, latest_ns, before_ns, count = 0, -1, 0, 0
     for number, (line, row) in enumerate(rows):
-        at = Fraction(every_ns * number, 10**9) if every_ns else moment(row[time], file, line)
+        at = Fraction(every_ns * number, 10**9) if clock is None else moment(clock, row[time], file, line)  # type: ignore[operator]
         first = at if first is None else first
-        start_ns = round((at - first) * 10**9)
+        before_ns, start_ns, count = start_ns, round((at - first) * 10**9), number + 1
         if (written := row[column]) is None:
             raise TraceError(f"{file}:{line}: has fewer fields than there are columns")
         if (text := written.strip()) == "":
             continue
         rate = _rate(text, file, line)
         if start_ns <= latest_ns:
-            raise TraceError(f"{file}:{line}: time does not increase")
+            raise TraceError(f"{file}:{line}: {not_increasing(clock)}")
         latest_ns = start_ns
         if rate != latest_rate:
             steps.append((start_ns, rate.numerator, rate.denominator))
             latest_rate = rate
     if not steps:
         raise TraceError(f"{file} has no rates in column '{column}'")
-    return PackedRecords(Rate.of_integers, steps), start_ns
+    return Series(PackedRecords(Rate.of_integers, steps), start_ns, start_ns - before_ns, count, clock)
+
+
+def time_column(columns: Sequence[str]) -> str:
+    """The column of the times where none is named: one with such a name, else the first."""
+    return first_of(TIMES, columns) or (columns[0] if columns else "")
+
+
+def clocked(column: str, rows: Iterator[tuple[int, Row]], unit_s: Fraction | None = None) -> tuple[Clock, Iterator[tuple[int, Row]]]:
+    """(the clock of a column by its first rows, all rows)."""
+    first = list(islice(rows, SAMPLE))
+    return clock_of(column, (cell_text(row[column]) for _, row in first), unit_s), chain(first, rows)
+
+
+def not_increasing(clock: Clock | None) -> str:
+    """What is wrong with a time that is not after the one before it."""
+    changed = clock is not None and clock.zoneless
+    return "time does not increase" + (": if clocks were set back here, write times with their zone" if changed else "")
+
+
+def _about(ns: int) -> str:
+    """A length to three digits."""
+    unit = next((unit for unit in ("d", "h", "min", "s") if ns >= 2 * DURATIONS[unit]), None)
+    return format_duration(ns) if unit is None else f"{float(f'{ns / DURATIONS[unit]:.3g}'):,g} {unit}"
 
 
 def file_stamp(file: FilePath) -> tuple[int, int]:
@@ -160,12 +221,8 @@ def _parquet(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dict[str, s
     except (pa.ArrowException, OSError) as error:
         raise TraceError(f"{file} is no Parquet file: {str(error).splitlines()[0]}") from None
     names = table.column_names
-    texts = [[_text(value) for value in table.column(name).to_pylist()] for name in names]
+    texts = [[cell_text(value) for value in table.column(name).to_pylist()] for name in names]
     return names, ((line, dict(zip(names, row, strict=True))) for line, row in enumerate(zip(*texts, strict=True), start=1))
-
-
-def _text(value: object) -> str:
-    return "" if value is None or value != value else str(value)  # noqa: PLR0124 - not a number is no value
 
 
 def _rows(reader: csv.DictReader[str], file: FilePath) -> Iterator[tuple[int, dict[str, str | None]]]:
@@ -197,18 +254,13 @@ def _text_of(file: FilePath) -> str:
         raise TraceError(f"{file} is no CSV text") from None
 
 
-def moment(text: str | None, file: FilePath, line: int) -> Fraction:
-    """Seconds of a number or an ISO 8601 time.  TraceError: neither."""
-    written = (text or "").strip()
-    try:
-        return parse_number(written)
-    except UnitError:
-        pass
-    try:
-        moment = datetime.fromisoformat(written)
-    except ValueError:
-        raise TraceError(f"{file}:{line}: '{written}' is no time: seconds or ISO 8601") from None
-    return Fraction((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+def moment(clock: Clock, cell: object, file: FilePath, line: int) -> Fraction:
+    """A cell as seconds.  TraceError: it is no time."""
+    written = cell_text(cell).strip()
+    if (found := clock.seconds(written)) is None:
+        expected = EXPECTED if clock.unread or not written else f"the others are {clock}"
+        raise TraceError(f"{file}:{line}: '{written}' is no time: {expected}")
+    return found
 
 
 def _rate(text: str, file: FilePath, line: int) -> Fraction:

@@ -12,7 +12,7 @@ from pydantic import Field
 from sim.model.storage import SlowTrace
 from sim.scenario.grammar.fields import Axis, Duration
 from sim.scenario.grammar.section import Section
-from sim.scenario.job.trace import TraceError, columns_and_rows, file_stamp, moment, must_have
+from sim.scenario.job.trace import TraceError, clocked, columns_and_rows, file_stamp, moment, must_have, not_increasing, time_column
 from sim.units import UnitError, format_duration, parse_number
 
 __all__ = ["SlowSeries", "read_slowness"]
@@ -28,7 +28,7 @@ class SlowSeries(Section):
     column: str
     """Speed, in any unit."""
     time: str | None = None
-    """Column of the time stamps, seconds or ISO 8601; default: the first column."""
+    """Column of the time stamps: seconds, epoch milliseconds and the like, or ISO 8601; default: one with such a name, else the first."""
     machine: str | None = None
     """Column that tells machines apart, each a series of its own."""
     from_: Axis[Duration] | None = Field(None, alias="from")
@@ -62,15 +62,16 @@ def _all_series(
     `stamp` is not used here: another one is another file.
     """
     columns, rows = columns_and_rows(file)
-    time = time or (columns[0] if columns else "")
+    time = time or time_column(columns)
     must_have(file, columns, [time, column, *([machine] if machine else [])])
     machines: dict[str, list[tuple[Fraction, Fraction]]] = {}  # (time, speed)
+    clock, rows = clocked(time, rows)
     for line, row in rows:
         if (text := (row[column] or "").strip()) != "":
             speeds = machines.setdefault((row[machine] or "") if machine else "", [])
-            at = moment(row[time], file, line)
+            at = moment(clock, row[time], file, line)
             if speeds and at <= speeds[-1][0]:
-                raise TraceError(f"{file}:{line}: time does not increase")
+                raise TraceError(f"{file}:{line}: {not_increasing(clock)}")
             speeds.append((at, _speed(text, file, line)))
     if not machines or min(map(len, machines.values())) < 2:
         raise TraceError(f"{file} has fewer than two speeds of a machine in column '{column}'")

@@ -19,7 +19,7 @@ from sim.scenario.validation import validate_as
 from sim.sweeps.file.design import Point, combinations, override, sampled, text_of, together
 from sim.sweeps.file.document import Precision, Sweep
 from sim.sweeps.file.question import Question, question
-from sim.sweeps.file.windows import Window, windows
+from sim.sweeps.file.windows import Cut, Window, windows
 
 __all__ = ["Definition", "define"]
 
@@ -40,6 +40,7 @@ class Definition:
     question: Question | None = None
     warnings: tuple[Problem, ...] = ()
     backtest: Backtest | None = None  # of the scenario file
+    load: str = ""  # the span of the trace, how its times were read, its windows and how many runs they make; empty: there is none
 
 
 def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
@@ -77,10 +78,11 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
         reading.wrong(("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers")
     points, scenario_file = _points(given, reading), file.parent / given.scenario
     by = given.answer.by or "" if given.answer else ""
-    cut = windows(given.windows, file.parent, scenario_file.parent, reading, by) if given.windows else [Window("", {})]
+    cut, load_text = windows(given.windows, file.parent, scenario_file.parent, reading, by) if given.windows else Cut([Window("", {})])
     reading.stop_if_wrong()
     if (count := len(cut) * len(points)) > MAX_CELLS:
-        reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed")
+        made = f" ({load_text})" if load_text else ""
+        reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed{made}")
         reading.stop_if_wrong()
     ask = partial(_scenarios, scenario_file, given, overrides, reading)
     found = [pair for window in cut for point in points for pair in ask(window, point)]
@@ -90,7 +92,8 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     reading.stop_if_wrong()
     named = tuple(replace(scenario, name=name) for scenario in scenarios)
     backtest = found[0][1].backtest if found else None
-    return Definition(name, first_comment(text), named, given.precision, answering, tuple(sorted(warnings)), backtest)
+    described = f"{load_text}; {sum(scenario.run.replications for scenario in named):,} runs" if load_text else ""
+    return Definition(name, first_comment(text), named, given.precision, answering, tuple(sorted(warnings)), backtest, described)
 
 
 def _with_axes(given: Sweep, overrides: tuple[str, ...], reading: Reading) -> tuple[Sweep, tuple[str, ...]]:

@@ -49,9 +49,11 @@ class Windows(Section):
     trace: Annotated[str, Field(min_length=1)] | None = None
     """CSV file or table of rates, relative to the sweep file; default: the one in the table of windows."""
     column: str | None = None
-    """Default: rate."""
+    """Default: the column with a name of rates, as `rate`."""
     time: str | None = None
-    """Column of the time stamps; default: t_s, or the first."""
+    """Column of the time stamps; default: the column with a name of times, as `t_s`, else the first."""
+    time_unit: Annotated[str, choice("s", "ms", "us", "ns")] | None = None
+    """Unit of numbers in that column; default: as its name ends, else by their size."""
     step: Duration | None = None
     """Rows at a fixed distance instead of time stamps."""
     scale: Number | None = None

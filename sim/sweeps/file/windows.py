@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os.path import relpath
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.scenario.job.trace import TraceError, columns_and_rows, length_ns
+from sim.scenario.job.document import Trace
+from sim.scenario.job.trace import Series, TraceError, columns_and_rows, series_of
 from sim.scenario.text.problems import Reading, did_you_mean
+from sim.series.headers import RATES, first_of
 from sim.sheet import unescaped
 from sim.sweeps.file.design import Point, text_of
 from sim.sweeps.file.document import Windows
 from sim.units import format_duration, format_number
 
-__all__ = ["Window", "windows"]
+__all__ = ["Cut", "Window", "windows"]
 
 NAME, FROM, FILE, LENGTH = "window", "from_s", "file", "length_s"
 """Columns of a table of windows.  A column with a dot in its name is a key of the scenario."""
 RATE = "rate"
-"""The default column of a source's rate: that of our own tables."""
+"""The column of a source's rate where no column has a name of rates: that of our own tables."""
+MOST = 1000
+"""More windows at a fixed distance are hardly meant: `most:` asks for them."""
 
 
 class Window(NamedTuple):
@@ -30,30 +34,43 @@ class Window(NamedTuple):
     labels: tuple[tuple[str, str], ...] = ()  # (column, value): the group of the window
 
 
+class Cut(NamedTuple):
+    windows: list[Window]
+    description: str = ""  # what the trace is, and how many windows it makes
+
+
 class _Piece(NamedTuple):
     begin_ns: int
     length_ns: int | None = None  # None: the sweep file has the length
     trace: Path | None = None
 
 
-def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> list[Window]:
+def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> Cut:
     """The windows; mistakes go to `reading`.  `label`: a column of the table that sorts windows into groups."""
     if sum(way is not None for way in (given.every, given.at, given.file)) != 1:
         reading.wrong(("windows",), "write exactly one of every, at and file")
-        return []
+        return Cut([])
     if list(_missing(given, reading)):
-        return []
+        return Cut([])
+    place = next(name for name in ("file", "at", "every") if getattr(given, name) is not None)
     try:
+        common = _common_rate(given, folder, scenario_folder)
+        series = None if common is None else series_of(Trace.model_validate(common), scenario_folder)
         if given.file is not None:
             found = list(_of_table(folder / given.file, given, label))
         else:
-            found = [(Window(format_duration(at_ns), {}), _Piece(at_ns)) for at_ns in given.at or _grid(given, folder)]
+            assert series is not None  # noqa: S101 - else it is a problem
+            found = [(Window(format_duration(at_ns), {}), _Piece(at_ns)) for at_ns in _grid(given, series, folder)]
+        if given.most and len(found) > given.most:
+            found = [found[i * len(found) // given.most] for i in range(given.most)]
+        if series is not None:
+            for window, piece in found:
+                _within(window, piece, given, series, folder)
     except TraceError as error:
-        reading.wrong(("windows", "file" if given.file is not None else "trace"), str(error))
-        return []
-    if given.most and len(found) > given.most:
-        found = [found[i * len(found) // given.most] for i in range(given.most)]
-    return [window._replace(changes={**_driven(given, piece, folder, scenario_folder), **window.changes}) for window, piece in found]
+        reading.wrong(("windows", place), str(error))
+        return Cut([])
+    driven = [window._replace(changes={**_driven(given, piece, common, scenario_folder), **window.changes}) for window, piece in found]
+    return Cut(driven, _description(given, found, series))
 
 
 def _missing(given: Windows, reading: Reading) -> Iterator[str]:
@@ -62,40 +79,95 @@ def _missing(given: Windows, reading: Reading) -> Iterator[str]:
         if getattr(given, name) is None:
             reading.wrong(("windows",), f"{name} is missing")
             yield name
-    for name in ("trace", "column", "time", "step", "scale"):
+    for name in ("trace", "column", "time", "time_unit", "step", "scale"):
         if given.source is None and getattr(given, name) is not None:
-            reading.wrong(("windows", name), "is of a source: name it, too")
+            reading.wrong(("windows", name.replace("_", "-")), "is of a source: name it, too")
             yield name
 
 
-def _driven(given: Windows, piece: _Piece, folder: Path, scenario_folder: Path) -> Point:
+def _rate(given: Windows, trace: Path, column: str, scenario_folder: Path) -> dict[str, Any]:
+    """The rate of the source as the scenario has it, from the first row on."""
+    rate: dict[str, Any] = {"trace": relpath(trace, scenario_folder), "column": column}  # relative to the scenario
+    if given.time is not None:
+        rate["time"] = given.time
+    if given.time_unit is not None:
+        rate["time-unit"] = given.time_unit
+    if given.step is not None:
+        rate["every"] = format_duration(given.step)
+    if given.scale is not None:
+        rate["scale"] = format_number(given.scale)
+    return rate
+
+
+def _common_rate(given: Windows, folder: Path, scenario_folder: Path) -> dict[str, Any] | None:
+    """That of the one trace of all windows; None: a table of windows has the traces."""
+    if given.source is None or given.trace is None:
+        return None
+    file = folder / given.trace
+    column = given.column or first_of(RATES, columns_and_rows(file)[0]) or RATE
+    return _rate(given, file, column, scenario_folder)
+
+
+def _driven(given: Windows, piece: _Piece, common: dict[str, Any] | None, scenario_folder: Path) -> Point:
     """The change that drives the source by this piece of the trace."""
-    trace = piece.trace if given.trace is None else folder / given.trace
     length_ns = piece.length_ns if given.length is None else given.length
     assert length_ns is not None  # noqa: S101 - else it is a problem
     lasts = {"run.duration": format_duration(length_ns)}
     if given.source is None:
         return lasts
-    assert trace is not None  # noqa: S101 - else it is a problem
-    rate: dict[str, Any] = {"trace": relpath(trace, scenario_folder), "column": given.column or RATE}  # relative to the scenario
-    rate["from"] = format_duration(piece.begin_ns)
-    if given.time is not None:
-        rate["time"] = given.time
-    if given.step is not None:
-        rate["every"] = format_duration(given.step)
-    if given.scale is not None:
-        rate["scale"] = format_number(given.scale)
-    return {f"job.{given.source}.source.rate": rate, **lasts}
+    if common is None:
+        assert piece.trace is not None  # noqa: S101 - else it is a problem
+        common = _rate(given, piece.trace, given.column or RATE, scenario_folder)
+    return {f"job.{given.source}.source.rate": {**common, "from": format_duration(piece.begin_ns)}, **lasts}
 
 
-def _grid(given: Windows, folder: Path) -> list[int]:
-    """Starts of windows that fit into the trace."""
+def _grid(given: Windows, series: Series, folder: Path) -> Sequence[int]:
+    """Starts of windows: those of `at`, or all that fit into the trace."""
+    if given.at:
+        return given.at
     assert given.trace is not None and given.length is not None  # noqa: S101, PT018 - else it is a problem
     file = folder / given.trace
-    end_ns = length_ns(file, given.column or RATE, given.time, given.step)
-    if given.length > end_ns:
-        raise TraceError(f"{file} has rows of {format_duration(end_ns)}, less than one window of {format_duration(given.length)}")
-    return list(range(0, end_ns - given.length + 1, given.every or given.length))
+    if given.length > series.length_ns:
+        raise TraceError(f"{file} has {series}, less than one window of {format_duration(given.length)}")
+    starts = range(0, series.length_ns - given.length + 1, given.every or given.length)
+    if given.most is None and len(starts) > MOST:
+        raise TraceError(
+            f"{len(starts):,} windows, {format_duration(given.every or given.length)} apart: {file} has {series}; "
+            f"write a longer every:, most: 20 for so many of them, or at:{_other_unit(given, series)}"
+        )
+    return starts
+
+
+def _within(window: Window, piece: _Piece, given: Windows, series: Series, folder: Path) -> None:
+    """TraceError: the window is not inside of the trace.  The last row counts as long as the one before it."""
+    length_ns = given.length or piece.length_ns or 0
+    if piece.begin_ns + length_ns <= series.length_ns + series.last_ns:
+        return
+    latest_ns = series.length_ns + series.last_ns - length_ns
+    instead = f"begin at {format_duration(latest_ns)} or before" if latest_ns >= 0 else "write a shorter length:"
+    raise TraceError(
+        f"the window '{window.name}' of {format_duration(length_ns)} is not within {folder / (given.trace or '')}: it has {series}; "
+        f"{instead}"
+    )
+
+
+def _other_unit(given: Windows, series: Series) -> str:
+    """What to write if numbers are of another unit than they were read in."""
+    if series.clock is None or series.clock.unit_s is None or given.time_unit is not None or series.clock.epoch:
+        return ""
+    return "; if its times are milliseconds write time-unit: ms"
+
+
+def _description(given: Windows, found: list[tuple[Window, _Piece]], series: Series | None) -> str:
+    """What stands before a sweep: the span of the trace, and the windows of it."""
+    lengths = sorted({given.length or piece.length_ns or 0 for _, piece in found})
+    long = format_duration(lengths[0]) + ("" if len(lengths) == 1 else f" to {format_duration(lengths[-1])}")
+    count = f"{len(found):,} window{'s' if len(found) > 1 else ''} of {long}"
+    if series is not None:
+        sparse = series.apart_ns > lengths[-1]
+        return f"{given.trace}: {series}{_other_unit(given, series) if sparse else ''}; {count}"
+    traces = len({piece.trace for _, piece in found if piece.trace is not None})
+    return f"{given.file}: {count}" + (f", of {traces} traces" if traces > 1 else "")
 
 
 def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[Window, _Piece]]:

@@ -20,7 +20,7 @@ from sim.traces.choices import Choices
 from sim.traces.files import rows_of
 from sim.traces.lines import TraceFileError
 from sim.traces.listing import TraceFile
-from sim.traces.tables import MOST_GAP_S, STAGING, TABLES, folder_of
+from sim.traces.tables import MOST_GAP_S, NO_TABLE, STAGING, TABLES, folder_of
 
 __all__ = ["lower_quantile", "read_traces_here"]
 
@@ -88,7 +88,7 @@ def _tables(batches: Iterable[pa.RecordBatch]) -> dict[str, pd.DataFrame]:
     by_kind = dict[str, list[pa.RecordBatch]]()
     for batch in batches:
         kind = batch.column("kind")[0].as_py()
-        if kind == "passed":
+        if kind in NO_TABLE:
             continue
         table = "rates" if kind == "arrivals" else kind
         extra = ["usual_of"] if kind == "factors" else []

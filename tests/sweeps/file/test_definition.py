@@ -186,7 +186,7 @@ def test_overrides_hold_for_all_runs(defined):
         ("sample: {points: 2, of: {run.duration: {from: 2 s, to: 1 MB}}}", "expected a range of one kind"),
         ("sample: {points: 2, of: {run.seed: {from: 0, to: 9, scale: log}}}", "a logarithmic range begins above 0"),
         (W + ", length: 1 s}", "sweep.yaml:4:1: windows: write exactly one of every, at and file"),
-        (W + ", length: 1 min, every: 1 s}", "has rows of 10 s, less than one window of 1 min"),
+        (W + ", length: 1 min, every: 1 s}", "t.csv has 10 s, 11 rows, times in seconds, less than one window of 1 min"),
         ("windows: {source: source, trace: t.csv, column: w, length: 1 s, every: 1 s}", "has no column 'w'"),
         ("windows: {source: source, trace: u.csv, column: v, length: 1 s, every: 1 s}", "no such file"),
         ("windows: {source: nobody, trace: t.csv, column: v, length: 1 s, every: 1 s}", "there is no vertex 'nobody'"),
@@ -211,7 +211,7 @@ def test_mistakes_are_told_where_they_stand(defined, below, message):
         ("window,from_s\na,0\na,1\n", "w.csv:3: the window 'a' is there already"),
         ("window,from_s\na,soon\n", "w.csv:2: 'soon' is no time in seconds"),
         ("window,from_s\na,-1\n", "w.csv:2: -1 s is before the first row of the trace"),
-        ("window,from_s\na,99\n", "has rows of 10 s: none from 99 s on"),
+        ("window,from_s\na,99\n", "it has 10 s, 11 rows, times in seconds; begin at 10 s or before"),
         ("window,from_s\n", "w.csv has no windows"),
         ("window,start\na,1\n", "w.csv has no column 'from_s'"),
         ("window,from_s,file\na,0,t.csv\nb,0,u.csv\n", "w.csv:3: windows of several traces, and the sweep file names one: leave"),
@@ -298,3 +298,93 @@ def test_racing_and_precision_exclude_each_other(defined):
 def test_settings_race_when_asked_to(defined):
     assert 12 == defined(ANSWER % "least: completed, racing: 12").question.racing
     assert 0 == defined(ANSWER % "least: completed").question.racing
+
+
+DAY = range(0, 86_400, 60)
+EPOCH_S = 1_700_000_000
+
+
+def rate_of(at_s):
+    return 317 if at_s < 6 * 3600 else 951 if at_s < 15 * 3600 else 1585
+
+
+@pytest.fixture
+def over_a_day(tmp_path):
+    """The definition of a sweep over a day of one row per minute, by how times are written and which windows are asked for."""
+
+    def read(written, keys, header="Time,value"):
+        (tmp_path / "job.yaml").write_text(STUDY)
+        (tmp_path / "day.csv").write_text(f"{header}\n" + "".join(f"{written(at)},{rate_of(at)}\n" for at in DAY))
+        (tmp_path / "sweep.yaml").write_text(
+            "scenario: job.yaml\nset: {checkpoint.barriers: aligned}\n"
+            f"windows: {{source: source, trace: day.csv, length: 6 min, {keys}}}\n"
+        )
+        return define(tmp_path / "sweep.yaml")
+
+    return read
+
+
+WRITTEN = {
+    "seconds": (lambda at: at, "seconds", ""),
+    "epoch seconds": (lambda at: EPOCH_S + at, "epoch seconds", ""),
+    "epoch milliseconds": (lambda at: (EPOCH_S + at) * 1000, "epoch milliseconds", ""),
+    "epoch nanoseconds": (lambda at: (EPOCH_S + at) * 10**9, "epoch nanoseconds", ""),
+    "milliseconds from 0": (lambda at: at * 1000, "milliseconds", ", time-unit: ms"),
+    "dates": (lambda at: f"2023-11-14T{at // 3600:02}:{at // 60 % 60:02}:00+01:00", "ISO 8601", ""),
+    "dates without a zone": (lambda at: f"2023-11-14 {at // 3600:02}:{at // 60 % 60:02}", "ISO 8601 without a zone, taken as UTC", ""),
+}
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_the_same_day_is_the_same_load_however_its_times_are_written(over_a_day, way):
+    """A day in epoch milliseconds gave the night's load in each window, and eight windows were 15,990."""
+    written, description, unit = WRITTEN[way]
+    found = over_a_day(written, f"at: [3 h, 9 h, 20 h]{unit}")
+
+    assert [317, 951, 1585] == [run.job.vertex("source").source.rates[0].per_second * 2 for run in found.scenarios]
+    assert f"day.csv: 24 h, 1,440 rows, times in {description}; 3 windows of 6 min; 3 runs" == found.load
+    assert 8 == len(over_a_day(written, f"every: 3 h{unit}").scenarios)
+
+
+@pytest.mark.parametrize(
+    ("written", "keys", "message"),
+    [
+        (
+            lambda at: at * 1000,
+            "every: 3 h",
+            "7,995 windows, 3 h apart: .*day.csv has 999 d, 1,440 rows, times in seconds; .* write time-unit: ms",
+        ),
+        (lambda at: at, "every: 1 min", "1,434 windows, 1 min apart: .*; write a longer every:, most: 20 for so many of them, or at:"),
+        (
+            lambda at: at,
+            "at: [3 h, 1 d]",
+            "the window '1 d' of 6 min is not within .*day.csv: it has 24 h, .*; begin at 1434 min or before",
+        ),
+        (
+            lambda at: "14.11.2023",
+            "every: 3 h",
+            "day.csv:2: '14.11.2023' is no time: seconds, milliseconds since 1970, or ISO 8601 such as",
+        ),
+    ],
+    ids=["milliseconds from 0", "too many", "beyond the end", "another date"],
+)
+def test_windows_that_are_not_meant_are_refused(over_a_day, written, keys, message):
+    with pytest.raises(ScenarioError, match=message):
+        over_a_day(written, keys)
+
+
+def test_many_windows_may_be_asked_for(over_a_day):
+    assert 4 == len(over_a_day(lambda at: at, "every: 1 min, most: 4").scenarios)
+
+
+def test_the_last_row_lasts_as_long_as_the_one_before_it(over_a_day):
+    """A day of minutes is a day, though its last row stands a minute before its end."""
+    assert 1 == len(over_a_day(lambda at: at, "at: [1434 min]").scenarios)
+
+
+def test_a_load_in_another_unit_is_refused_until_its_scale_is_written(over_a_day):
+    with pytest.raises(ScenarioError, match=r"the column 'cpu_percent' is per cent by its name, not records per second: .* write scale:"):
+        over_a_day(lambda at: at, "column: cpu_percent, at: [3 h]", header="t,cpu_percent")
+    found = over_a_day(lambda at: at, "column: cpu_percent, scale: 10, at: [3 h]", header="t,cpu_percent")
+
+    assert 3170 == found.scenarios[0].job.vertex("source").source.rates[0].per_second * 2

@@ -19,7 +19,11 @@ def test_every_row_is_somewhere(tmp_path):
     write_traces(tmp_path / "raw")
 
     counts = read(tmp_path / "raw", tmp_path / "out")
+    notes = counts[counts["kind"] == "note"].set_index("trace")["reason"]
+    counts = counts[counts["kind"] != "note"]
 
+    assert "times of 'epoch_s' are seconds, 'rate' is taken as records per second" == notes["a/load"]
+    assert {"1", "a/all_kills", "a/kills", "a/load", "a/load_chk7", "arrivals"} == set(notes.index)
     assert [
         ("1", "factors", 3), ("a/all_kills", "failures", 1), ("a/kills", "failures", 2), ("a/load", "quarantine", 1),
         ("a/load", "quarantine", 1), ("a/load", "rates", 120), ("a/load_chk7", "rates", 3), ("arrivals", "arrivals", 5),

@@ -1,7 +1,9 @@
-"""Failure models in Parquet (OpenDC's form): the time from each failure to the next, and its duration."""
+"""Tables in Parquet: any whose columns a format knows, and OpenDC's models of failures, with the time to the next one and its duration."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,25 +11,39 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sim.traces.reading import Origin, quarantined, rows_batch
+from sim.series.cells import cell_text
+from sim.traces.choices import Choices
+from sim.traces.lines import Line
+from sim.traces.reading import Origin, quarantined, rows_batch, table_rows
 
-__all__ = ["outage_rows"]
+__all__ = ["parquet_rows"]
 
 COLUMNS = ("failure_interval", "failure_duration", "failure_intensity")  # ms, ms, share
 BLOCK_ROWS = 50_000
 
 
-def outage_rows(source: Origin, file: Any) -> Iterator[pa.RecordBatch]:
-    """Rows of a file, a block at a time.  Intervals of rows in quarantine count as 0."""
+def parquet_rows(source: Origin, file: Any, choices: Choices) -> Iterator[pa.RecordBatch]:
+    """Rows of a file, a block at a time.  Intervals of failures in quarantine count as 0."""
     try:
         table = pq.ParquetFile(file)
         names = table.schema_arrow.names
-        if not {"failure_interval", "failure_duration"} <= set(names):
-            yield quarantined(source, f"no known format has the columns {', '.join(names)[:200]}")
-            return
-        yield from _blocks(source, table.iter_batches(BLOCK_ROWS, columns=[name for name in COLUMNS if name in names]))
+        if {"failure_interval", "failure_duration"} <= set(names):
+            yield from _blocks(source, table.iter_batches(BLOCK_ROWS, columns=[name for name in COLUMNS if name in names]))
+        else:
+            yield from table_rows(source, names, _lines(table), choices)
     except (pa.ArrowException, OSError) as error:
         yield quarantined(source, f"is no Parquet file, or a damaged one: {str(error).splitlines()[0]}")
+
+
+def _lines(table: pq.ParquetFile) -> Iterator[Line]:
+    """Rows as lines of text, which the formats of text tables read."""
+    number = 0
+    for block in table.iter_batches(BLOCK_ROWS):
+        for row in zip(*(column.to_pylist() for column in block.columns), strict=True):
+            number += 1
+            written = io.StringIO()
+            csv.writer(written, lineterminator="").writerow(map(cell_text, row))
+            yield Line(number, written.getvalue())
 
 
 def _blocks(source: Origin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
