@@ -81,6 +81,8 @@ def _print(found: Compared) -> None:
     if comparison.strategies:
         show(*texts(comparison.strategies))
         put(f"\n{comparison.verdict}")
+    for name, load in comparison.scarce.items():
+        put(f"Cores are scarce: {name}: {load}.")
     for name, resolution in comparison.resolutions.items():
         put(f"{name}: {resolution}.")
     if comparison.left_out:

@@ -21,6 +21,7 @@ from sim.analysis.strategies.summary import Summary, summarize, throughput
 from sim.analysis.strategies.verdict import verdict
 from sim.analysis.strategies.warm_up import WarmUp, warm_up
 from sim.cells.plan import baseline
+from sim.comparison.cores import scarce_cores
 from sim.model.job import Job
 from sim.model.scenario import Scenario
 from sim.runtime.run.manifest import identity
@@ -109,6 +110,11 @@ class Comparison:
     def resolutions(self) -> dict[str, str]:
         """By label of the strategy: how many records were simulated as one, or why none; only where somebody asked for it."""
         return {name: text for name, results in self.results.items() if (text := str(results[0].resolution))}
+
+    @cached_property
+    def scarce(self) -> dict[str, str]:
+        """By label of the strategy: that its threads wanted more cores than there are."""
+        return {name: text for name, results in self.results.items() if (text := scarce_cores(results[0]))}
 
     @cached_property
     def repetitions(self) -> dict[str, str]:

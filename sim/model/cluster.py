@@ -49,4 +49,10 @@ class Cluster:
     nic_bytes_per_second: int | None = None  # outgoing, per task manager; None: never the limit
     network: NetworkMemory = NetworkMemory()
     profile: Literal["1.15", "1.20", "2.x"] = "2.x"
-    cores: int | None = None  # of a task manager, for its tasks and their snapshots; None: as many as want to run
+    cores: int | None = None  # of a host, for its tasks and their snapshots; None: as many as want to run
+    hosts: int | None = None  # that the task managers are dealt out to, in turn; None: each has one to itself
+    tasks_contend: bool = False  # services are those of an idle core, and task threads slow each other down
+
+    def host(self, task_manager: int) -> int:
+        """Where a task manager runs."""
+        return task_manager if self.hosts is None else task_manager % self.hosts

@@ -37,8 +37,9 @@ def check(document: Document, reading: Reading) -> None:
         reading.wrong(("storage", "dfs", "nodes"), f"is {dfs.nodes}: at most {_MOST_NODES} are simulated")
     if jobs is not None and jobs.count > _MOST_JOBS:
         reading.wrong(("instances", "count"), f"is {jobs.count}: at most {_MOST_JOBS} jobs follow one another")
-    if document.cluster is not None and document.cluster.cores is not None and not _uses_cores(document):
-        advice = "say serialize: of state on the heap, or take canonical savepoints"
+    cluster = document.cluster
+    if cluster is not None and cluster.cores is not None and cluster.services != "idle-core" and not _uses_cores(document):
+        advice = "say services: idle-core, or serialize: of state on the heap, or take canonical savepoints"
         reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
     for name, vertex in document.job.items():
         if vertex.flush is not None and (vertex.flush.files or 1) > _MOST_FILES:

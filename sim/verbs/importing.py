@@ -117,6 +117,8 @@ def _tell(draft: Draft, listener: Listener) -> None:
     for flow in getattr(draft, "unbalanced", ()):
         listener.message(f"a flow does not balance: {flow}")
     if isinstance(draft, Inference):
+        for load in draft.scarce:
+            listener.message(f"cores are scarce: {load}")
         listener.message(f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN{':' if draft.unknown else ''}")
         for question in draft.unknown:
             listener.message(f"  {question}")

@@ -63,6 +63,7 @@ def draw_cores(draw: Draw, world: Document) -> None:
     if not draw.chance(0.1):
         return
     world.setdefault("cluster", {})["cores"] = draw.pick(1, 1, 2)
+    world["cluster"] |= draw.section(0.5, hosts=lambda: draw.pick(1, 2), services=lambda: draw.pick("idle-core", "side-by-side"))
     for vertex in world["job"].values():
         if vertex.get("state", {}).get("backend", "hashmap") == "hashmap" and "state" in vertex:
             vertex["state"].setdefault("serialize", draw.pick("1 MB/s", "4 MB/s"))

@@ -29,6 +29,7 @@ class Inference:
     unknown: tuple[str, ...]  # questions
     not_modelled: tuple[str, ...]  # features of the job that a scenario cannot say
     unbalanced: tuple[str, ...] = ()  # counters of two vertices that contradict each other
+    scarce: tuple[str, ...] = ()  # threads that want more cores than there are
 
 
 @dataclass(slots=True)
@@ -40,6 +41,7 @@ class Draft:
     unknown: list[str] = field(default_factory=list)
     not_modelled: list[str] = field(default_factory=list)
     unbalanced: list[str] = field(default_factory=list)
+    scarce: list[str] = field(default_factory=list)
 
     def put(self, path: str, value: Any, source: str = "", *, job: str = "") -> None:
         """Set a value that a source tells.  `path` is dotted, below the vertex `job` if there is one."""
@@ -63,6 +65,12 @@ class Draft:
         self.unknown.append(f"{job}: {question}")
         steps = ["job", job, *path.split(".")]
         self._remark(steps, f"{self.comments.get('.'.join(steps), '')}; {MARK}: {question} Assumed: {assumed}")
+
+    def add_to(self, path: str, text: str, *, job: str) -> None:
+        """Add a word to the origin of a value."""
+        steps = ["job", job, *path.split(".")]
+        before = self.comments.get(".".join(steps), "")
+        self._remark(steps, f"{before}; {text}" if before else text)
 
     def drop(self, path: str, *, job: str) -> None:
         """Take a value back that another one explains, with its comments and questions; nothing if it was not set."""
@@ -94,8 +102,9 @@ class Draft:
     def inference(self, question: str) -> Inference:
         head = [*self.head, *(f"Not modelled: {what}." for what in self.not_modelled)]
         head += [f"A flow does not balance: {what}." for what in self.unbalanced]
+        head += [f"Cores are scarce: {what}." for what in self.scarce]
         comments = {"": "\n".join(line for text in head for line in _lines(text)), **self.comments}
-        lists = (tuple(self.unknown), tuple(self.not_modelled), tuple(self.unbalanced))
+        lists = (tuple(self.unknown), tuple(self.not_modelled), tuple(self.unbalanced), tuple(self.scarce))
         return Inference(self.document, question, comments, self.inferred, *lists)
 
     def _remark(self, steps: list[str], text: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from statistics import median
 
 from sim.foreign import one_line
+from sim.recordings.infer.cluster.cores import infer_cores
 from sim.recordings.infer.draft import Draft, Inference
 from sim.recordings.infer.edges.counted import edge_flows, unbalanced
 from sim.recordings.infer.edges.inputs import EdgeFlows
@@ -51,6 +52,7 @@ def infer_job(job: RestJob) -> Inference:
     infer_windows(draft, job, flowed)
     infer_idleness(draft, flowed)
     infer_cluster(draft, job)
+    infer_cores(draft, job, flowed)
     infer_storage(draft, job)
     infer_residuals(draft, job)
     _run(draft, job)

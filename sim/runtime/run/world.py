@@ -72,6 +72,8 @@ class World:
         schedule(self.context, self.job.coordinator)
         report_backlogs(self.context, self.job.coordinator)
         self.job.alignment.start()
+        for contention in self.tasks.contentions:
+            contention.start()
         if self.beginning is not None:
             self.job.recovery.begin(self.beginning.what, self.beginning.kind)
             return

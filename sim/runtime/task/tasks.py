@@ -26,6 +26,7 @@ from sim.runtime.task.slot import Slot
 from sim.runtime.task.state_snapshot import SubtaskState
 from sim.runtime.task.thread import TaskThread
 from sim.runtime.taskmanager.channel_state import ChannelStateWriter
+from sim.runtime.taskmanager.contention import Contention
 from sim.runtime.taskmanager.processor import Busy, Processor
 from sim.runtime.taskmanager.task_manager import TaskManager
 from sim.state.changelog import ChangelogBackend
@@ -42,9 +43,9 @@ class Tasks:
         self.speed = speed
         self.transit = BarriersInTransit()
         self.managers = {host: TaskManager(context, host) for host in sorted(set(context.hosts))}
+        self.contentions: list[Contention] = []
         if (cores := context.scenario.cluster.cores) is not None:
-            for host, manager in self.managers.items():
-                manager.processor = self._processor(host, cores)
+            self._share_cores(cores)
         self._job: JobManagerPort
         self._checks: Checks | None = None
         self._writers: list[ChannelStateWriter] = []
@@ -115,8 +116,22 @@ class Tasks:
             state.on_taken = lambda checkpoint, snapshot: checks.state_taken(checkpoint, slot.task, snapshot)
         return state
 
-    def _processor(self, host: int, cores: int) -> Processor:
-        context, tasks = self.context, [task for task, other in enumerate(self.context.hosts) if other == host]
+    def _share_cores(self, cores: int) -> None:
+        """What runs on one host shares its cores."""
+        cluster = self.context.scenario.cluster
+        managers: dict[int, list[int]] = {}
+        for manager in self.managers:
+            managers.setdefault(cluster.host(manager), []).append(manager)
+        for together in managers.values():
+            tasks = [task for task, manager in enumerate(self.context.hosts) if manager in together]
+            processor = self._processor(tasks, cores)
+            for manager in together:
+                self.managers[manager].processor = processor
+            if cluster.tasks_contend:
+                self.contentions.append(Contention(self.context, self.speed, tasks, cores))
+
+    def _processor(self, tasks: list[int], cores: int) -> Processor:
+        context = self.context
 
         def slow(factor: Fraction) -> None:
             for task in tasks:

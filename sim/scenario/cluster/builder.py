@@ -20,6 +20,9 @@ def build_cluster(given: doc.Cluster, reading: Reading) -> Cluster:
     """Mistakes go to `reading`."""
     if given.slots is not None and given.placement != "spread":
         reading.wrong(("cluster", "slots"), "has no effect: only spread subtasks fill task managers slot by slot; write placement: spread")
+    for key in ("hosts", "services"):
+        if getattr(given, key) is not None and given.cores is None:
+            reading.warn(("cluster", key), "has no effect: write cores, how many a host has")
     return given_values(
         Cluster(network=_network(given, reading)),
         placement=given.placement,
@@ -28,6 +31,8 @@ def build_cluster(given: doc.Cluster, reading: Reading) -> Cluster:
         nic_bytes_per_second=given.nic or None,
         profile=given.profile,
         cores=given.cores,
+        hosts=given.hosts,
+        tasks_contend=given.services == "idle-core" if given.cores is not None else None,
     )
 
 

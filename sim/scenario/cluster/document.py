@@ -69,7 +69,12 @@ class Cluster(Section):
     nic: Axis[ByteRate] | None = None
     """Outgoing, per task manager."""
     cores: Axis[Positive] | None = None
-    """Each task manager has so many, which serialising snapshots and the threads of tasks share.  Default: nothing waits for a core."""
+    """Each host has so many, which serialising snapshots and the threads of tasks share.  Default: nothing waits for a core."""
+    hosts: Axis[Positive] | None = None
+    """So many, to which task managers are dealt out in turn: more task managers bring no cores.  Default: one per task manager."""
+    services: Axis[Annotated[str, choice("side-by-side", "idle-core")]] | None = None
+    """How services were measured.  idle-core: task threads that want more than `cores` slow each other down.
+    side-by-side (the default): they have done so already."""
     profile: Axis[Annotated[str, choice("1.15", "1.20", "2.x")]] | None = None
     """Whose constants and defaults; 1.15: without what came since: overdraft buffers, the timeout of barriers in sender queues."""
     network: Network | None = None

@@ -25,6 +25,8 @@ __all__ = [
     "Option",
     "SubtaskPlace",
     "TaskDetails",
+    "TaskManager",
+    "TaskManagers",
     "Version",
     "VertexDetails",
     "parsed",
@@ -185,6 +187,29 @@ class VertexDetails(_Answer):
     """/jobs/:id/vertices/:vertex."""
 
     subtasks: tuple[SubtaskPlace, ...] = ()
+
+
+class Hardware(_Answer):
+    cpu_cores: Count = Field(default=-1, alias="cpuCores")
+
+
+class TaskManager(_Answer):
+    id: str = ""
+    path: str = ""
+    slots: Count = Field(default=-1, alias="slotsNumber")
+    hardware: Hardware = Hardware()
+
+    @property
+    def address(self) -> str:
+        """The host in its path, ``pekko.tcp://flink@HOST:PORT/...``; empty: it runs in the JobManager's process."""
+        authority = self.path.partition("://")[2].partition("/")[0]
+        return authority.partition("@")[2].rpartition(":")[0]
+
+
+class TaskManagers(_Answer):
+    """/taskmanagers."""
+
+    taskmanagers: tuple[TaskManager, ...] = ()
 
 
 T = TypeVar("T")

@@ -23,6 +23,8 @@ from sim.recordings.source.rest.answers import (
     JobPlan,
     Option,
     TaskDetails,
+    TaskManager,
+    TaskManagers,
     Version,
     VertexDetails,
     parsed,
@@ -89,6 +91,12 @@ class RestJob:
     def checkpoint_config(self) -> CheckpointConfig | None:
         """None: not requested, or the job takes no checkpoints."""
         return self._of_job(CheckpointConfig, "/checkpoints/config", None)
+
+    @cached_property
+    def task_managers(self) -> tuple[TaskManager, ...]:
+        """Those of the cluster; empty: not requested."""
+        path = "/taskmanagers"
+        return self._answer(TaskManagers, path).taskmanagers if path in self.snapshot.answers else ()
 
     @cached_property
     def counts(self) -> Mapping[str, int]:

@@ -1,0 +1,36 @@
+"""Whether a run's task threads wanted more cores than their hosts have."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from sim.model.randomness.contention import slowdown
+from sim.runtime.run.result import Result
+from sim.runtime.setup.lowering import hosts
+
+__all__ = ["scarce_cores"]
+
+_LEAST = 0.05
+"""A smaller slowdown is not worth a sentence."""
+
+
+def scarce_cores(result: Result) -> str:
+    """How busy the busiest host was, and what that did to records; empty: it had cores enough, or nothing tells how many."""
+    cluster, scenario = result.scenario.cluster, result.scenario
+    tasks, managers = result.tasks, hosts(scenario)
+    if cluster.cores is None or len(tasks) != len(managers) or not result.ended_ns:
+        return ""
+    shares = (tasks["accumulateBusyTimeMs"] * 1e6 / result.ended_ns).tolist()
+    numbers = {(vertex.name, index): 0 for vertex in scenario.job.vertices for index in range(vertex.parallelism)}
+    place = dict(zip(numbers, managers, strict=True))
+    busy = defaultdict[int, list[float]](list)
+    for vertex, index, share in zip(tasks["vertex"], tasks["index"], shares, strict=True):
+        busy[cluster.host(place[str(vertex), int(index)])].append(share)
+    host = max(busy, key=lambda host: sum(busy[host]))
+    slower = slowdown(busy[host], cluster.cores)
+    if slower < 1 + _LEAST:
+        return ""
+    load = f"{sum(busy[host]):.1f} threads of tasks are busy at once on {cluster.cores} {'core' if cluster.cores == 1 else 'cores'}"
+    if cluster.tasks_contend:
+        return f"{load}, so records take {slower:.2g} times as long as on idle ones; more subtasks there share the same cores"
+    return f"{load}, but services: side-by-side lets none of them wait; with services of idle cores throughput is {slower:.2g} times lower"

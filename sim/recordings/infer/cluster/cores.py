@@ -1,0 +1,77 @@
+"""The cores of the job's hosts, and what its records take on idle ones.
+
+Busy time counts a thread that waits for a core as busy.  So the time per record that counters give grows with the number of threads, and
+with the parallelism.  A scenario has the time on an idle core, and says how many cores there are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from sim.model.randomness.contention import slowdown
+from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.flows import Flows
+from sim.recordings.source.rest.job import RestJob
+from sim.units import format_duration, format_number, parse_duration
+
+__all__ = ["infer_cores"]
+
+_LEAST = 0.02
+"""A smaller slowdown is no more than what counters are off by."""
+_SERVICES = re.compile(r"^(service|window\.(fire|flush)|input\.[^.]+\.service)$")
+
+
+def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
+    """Set `cluster: {cores, hosts, services}`, and divide services by what contention there was; nothing if no answer tells the cores."""
+    managers = job.task_managers
+    known = {manager.id: manager.hardware.cpu_cores for manager in managers if manager.hardware.cpu_cores > 0}
+    places = {vertex.name: {place.subtask: place.taskmanager_id for place in job.details[vertex.name].subtasks} for vertex in job.vertices}
+    used = {manager for subtasks in places.values() for manager in subtasks.values()}
+    if not used or not used <= known.keys():
+        return
+    address = {manager.id: manager.address for manager in managers}
+    hosts = sorted({address[manager] for manager in used})
+    cores = min(known[manager] for manager in used)
+    busy: dict[str, list[float]] = {host: [] for host in hosts}
+    for vertex in job.vertices:
+        for subtask, own in enumerate(flowed[vertex.name].subtasks):
+            share = own.busy_ms / own.elapsed_ms if own.elapsed_ms > 0 else math.nan
+            if subtask in places[vertex.name]:
+                busy[address[places[vertex.name][subtask]]].append(0.0 if math.isnan(share) else share)
+    threads = {host: math.fsum(shares) for host, shares in busy.items()}
+    dearest = max(hosts, key=threads.__getitem__)
+    slower = slowdown(busy[dearest], cores)
+    threads_busy = f"{format_number(Fraction(round(10 * threads[dearest]), 10))} threads of tasks are busy at once"
+    slowed = (
+        f"{threads_busy}{'' if len(hosts) == 1 else ' on the busiest host'}, so records take {slower:.3g} times as long as on idle cores"
+    )
+    draft.put("cluster.cores", cores, f"hardware.cpuCores in /taskmanagers; {slowed}")
+    if len(used) > len(hosts):
+        where = "one address" if len(hosts) == 1 else f"{len(hosts)} addresses"
+        draft.put("cluster.hosts", len(hosts), f"{len(used)} task managers on {where}: more of them bring no more cores")
+    draft.put("cluster.services", "idle-core", "busy time / records, divided by what threads waited for cores")
+    if slower > 1 + _LEAST:
+        draft.scarce.append(f"{threads_busy} on {cores} cores, so records take {slower:.2g} times as long as on idle ones")
+        _divide(draft, slower, f"{threads_busy} on {cores} cores")
+
+
+def _divide(draft: Draft, slower: float, why: str) -> None:
+    """All services are those of an idle core."""
+    for vertex, given in draft.document["job"].items():
+        for path, section, key in list(_services(given)):
+            section[key] = format_duration(max(1, round(float(f"{parse_duration(section[key]) / slower:.3g}"))))
+            draft.add_to(f"{path}", f"divided by {slower:.3g}: {why}", job=vertex)
+
+
+def _services(section: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
+    """(path, section, key) of each time that a record keeps the thread busy."""
+    for key, value in section.items():
+        path = f"{before}{key}"
+        if isinstance(value, dict):
+            yield from _services(value, f"{path}.")
+        elif _SERVICES.match(path) and isinstance(value, str):
+            yield path, section, key

@@ -1,0 +1,51 @@
+"""What a job does at another parallelism on the same cores, predicted from a recording of the one and held to that of the other."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from sim.analysis.strategies.summary import summarize
+from sim.recordings import read_any
+from sim.recordings.infer.before_barrier import usual_checkpoints
+from sim.recordings.source.rest.job import RestJob
+from sim.recordings.source.rest.saved import read_saved
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads, write
+
+SCALING = Path(__file__).parents[1] / "data" / "scaling"
+TWO, FOUR = "K3-scale-p2-aligned", "K1-contended-aligned"
+VERTICES = ("events", "parse", "profile+out-writer")
+
+
+@cache
+def predicted(name, parallelism, slots):
+    """One run of 40 s at this parallelism."""
+    inference = read_any(SCALING / f"{name}.zip").inference
+    overrides = [f'job."{vertex}".parallelism={parallelism}' for vertex in VERTICES]
+    text = write(inference.document, inference.question, inference.comments)
+    study = loads(text, overrides=[*overrides, f"cluster.slots={slots}", "run.duration=40 s"])
+    return simulate(study.scenarios[0], check=False)
+
+
+def observed_ms(name):
+    """The median duration of its checkpoints."""
+    took = sorted(point.end_to_end_duration for point in usual_checkpoints(RestJob(read_saved(SCALING / f"{name}.zip"))))
+    return took[len(took) // 2]
+
+
+@pytest.mark.parametrize(("name", "other", "parallelism", "slots", "per_second"), [(TWO, FOUR, 4, 2, 2534), (FOUR, TWO, 2, 1, 2373)])
+def test_twice_or_half_the_subtasks_on_the_same_cores(name, other, parallelism, slots, per_second):
+    """Services of busy cores, taken for those of idle ones, made it twice the throughput and two thirds of the duration."""
+    run = predicted(name, parallelism, slots)
+    summary = summarize([run.tables], run.scenario.job.edges)
+
+    assert summary.throughput_per_second == pytest.approx(per_second, rel=0.1)
+    assert summary.end_to_end_p50_ms == pytest.approx(observed_ms(other), rel=0.15)
+
+
+def test_state_of_bounded_keys_is_as_large_at_any_parallelism():
+    """40,000 keys of 1 kB."""
+    sizes = {name: predicted(name, *how).checkpoints["state_size"].max() for name, how in ((TWO, (4, 2)), (FOUR, (2, 1)))}
+
+    assert 40.5e6 == pytest.approx(sizes[TWO], rel=0.01) == pytest.approx(sizes[FOUR], rel=0.01)
