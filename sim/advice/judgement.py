@@ -19,6 +19,7 @@ import pandas as pd
 from sim.advice.settings import protocols
 from sim.advice.trials import FAILURE, INTERVAL, LATE, PROTOCOL, TRIAL, UNDISTURBED, WORLD, observed_s
 from sim.analysis.sweeps.answers import Limit
+from sim.analysis.sweeps.observed import ended
 from sim.units import parse_duration
 
 __all__ = ["MEASURED", "Choice", "Limits", "Setting", "Trials", "choose", "judged", "measured", "redrawn"]
@@ -121,7 +122,7 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
         "checkpoint_p50_ms": steady["end_to_end_p50_ms"],
         "loss": 1 - served / bare,
         "visible_ms": steady["visible_p99_ms"],
-        "recovery_ms": again_ms if unlimited else failed["caught_up_ms"].fillna(math.inf),
+        "recovery_ms": again_ms if unlimited else ended(failed, "caught_up_ms").fillna(math.inf),
         "again_ms": again_ms,
         "replayed": failed["replayed_records"],
         "completed": steady["completed"],

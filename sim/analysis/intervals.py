@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["half_width"]
+__all__ = ["critical", "half_width"]
 
 
-def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
+def half_width(values: Sequence[float] | NDArray[np.float64], confidence: float = 0.95) -> float:
     """Half the width of the confidence interval of the mean (Student's t); infinite for fewer than two values."""
+    count = len(values)
+    return float(critical(count, confidence) * np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else np.inf
+
+
+def critical(count: int, confidence: float) -> float:
+    """Student's t that |mean / standard error| of `count` values stays below with this confidence, if their true mean is 0."""
     from scipy.stats import t
 
-    count = len(values)
-    return float(t.ppf((1 + confidence) / 2, count - 1) * np.std(values, ddof=1) / np.sqrt(count)) if count > 1 else np.inf
+    return float(t.ppf((1 + confidence) / 2, count - 1)) if count > 1 else np.inf

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from sim.analysis.strategies.consequences import consequences
 from sim.analysis.strategies.summary import summarize
+from sim.analysis.strategies.unfinished_checkpoints import durations_of_checkpoints
 from sim.analysis.strategies.warm_up import warm_up
+from sim.cells.columns import COLUMNS
 from sim.cells.plan import Cell
 
 if TYPE_CHECKING:
@@ -92,16 +94,27 @@ def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -
 
 def _columns(result: Result, check: bool) -> Row:
     job, violations, warm = result.scenario.job, result.violations, warm_up([result])
+    end_ms, warmup_ms = result.ended_ns / 1e6, warm.ns / 1e6
     summary = summarize([result.tables], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers)
-    cost = consequences([result.tables], [result.ended_ns / 1e6], warmup_ms=warm.ns / 1e6)
-    return {
+    cost = consequences([result.tables], [end_ms], warmup_ms=warmup_ms, committers=job.committers)
+    checkpoints = durations_of_checkpoints(result.tables["checkpoints"], end_ms, warmup_ms)
+    bounds = {*cost.unfinished.split(), *(name for name, duration in checkpoints.items() if duration.is_bound)}
+    if result.job_status == "RUNNING":
+        bounds.add("ended_s")
+    row = {
         "job_status": result.job_status,
         "violations": len(violations) if check else -1,
         "violation": str(violations[0]) if violations else "",
         "records_as_one": result.resolution.records,
-        "warmup_ms": warm.ns / 1e6,
+        "warmup_ms": warmup_ms,
         **summary.row(),
         **asdict(cost),
+        **{name: duration.value for name, duration in checkpoints.items()},
+    }
+    none_of = {"restarts": not cost.restarts, "commits": not (cost.commits or job.committers), "first_uploads": not summary.first_uploads}
+    return row | {
+        "unfinished": " ".join(name for name, column in COLUMNS.items() if name in bounds or column.follows in bounds),
+        "nothing": " ".join(name for name, column in COLUMNS.items() if none_of.get(column.of)),
     }
 
 

@@ -1,10 +1,13 @@
-"""The columns of a sweep's rows, each of a fixed type: so any part of a sweep can be read with any other."""
+"""The columns of a sweep's rows: their types, their meaning, which way is worse, and when a value is a bound or was never there.
+
+Types are fixed, so any part of a sweep can be read with any other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
@@ -12,7 +15,7 @@ from sim.analysis.strategies.consequences import Consequences
 from sim.analysis.strategies.path import BarrierPath
 from sim.analysis.strategies.summary import Summary
 
-__all__ = ["MEASURED", "OUTCOME", "PROVENANCE", "table"]
+__all__ = ["COLUMNS", "MEANING", "MEASURED", "OUTCOME", "PROVENANCE", "Column", "table"]
 
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 _PARTS = {"path_": "median checkpoint: ", "tail_": "slowest tenth: "}
@@ -40,6 +43,7 @@ OUTCOME: dict[str, pa.DataType] = {
     "violation": pa.string(),
     "records_as_one": pa.int64(),
     "warmup_ms": pa.float64(),
+    "nothing": pa.string(),
     **_of(Summary),
     **_of(BarrierPath, "path_"),
     **_of(BarrierPath, "tail_"),
@@ -68,6 +72,7 @@ MEANING: dict[str, str] = {
     "violation": "the first one's story",
     "records_as_one": "records simulated as one (run.resolution); 1: the run is exact",
     "warmup_ms": "left out at the beginning (run.warmup)",
+    "nothing": "columns without a value as there was nothing to measure; a value that is missing for another reason counts as worst",
     **_meanings(Summary),
     **_meanings(BarrierPath, "path_"),
     **_meanings(BarrierPath, "tail_"),
@@ -79,6 +84,56 @@ MEANING: dict[str, str] = {
     "wall_s": "time it took",
 }
 """Column -> meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What a sweep needs to know about a column of numbers to compare settings by it."""
+
+    worse: Literal["more", "less", "neither"]
+    ends: str = ""  # what must happen for its value to be known; until then it is a bound; empty: it is of the run as it was
+    follows: str = ""  # it is measured on completed checkpoints: a bound whenever this column is one
+    of: Literal["restarts", "commits", "first_uploads", ""] = ""  # where there was none of these there was nothing to measure
+
+    @property
+    def may_be_bound(self) -> bool:
+        return bool(self.ends or self.follows)
+
+
+_MEDIAN, _TAIL = "end_to_end_p50_ms", "end_to_end_p99_ms"
+_COST, _GAIN, _NEITHER = Column("more"), Column("less"), Column("neither")
+_PART = Column("more", follows=_MEDIAN)
+_CHECKPOINT = Column("more", ends="complete its checkpoints within the run")
+_RULES: dict[str, Column] = {
+    **dict.fromkeys(("records_as_one", "warmup_ms", "completed", "busiest_subtask", "interrupted", "first_uploads"), _NEITHER),
+    **dict.fromkeys(("violations", "failed", "in_progress", "lost_records", "restarts", "backlog_growth", "lag_s"), _COST),
+    **dict.fromkeys(("busy_share", "busiest_subtask_share", "backpressured_share", "most_backpressured_share"), _COST),
+    **dict.fromkeys(("delay_mean_s", "delay_p99_s"), _COST),
+    **dict.fromkeys(("throughput_per_second", "throughput_change", "commits", "committed_records"), _GAIN),
+    **dict.fromkeys(("emitted_per_second", "offered_per_second"), _GAIN),
+    **dict.fromkeys(("end_to_end_p50_ms", "end_to_end_p90_ms", "end_to_end_p99_ms", "end_to_end_max_ms"), _CHECKPOINT),
+    **dict.fromkeys(("first_upload_ms", "first_upload_bytes"), Column("more", of="first_uploads")),
+    **dict.fromkeys(("start_delay_ms", "alignment_ms", "sync_ms", "async_ms"), _PART),
+    **dict.fromkeys(("persisted_bytes", "persisted_mean_bytes", "checkpointed_bytes"), _PART),
+    **dict.fromkeys(("visible_p50_ms", "visible_p99_ms"), Column("more", ends="make all output visible within the run", of="commits")),
+    "downtime_ms": Column("more", ends="run again within the run", of="restarts"),
+    "caught_up_ms": Column("more", ends="catch up within the run", of="restarts"),
+    "replayed_records": Column("more", of="restarts"),
+    "disturbed_share": Column("more", of="restarts"),
+    "ended_s": Column("more", ends="come to an end within the run"),
+}
+
+
+def _column(name: str) -> Column:
+    if name.startswith("path_"):
+        return Column("neither" if name.endswith("_at_source") else "more", follows=_MEDIAN)
+    if name.startswith("tail_"):
+        return Column("neither" if name.endswith("_at_source") else "more", follows=_TAIL)
+    return _RULES[name]
+
+
+COLUMNS: dict[str, Column] = {name: _column(name) for name in MEASURED}
+"""Column of numbers -> what comparing settings by it needs to know."""
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, pa.DataType]) -> pa.Table:

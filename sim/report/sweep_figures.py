@@ -38,7 +38,7 @@ def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
     panels = drawn.subplots(len(columns), squeeze=False)[:, 0]
     labels, places = [_label(index) for index in table.index], np.arange(len(table))[::-1]
     for i, (axes, column) in enumerate(zip(panels, columns, strict=True)):
-        middle, half = table[column].to_numpy(float), table[f"{column} ±"].fillna(0.0).to_numpy(float)
+        middle, half = table[column].to_numpy(float), table[f"{column} ±"].replace(np.inf, np.nan).fillna(0.0).to_numpy(float)
         lower = middle - half if column.endswith("_change") else np.maximum(middle - half, 0.0)
         axes.errorbar(middle, places, xerr=[middle - lower, half], fmt="o", ms=4, capsize=3, lw=1.2, color=COLOURS[i % len(COLOURS)])
         axes.set_yticks(places, labels)

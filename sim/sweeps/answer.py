@@ -1,46 +1,57 @@
-"""The answer to the question of a sweep file (`answer:`): tables and a sentence from its results."""
+"""The answer to the question of a sweep file (`answer:`): tables from its results.  `sim.sweeps.headline` has the sentences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pandas as pd
 
 from sim.analysis.section import Section
-from sim.analysis.sweeps.answers import Best, Limit, best, differences, means, worlds
+from sim.analysis.sweeps.answers import differences, means, settings_of
+from sim.analysis.sweeps.choice import Choice, Setting, choose
 from sim.analysis.sweeps.effects import effects
 from sim.analysis.sweeps.measure import text
+from sim.analysis.sweeps.observed import Observed, observed, planned, scored
 from sim.sweeps.file.question import Question
+from sim.sweeps.headline import headline
 
-__all__ = ["FEW", "groups", "sections", "sentence"]
+__all__ = ["groups", "sections", "sentence"]
 
-FEW = 5
-"""Fewer windows x seeds tell no setting from another: resampled, four rows give no more than 35 different sets."""
+MOST_WINDOWS = 24
+"""Windows of a table: those in which something did not end or failed come first."""
+MOST_ACROSS = 5
+"""Settings that stand side by side in the table of windows; of more the least, the reference and the most do."""
+
+Out = Mapping[str, Collection[Setting]]
+"""Value of `by` -> settings that lost a race and did not run everywhere."""
 
 
 def sections(question: Question, results: pd.DataFrame, complete: pd.DataFrame | None = None) -> list[Section]:
-    """Tables: the means of the settings, their differences to the reference, and the effect of each axis on the first column.
+    """Tables: the means of the settings, their differences to the reference, each window, and the effect of each axis on the first column.
 
-    `complete`: the rows of worlds that all settings have met, for the effects; None: all rows.
+    `results`: failed rows too.  `complete`: the rows of worlds that all settings have met, for the effects; None: all rows.
     """
-    if results[results["strategy"] != "none"].empty:
+    if planned(results).empty:
         return []
     tables = [_means(question, results)]
     if question.against:
         tables.append(_differences(question, results))
-    shares = effects(results if complete is None else complete, question.varied, question.least or question.show[0])
-    if len(shares) > 1:
-        rows = [[axis, _percent(first), _percent(total)] for axis, first, total in shares.itertuples(index=False, name=None)]
-        tables.append(Section(f"What {question.least or question.show[0]} depends on", ["key", "alone", "with others"], rows))
+    if windows := _windows(question, results):
+        tables.append(windows)
+    if shares := _effects(question, results if complete is None else complete):
+        tables.append(shares)
     return tables
 
 
-def sentence(question: Question, results: pd.DataFrame) -> str:
-    """The best setting, its value and its confidence, a line for each value of `by`; empty if the question wants no best one."""
+def sentence(question: Question, results: pd.DataFrame, out: Out | None = None) -> str:
+    """Which setting to take, what is against it, and how sure that is; a paragraph for each value of `by`.
+
+    Empty if the question wants no best one.
+    """
     if not question.least:
         return ""
-    return "\n".join(f"{question.by} {value}: {_best(question, rows)}" if value else _best(question, rows)
+    return "\n".join(f"{question.by} {value}: {_best(question, rows, out, value)}" if value else _best(question, rows, out, value)
                      for value, rows in groups(question, results))  # fmt: skip
 
 
@@ -49,40 +60,56 @@ def groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.
     if not question.by:
         yield "", results
         return
-    rows = results[results["strategy"] != "none"]
+    rows = planned(results)
     for value in rows[question.by].dropna().unique():
         yield value, rows[rows[question.by] == value]
 
 
-def _best(question: Question, results: pd.DataFrame) -> str:
-    found: Best = best(results, question.settings, question.least, question.limits)
-    limits = " and ".join(_limit(limit) for limit in question.limits)
-    if found.setting is None:
-        return f"None of {found.settings} settings keeps {limits or 'a value at all'} as a mean over windows x seeds."
-    chosen = ", ".join(f"{key} {value}" for key, value in found.setting.items())
-    among = f"of {found.settings} settings"
-    if limits:
-        keep = "keeps" if found.within_limits == 1 else "keep"
-        among = f"{found.within_limits} of {found.settings} settings {keep} {limits}"
-        among = f"of the settings that keep {limits}" if question.racing else among  # those that are out may keep them
-    least = f"Least {question.least}: {text(question.least, found.value)} on average, with {chosen} ({among})."
-    if found.settings > 1 and (count := len(worlds(results, question.settings, question.least))) < FEW:
-        rows = "one window x seed is" if count == 1 else f"{count} windows x seeds are"
-        return f"{least} But {rows} too few to tell: {FEW} or more are needed, by more windows or replications."
-    return f"{least} Chosen in {_share(found.confidence)} of bootstrap resamples."
+def _best(question: Question, results: pd.DataFrame, out: Out | None, value: str) -> str:
+    found: Choice = choose(
+        results, question.settings, question.least, question.limits, [own for _, own in question.against], (out or {}).get(value, ()),
+    )  # fmt: skip
+    return headline(question, results, found)
 
 
 def _means(question: Question, results: pd.DataFrame) -> Section:
+    tables = [(value, group, means(group, question.settings, question.show)) for value, group in groups(question, results)]
     rows = [
-        [*_key(value), *_values(index), *(_mean(column, row) for column in question.show)]
-        for value, group in groups(question, results)
-        for index, row in means(group, question.settings, question.show).iterrows()
+        [*_key(value), *setting, *(_mean(column, row) for column in question.show)]
+        for value, _, table in tables
+        for setting, (_, row) in zip(settings_of(table.index), table.iterrows(), strict=True)
     ]
-    return Section("Mean over windows x seeds, with 95 % confidence", [*_key(question.by), *question.settings, *question.show], rows)
+    bounds = any((table[f"{column} unfinished"] > 0).any() for _, _, table in tables for column in question.show)
+    note = ". More than: it did not end everywhere, and counts there with the longest time known" if bounds else ""
+    title = f"Mean {_over([group for _, group, _ in tables], question)}{note}"
+    return Section(title, [*_key(question.by), *question.settings, *question.show], rows)
+
+
+def _over(tables: Sequence[pd.DataFrame], question: Question) -> str:
+    """What the mean is taken over."""
+    seen = [observed(rows, question.settings, question.show[0]) for rows in tables]
+    counts = sorted({len(table.scores) for table in seen})
+    count = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+    match seen[0].sample:
+        case "seeds":
+            return f"over {count} seeds of a single window, with 95 % confidence for this window alone"
+        case _ if counts[-1] == 1:
+            return "of one window: it has no interval over windows"
+        case sample:
+            return f"over {count} {sample}, seeds averaged within each, with 95 % confidence"
 
 
 def _mean(column: str, row: pd.Series[float]) -> str:
-    return f"{text(column, row[column])}{_sure(column, row[f'{column} ±'])}" + _of(row[f"{column} n"], row["worlds"])
+    known, unfinished, lost, of = (int(row[f"{column} {name}"]) for name in ("n", "unfinished", "lost", "of"))
+    if lost:
+        return f"- (fails in {lost} of {of})"
+    if not known:
+        return "-"
+    value = text(column, row[column])
+    if not unfinished:
+        return f"{value}{_sure(column, row[f'{column} ±'])}" + (f" (n={known})" if known < of else "")
+    where = f"all {known}" if unfinished == known else f"{unfinished} of {known}"
+    return f"> {value}{_sure(column, row[f'{column} ±'])} (not ended in {where})"
 
 
 def _differences(question: Question, results: pd.DataFrame) -> Section:
@@ -91,17 +118,82 @@ def _differences(question: Question, results: pd.DataFrame) -> Section:
         value: {column: differences(group, question.settings, column, reference) for column in question.show}
         for value, group in groups(question, results)
     }
-    most = {value: max(int(table["worlds"].max()) for table in tables.values()) for value, tables in tables_of.items()}
+    most = {value: max(int(table["windows"].max()) for table in tables.values()) for value, tables in tables_of.items()}
     rows = [
-        [*_key(value), *_values(index), *(_apart(column, table.iloc[i], most[value]) for column, table in tables.items())]
+        [*_key(value), *setting, *(_apart(column, table.iloc[i], most[value]) for column, table in tables.items())]
         for value, tables in tables_of.items()
-        for i, index in enumerate(next(iter(tables.values())).index)
-        if _values(index) != list(reference.values())  # it does not differ from itself
+        for i, setting in enumerate(settings_of(next(iter(tables.values())).index))
+        if list(setting) != list(reference.values())  # it does not differ from itself
     ]
     against = ", ".join(f"{key} {value}" for key, value in reference.items())
-    counts = " to ".join(map(str, sorted({min(most.values()), max(most.values())})))
-    title = f"Difference to {against}, world by world ({counts} of them; n where fewer have both values)"
+    together = ", with 95 % confidence for all settings of a column together" if len(rows) > len(tables_of) else ""
+    title = f"Difference to {against}, window by window{together}"
     return Section(title, [*_key(question.by), *question.settings, *question.show], rows)
+
+
+def _apart(column: str, row: pd.Series[float], most: int) -> str:
+    if math.isnan(row["difference"]) or row["unfinished"] == row["windows"]:
+        return "-"
+    marks = [f"n={row['windows']:.0f}"] if row["windows"] < most else []
+    marks += [f"not ended in {row['unfinished']:.0f}"] if row["unfinished"] else []
+    return f"{_signed(column, row['difference'])}{_sure(column, row['±'])}" + (f" ({', '.join(marks)})" if marks else "")
+
+
+def _windows(question: Question, results: pd.DataFrame) -> Section | None:
+    """The first column, window by window; None: there is a single window."""
+    column = question.least or question.show[0]
+    seen = {value: observed(group, question.settings, column) for value, group in groups(question, results)}
+    names = {value: settings_of(table.scores.columns) for value, table in seen.items()}
+    if sum(len(table.scores) for table in seen.values()) < 2 or any(table.sample == "seeds" for table in seen.values()):
+        return None
+    first = next(iter(names.values()))
+    side_by_side = len(first) <= MOST_ACROSS and all(own == first for own in names.values())
+    reference = tuple(own for _, own in question.against)
+    header = [", ".join(name) for name in first] if side_by_side else _BRIEF if reference else [_BRIEF[0], _BRIEF[1], _BRIEF[3]]
+    rows = [
+        (bool(table.unfinished.iloc[i].any() or table.lost.iloc[i].any()), [
+            *_key(value), str(table.scores.index[i]), *(_cells(table, i, column) if side_by_side else _brief(table, i, column, reference)),
+        ])
+        for value, table in seen.items() for i in range(len(table.scores))
+    ]  # fmt: skip
+    chosen = rows if len(rows) <= MOST_WINDOWS else sorted(rows, key=lambda row: not row[0])[:MOST_WINDOWS]
+    part = "" if chosen is rows else f" ({MOST_WINDOWS} of {len(rows)}: those where something did not end or failed first)"
+    return Section(f"{column} in each window{part}", [*_key(question.by), "window", *header], [row for _, row in chosen])
+
+
+_BRIEF = ["ended", "least", "compared with", "most"]
+
+
+def _cells(seen: Observed, i: int, column: str) -> list[str]:
+    parts = (table.iloc[i].tolist() for table in (seen.scores, seen.unfinished, seen.lost))
+    return [_cell(column, score, unfinished=unfinished, lost=lost) for score, unfinished, lost in zip(*parts, strict=True)]
+
+
+def _brief(seen: Observed, i: int, column: str, reference: Setting) -> list[str]:
+    """How many settings ended, the least of them, the reference, and the most."""
+    cells, score, unfinished = _cells(seen, i, column), seen.scores.iloc[i].tolist(), seen.unfinished.iloc[i].tolist()
+    order = sorted((k for k in range(len(score)) if not math.isnan(score[k])), key=lambda k: (unfinished[k], score[k]))
+    least, most = (cells[order[0]], cells[order[-1]]) if order else ("-", "-")
+    names = settings_of(seen.scores.columns)
+    against = [cells[names.index(reference)] if reference in names else "-"] if reference else []
+    ended = sum(not unfinished[k] for k in order)
+    return [f"{ended} of {(seen.runs.iloc[i] > 0).sum()}", least, *against, "fails" if seen.lost.iloc[i].any() else most]
+
+
+def _cell(column: str, score: float, *, unfinished: bool, lost: bool) -> str:
+    if lost:
+        return "fails"
+    return "-" if math.isnan(score) else f"{'> ' if unfinished else ''}{text(column, score)}"
+
+
+def _effects(question: Question, results: pd.DataFrame) -> Section | None:
+    column = question.least or question.show[0]
+    shares, used, of = effects(results, question.varied, column), scored(results, column)["value"].notna().sum(), len(planned(results))
+    if len(shares) < 2:
+        return None
+    rows = [[axis, _percent(first), _percent(total)] for axis, first, total in shares.itertuples(index=False, name=None)]
+    part = "" if used == of else f" ({used:,} of {of:,} runs have a value)"
+    return Section(f"What {column} depends on{part}", ["key", "alone", "with others"], rows)
 
 
 def _key(value: str) -> list[str]:
@@ -109,23 +201,9 @@ def _key(value: str) -> list[str]:
     return [value] if value else []
 
 
-def _apart(column: str, row: pd.Series[float], most: int) -> str:
-    change = _signed(column, row["difference"])
-    return f"{change}{_sure(column, row['±'])}" + _of(row["worlds"], most)
-
-
 def _sure(column: str, spread: float) -> str:
-    """Half the confidence interval; empty for a single world."""
-    return f" ± {_spread(column, spread)}" if math.isfinite(spread) else ""
-
-
-def _of(count: float, worlds: float) -> str:
-    """A remark if some worlds have no value: they may have been worse."""
-    return f" (n={count:.0f})" if 0 < count < worlds else ""
-
-
-def _values(index: object) -> list[str]:
-    return [str(value) for value in (index if isinstance(index, tuple) else (index,))]
+    """Half the confidence interval; empty for a single window."""
+    return f" ± {text(column, spread).lstrip('+±')}" if math.isfinite(spread) else ""
 
 
 def _signed(column: str, value: float) -> str:
@@ -133,18 +211,5 @@ def _signed(column: str, value: float) -> str:
     return f"+{number}" if value > 0 and number[0].isdigit() else number
 
 
-def _spread(column: str, value: float) -> str:
-    return text(column, value).lstrip("+±")
-
-
-def _share(confidence: float) -> str:
-    return "> 99 %" if confidence > 0.99 else f"{100 * confidence:.0f} %"
-
-
 def _percent(share: float) -> str:
     return "-" if math.isnan(share) else f"{100 * max(share, 0.0):.0f} %"  # below 0 by rounding only
-
-
-def _limit(limit: Limit) -> str:
-    upper = math.isfinite(limit.at_most)
-    return f"{limit.column} {'at most' if upper else 'at least'} {text(limit.column, limit.at_most if upper else limit.at_least)}"

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from sim.analysis.intervals import half_width
+from sim.analysis.sweeps.observed import planned, scored
 from sim.model.scenario import Scenario
 from sim.sweeps.file.document import Precision
 
@@ -26,19 +27,22 @@ FASTEST = 2
 def more_replications(scenarios: Sequence[Scenario], results: pd.DataFrame, precision: Precision) -> list[Scenario]:
     """The scenarios with the replications they seem to need; unchanged ones if all means are precise enough.
 
-    A combination without any value, e.g. a duration if no checkpoint completes, gets no further replications.
+    What had not ended when its run did counts with the time it had taken.  A combination without a value in some run gets no further
+    replications: a job that failed, or that completed no checkpoint, has no mean.
     """
     axes = [axis for axis, _ in scenarios[0].axes]
     values: dict[tuple[str, ...], list[float]] = {}
-    for row in results[results["strategy"] != "none"][[*axes, precision.of]].itertuples(index=False, name=None):
-        if not pd.isna(row[-1]):
-            values.setdefault(row[:-1], []).append(float(row[-1]))
+    rows = planned(results)
+    seen = scored(results, precision.of)
+    for key, value, lost in zip(rows[axes].itertuples(index=False, name=None), seen["value"], seen["lost"], strict=True):
+        if lost or not pd.isna(value):
+            values.setdefault(key, []).append(float(value))
     return [_with_more(scenario, values.get(tuple(value for _, value in scenario.axes), []), precision) for scenario in scenarios]
 
 
 def _with_more(scenario: Scenario, values: Sequence[float], precision: Precision) -> Scenario:
     now = scenario.run.replications
-    if not values:
+    if not values or np.isnan(values).any():
         return scenario
     goal, width = precision.within / 100 * abs(float(np.mean(values))), half_width(values)
     if width <= goal:

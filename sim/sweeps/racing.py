@@ -82,6 +82,11 @@ class Race:
         self._begin_round()
         return True
 
+    @property
+    def out(self) -> dict[str, list[Setting]]:
+        """The settings that are out, by the value of `by`."""
+        return {group: [left.setting for left in self.left if left.group == group] for group in self._racing}
+
     def sections(self) -> list[Section]:
         """The settings that are out, as a table; none: all ran everywhere."""
         if not self.left:

@@ -54,17 +54,17 @@ class SweepResult:
         if self.definition.question is None:
             return []
         if self.race is None:
-            return sections(self.definition.question, self._fine)
-        met_by_all = self._fine[self._fine["cell"].isin([cell.id for cell in self.race.first])]
-        return [*sections(self.definition.question, self._fine, met_by_all), *self.race.sections()]
+            return sections(self.definition.question, self.results)
+        met_by_all = self.results[self.results["cell"].isin([cell.id for cell in self.race.first])]
+        return [*sections(self.definition.question, self.results, met_by_all), *self.race.sections()]
 
     @cached_property
     def sentence(self) -> str:
         """The recommendation; empty if the question wants none."""
         if self.definition.question is None:
             return ""
-        left_out = "" if self.race is None else self.race.sentence()
-        return "\n".join(filter(None, [sentence(self.definition.question, self._fine), left_out]))
+        left_out, out = ("", None) if self.race is None else (self.race.sentence(), self.race.out)
+        return "\n".join(filter(None, [sentence(self.definition.question, self.results, out), left_out]))
 
     @cached_property
     def left_out(self) -> str:
@@ -82,7 +82,7 @@ class SweepResult:
         question = self.definition.question
         if question is None or not self.sections:
             return None
-        parts = {f"{question.by} {value}" if value else "": rows for value, rows in groups(question, self._fine)}
+        parts = {f"{question.by} {value}" if value else "": rows for value, rows in groups(question, self.results)}
         return answer_picture(parts, question.settings, question.show, question.limits, self.definition.text or self.definition.name)
 
     @property

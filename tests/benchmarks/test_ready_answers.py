@@ -35,7 +35,7 @@ def test_the_block_is_exchanged_and_nothing_else(sweeps, capsys):
 
     page = (sweeps / "often.md").read_text()
     printed = capsys.readouterr().out
-    assert "How often?\n\nMean over windows x seeds" in printed
+    assert "How often?\n\nMean over 2 seeds of a single window" in printed
     assert re.fullmatch(
         r"# How often\n\nOften\.\n\n<!-- answer -->\n```\n(.*)\n```\n"
         r"`ckptsim sweep scenarios/sweeps/often\.yaml`: 6 cells, \d+\.\d minutes of CPU\.\n<!-- /answer -->\n\nThe end\.\n",

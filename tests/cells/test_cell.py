@@ -3,10 +3,13 @@
 import math
 import re
 
+import pytest
+
 from sim.cells.cell import outcome
 from sim.cells.plan import cells, with_baselines
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.run import simulate as module
+from sim.scenario import load
 
 
 def test_a_row_says_what_came_out(study):
@@ -36,6 +39,52 @@ def test_a_row_is_that_of_all_tables(study, monkeypatch):
     assert [0] * len(planned) == [len(result.files) for result in kept]
     assert 7 == kept[-1].subtasks.shape[1]
     assert 10 == kept[-1].series.shape[1]
+
+
+DISTURBED = """
+version: 1
+job:
+  events: {source: {rate: 200/s, record: 1 kB}}
+  count: {input: {events: hash}, service: 3 ms, state: {size: 20 MB, backend: rocksdb}}
+checkpoint: {interval: 2 s%s}
+storage: {bandwidth: 100 MB/s}
+restart: {strategy: %s}
+run: {duration: 20 s}
+faults: [%s]
+"""
+
+
+def disturbed(tmp_path, *parts):
+    file = tmp_path / "disturbed.yaml"
+    file.write_text(DISTURBED % parts)
+    return outcome(cells(load(file).scenarios)[0])
+
+
+def test_a_row_says_what_had_not_ended(tmp_path):
+    """Two failures, the second shortly before the end: the time until caught up is more than what was seen."""
+    calm = disturbed(tmp_path, "", "fixed-delay", "")
+    early = disturbed(tmp_path, "", "fixed-delay", "{kill: count, at: 5 s}")
+    late = disturbed(tmp_path, "", "fixed-delay", "{kill: count, at: 5 s}, {kill: count, at: 19500 ms}")
+
+    assert {"downtime_ms", "caught_up_ms", "visible_p99_ms"} <= set(calm["nothing"].split())
+    assert "caught_up_ms" not in early["unfinished"].split() + early["nothing"].split()
+    assert "caught_up_ms" in late["unfinished"].split()
+    assert (early["caught_up_ms"] + 500) / 2 == pytest.approx(late["caught_up_ms"], rel=0.05)
+
+
+def test_expired_checkpoints_are_no_quick_ones(tmp_path):
+    """Those that are over within the timeout would be the short ones."""
+    row = disturbed(tmp_path, ", timeout: 100 ms, tolerable-failed: 99", "fixed-delay", "")
+
+    assert (0, True) == (row["completed"], row["failed"] > 5)
+    assert {"end_to_end_p50_ms", "end_to_end_p99_ms", "alignment_ms", "path_upload_ms"} <= set(row["unfinished"].split())
+    assert row["end_to_end_p50_ms"] >= 100
+
+
+def test_a_dead_job_is_seen(tmp_path):
+    row = disturbed(tmp_path, "", "none", "{kill: count, at: 5 s}")
+
+    assert row["job_status"].startswith("FAILED")
 
 
 def test_an_error_is_a_row(study, monkeypatch):

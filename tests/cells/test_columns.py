@@ -1,7 +1,7 @@
 """The columns of a sweep's rows, and what is said about them."""
 
 from sim.analysis.sweeps.measure import unit
-from sim.cells.columns import MEANING, MEASURED, OUTCOME, PROVENANCE
+from sim.cells.columns import COLUMNS, MEANING, MEASURED, OUTCOME, PROVENANCE
 
 
 def test_every_column_is_described():
@@ -15,3 +15,10 @@ def test_the_end_of_a_name_is_its_unit():
     assert ["ms", "s", "bytes", "records/s", ""] == [
         unit(name) for name in ("downtime_ms", "lag_s", "persisted_bytes", "throughput_per_second", "completed")
     ]
+
+
+def test_every_column_of_numbers_can_be_compared():
+    """It has a direction, and what it waits for or follows exists."""
+    assert set(MEASURED) == set(COLUMNS)
+    assert [] == [name for name, column in COLUMNS.items() if column.follows and column.follows not in COLUMNS]
+    assert [] == [name for name, column in COLUMNS.items() if column.may_be_bound and column.worse == "less"]

@@ -19,7 +19,8 @@ from sim.sweeps.precision import more_replications
         ([100.0, 97.0, 103.0], 20, 6),  # 7.5 %: seven would do, twice as many is the most at once
         ([10.0, 100.0, 300.0], 20, 6),
         ([10.0, 100.0, 300.0], 4, 4),
-        ([], 20, 3),  # nothing completes
+        ([], 20, 3),  # nothing is measured
+        ([100.0, 300.0, math.nan], 20, 3),  # one failed: there is no mean to know
         ([math.nan, math.nan, math.nan], 20, 3),
     ],
 )
@@ -27,9 +28,9 @@ def test_more_where_the_mean_is_not_known(study, values, most, expected):
     """Each combination for itself."""
     precision = Precision(of="end_to_end_p50_ms", within="5 %", most=most)
     mine, other = (replace(scenario, run=replace(scenario.run, replications=3)) for scenario in study.scenarios)
-    rows = [{"strategy": "aligned", "checkpoint.barriers": "aligned", "end_to_end_p50_ms": value} for value in values]
-    rows += [{"strategy": "unaligned", "checkpoint.barriers": "unaligned", "end_to_end_p50_ms": 5.0}] * 3
-    rows += [{"strategy": "none", "checkpoint.barriers": None, "end_to_end_p50_ms": 99.0}]
+    rows = [{"status": "ok", "strategy": "aligned", "checkpoint.barriers": "aligned", "end_to_end_p50_ms": value} for value in values]
+    rows += [{"status": "ok", "strategy": "unaligned", "checkpoint.barriers": "unaligned", "end_to_end_p50_ms": 5.0}] * 3
+    rows += [{"status": "ok", "strategy": "none", "checkpoint.barriers": None, "end_to_end_p50_ms": 99.0}]
 
     extended = more_replications([mine, other], pd.DataFrame(rows), precision)
 

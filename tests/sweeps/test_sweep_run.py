@@ -26,7 +26,7 @@ def test_a_sweep_from_python(file, tmp_path):
     swept = run_sweep(file, tmp_path / "rows", jobs=1)
 
     assert ["aligned", "unaligned"] == list(swept.results.query("strategy != 'none'")["checkpoint.barriers"].unique())
-    assert "Mean over windows x seeds, with 95 % confidence" == swept.sections[0].title
+    assert "Mean over 2 seeds of a single window, with 95 % confidence for this window alone" == swept.sections[0].title
     assert swept.sentence.startswith("Least end_to_end_p50_ms")
     assert swept.sentence in swept._repr_html_()
     assert swept.sentence in str(swept)

@@ -1,19 +1,22 @@
 """The costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.
 
 Several runs of a strategy are pooled: medians over all their commits and restarts, sums as means per run.
+A recovery or a transaction that did not end within its run counts with the time it had taken: its column is then "more than".
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 import pandas as pd
 
 from sim.analysis.number_texts import NONE, count_text, ms_text
 from sim.analysis.strategies.summary import Tables
+from sim.analysis.unfinished import Duration, median_of_few, quantile
 
 __all__ = ["Consequences", "consequences", "consequences_sentence", "consequences_texts"]
 
@@ -30,46 +33,94 @@ class Consequences:
     restarts: Annotated[float, "per run"]
     downtime_ms: Annotated[float, "failure -> all tasks run again, median over restarts"]
     replayed_records: Annotated[float, "median over restarts"]
-    caught_up_ms: Annotated[float, "failure -> the backlog is what it was, median over restarts; NaN: not within the run"]
+    caught_up_ms: Annotated[float, "failure -> the backlog is what it was, median over restarts"]
     disturbed_share: Annotated[float, "of the run: between a failure and being caught up again"]
     lag_s: Annotated[float, "largest time a record has been due and was not emitted yet"]
     delay_mean_s: Annotated[float, "due -> served by a vertex nobody reads, mean of what is seen once a second"]
     delay_p99_s: Annotated[float, "likewise, 99 % quantile"]
     ended_s: Annotated[float, "end of the run: the job was over, or it was cut off"]
+    unfinished: Annotated[str, "columns whose value is a bound, 'more than': what they measure had not ended when the run did"]
 
     @property
     def nothing_happened(self) -> bool:
         return not self.commits and not self.restarts
 
 
-def consequences(runs: Sequence[Tables], durations_ms: Sequence[float], *, warmup_ms: float = 0.0) -> Consequences:
+def consequences(
+    runs: Sequence[Tables], durations_ms: Sequence[float], *, warmup_ms: float = 0.0, committers: Collection[str] = ()
+) -> Consequences:
     """Consequences from the `commits` and `recoveries` of replications; `durations_ms`: the length of each run.
 
     Like checkpoints, commits count from the end of the warm-up: the trigger of their checkpoint decides.
+    `committers`: vertices that commit, also those that never did.
     """
-    commits = pd.concat([run["commits"] for run in runs], ignore_index=True)
+    commits = _pooled(runs, "commits")
     commits = commits[commits["time"] - commits["commit_latency"] >= warmup_ms]  # the trigger decides, as for checkpoints
-    restarts = pd.concat([run["recoveries"] for run in runs], ignore_index=True)
+    restarts = _pooled(runs, "recoveries")
     fresh = commits[~commits["again"].astype(bool)]
-    over = restarts[restarts["running"] >= 0]
-    caught_up = restarts[restarts["caught_up"] >= 0]
+    lasted = [duration for run, end_ms in zip(runs, durations_ms, strict=True) for duration in _recoveries(run["recoveries"], end_ms)]
+    down, caught_up = (_median([pair[i] for pair in lasted]) for i in (0, 1))
+    late = np.array([age for run, end_ms in zip(runs, durations_ms, strict=True) for age in _open_ms(run, end_ms, committers)])
+    visible = fresh.loc[fresh["visible_latency"] >= 0, "visible_latency"].to_numpy(dtype=float)
+    p50, p99 = (quantile(visible, late, share) for share in (0.5, 0.99))
+    bounds = {"visible_p50_ms": p50, "visible_p99_ms": p99, "downtime_ms": down, "caught_up_ms": caught_up}
     delays = pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs])
     return Consequences(
         commits=len(fresh) / len(runs),
         committed_records=fresh["records"].sum() / len(runs),
-        visible_p50_ms=float(fresh["visible_latency"].median()) if len(fresh) else math.nan,
-        visible_p99_ms=float(fresh["visible_latency"].quantile(0.99)) if len(fresh) else math.nan,
+        visible_p50_ms=p50.value,
+        visible_p99_ms=p99.value,
         lost_records=fresh["lost_records"].sum() / len(runs),
         restarts=len(restarts) / len(runs),
-        downtime_ms=float(over["downtime"].median()) if len(over) else math.nan,
+        downtime_ms=down.value,
         replayed_records=float(restarts["replayed_records"].median()) if len(restarts) else math.nan,
-        caught_up_ms=float((caught_up["caught_up"] - caught_up["failed"]).median()) if len(caught_up) else math.nan,
+        caught_up_ms=caught_up.value,
         disturbed_share=_disturbed_ms(runs, durations_ms) / sum(durations_ms) if len(restarts) else math.nan,
         lag_s=max(float(run["series"]["lag"].max()) for run in runs),
         delay_mean_s=float(delays.mean()),
         delay_p99_s=float(delays.quantile(0.99)),
         ended_s=sum(durations_ms) / len(runs) / 1e3,
+        unfinished=" ".join(column for column, duration in bounds.items() if duration.is_bound),
     )
+
+
+def _pooled(runs: Sequence[Tables], name: str) -> pd.DataFrame:
+    """The rows of all runs.  Empty tables are left out: pandas warns of them."""
+    tables = [run[name] for run in runs if len(run[name])]
+    return pd.concat(tables, ignore_index=True) if tables else runs[0][name]
+
+
+_Lasted = tuple[float, bool]
+"""How long something took [ms], and whether it ended."""
+
+
+def _recoveries(restarts: pd.DataFrame, end_ms: float) -> Iterator[tuple[_Lasted, _Lasted]]:
+    """(downtime, catching up) of each failure.
+
+    A later failure may take a restart over.  The job is then down until that one runs.  When that one has caught up, the backlog is what it
+    was at the later failure: the earlier one has not caught up by then.
+    """
+    down: _Lasted = (end_ms, False)
+    known_until_ms = end_ms
+    for failed, running, caught_up in restarts.sort_values("failed")[["failed", "running", "caught_up"]].to_numpy(dtype=float)[::-1]:
+        down = (running, True) if running >= 0 else down
+        known_until_ms = caught_up if caught_up >= 0 else known_until_ms
+        yield (down[0] - failed, down[1]), (known_until_ms - failed, caught_up >= 0)
+
+
+def _median(lasted: Sequence[_Lasted]) -> Duration:
+    times, ended = np.array([time for time, _ in lasted], dtype=float), np.array([over for _, over in lasted], dtype=bool)
+    return median_of_few(times[ended], times[~ended])
+
+
+def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterator[float]:
+    """How long output has waited that was not visible when the run ended: what was lost, and what no completed checkpoint covers."""
+    commits, checkpoints = run["commits"], run["checkpoints"]
+    yield from [end_ms] * int((commits["lost_records"] > 0).sum())
+    if len(commits) or committers:
+        completed = checkpoints.loc[checkpoints["status"] == "COMPLETED", "trigger_timestamp"]
+        last_ms = [*completed, *(commits["time"] - commits["commit_latency"])[commits["commit_latency"] >= 0], 0.0]
+        yield end_ms - max(last_ms)
 
 
 def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
@@ -96,17 +147,17 @@ def consequences_texts(labels: Sequence[str], statuses: Sequence[str], rows: Seq
         columns += [
             ("commits", [count_text(row.commits) for row in rows]),
             ("committed", [count_text(row.committed_records) for row in rows]),
-            ("visible p50", [ms_text(row.visible_p50_ms) for row in rows]),
-            ("visible p99", [ms_text(row.visible_p99_ms) for row in rows]),
+            ("visible p50", [_bounded(row, "visible_p50_ms") for row in rows]),
+            ("visible p99", [_bounded(row, "visible_p99_ms") for row in rows]),
         ]
     if any(row.lost_records for row in rows):
         columns.append(("lost", [count_text(row.lost_records) for row in rows]))
     if any(row.restarts for row in rows):
         columns += [
             ("restarts", [count_text(row.restarts) for row in rows]),
-            ("downtime", [ms_text(row.downtime_ms) for row in rows]),
+            ("downtime", [_bounded(row, "downtime_ms") for row in rows]),
             ("replayed", [NONE if math.isnan(row.replayed_records) else count_text(row.replayed_records) for row in rows]),
-            ("caught up after", [_caught_up(row) for row in rows]),
+            ("caught up after", [_bounded(row, "caught_up_ms") for row in rows]),
             ("largest lag", [ms_text(1e3 * row.lag_s) for row in rows]),
             ("disturbed", [NONE if math.isnan(row.disturbed_share) else f"{100 * row.disturbed_share:.0f} %" for row in rows]),
         ]
@@ -129,5 +180,6 @@ def consequences_sentence(labels: Sequence[str], rows: Sequence[Consequences]) -
     return f"After a failure {worst[0]} {cost(worst[1])}; {best[0]} {cost(best[1])}."
 
 
-def _caught_up(row: Consequences) -> str:
-    return "not yet" if row.restarts and math.isnan(row.caught_up_ms) else ms_text(row.caught_up_ms)
+def _bounded(row: Consequences, column: str) -> str:
+    """``more than 40 s``: it had not ended when the run did."""
+    return ("more than " if column in row.unfinished.split() else "") + ms_text(getattr(row, column))

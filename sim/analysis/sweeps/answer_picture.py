@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from sim import units
@@ -54,7 +55,8 @@ def answer_picture(
     """Panels: a row per column, a column per group of rows.
 
     The setting with most quantities (``10 s``, ``1 min``) is the horizontal axis; every combination of the others is a line.
-    `groups`: name -> rows of a sweep, as for `answers.means`.  Bars are 95 % confidence intervals, dashed lines limits.
+    `groups`: name -> rows of a sweep, as for `answers.means`.  Bars are 95 % confidence intervals, dashed lines limits; an arrow
+    upwards means more than this: not everything had ended.
     """
     from matplotlib.figure import Figure
 
@@ -92,11 +94,16 @@ def _line(axes: Axes, table: pd.DataFrame, column: str, scale: _Scale, i: int, l
     keys = _keys(table)
     chosen = sorted((k for k, key in enumerate(keys) if scale.without(key) == lines[i]), key=lambda k: scale.place(keys[k]))
     places = [scale.moved(scale.place(keys[k]), i, len(lines)) for k in chosen]
+    colour, values = COLOURS[i % len(COLOURS)], table[column].iloc[chosen]
+    spread = table[f"{column} ±"].iloc[chosen].replace(np.inf, np.nan).fillna(0.0)
     axes.errorbar(
-        places, table[column].iloc[chosen], yerr=table[f"{column} ±"].iloc[chosen].fillna(0.0), label=", ".join(lines[i]), capsize=3,
-        ms=5, lw=1.2, color=COLOURS[i % len(COLOURS)], marker=_MARKERS[(i + i // len(COLOURS)) % len(_MARKERS)],
+        places, values, yerr=spread, label=", ".join(lines[i]), capsize=3,
+        ms=5, lw=1.2, color=colour, marker=_MARKERS[(i + i // len(COLOURS)) % len(_MARKERS)],
         ls="-" if scale.is_quantity else "",
     )  # fmt: skip
+    for place, value, unfinished in zip(places, values, table[f"{column} unfinished"].iloc[chosen], strict=True):
+        if unfinished:  # the mean is more than this
+            axes.annotate("", (place, value), (0, 14), textcoords="offset points", arrowprops={"arrowstyle": "<-", "color": colour})
 
 
 def _scale(settings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> _Scale:

@@ -13,6 +13,8 @@ from math import prod, sqrt
 import numpy as np
 import pandas as pd
 
+from sim.analysis.sweeps.observed import planned, scored
+
 __all__ = ["effects"]
 
 FEWEST_PER_SLICE = 8
@@ -21,9 +23,9 @@ FEWEST_PER_SLICE = 8
 def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataFrame:
     """A row per axis: `first` and `total` as shares of the variance between combinations; empty if nothing varies.
 
-    Replications are averaged first: their spread is chance and belongs to no axis.
+    Replications are averaged first: their spread is chance and belongs to no axis.  What had not ended counts with the time it had taken.
     """
-    rows = results[(results["status"] == "ok") & (results["strategy"] != "none")].dropna(subset=[column])
+    rows = planned(results).assign(**{column: scored(results, column)["value"]}).dropna(subset=[column])
     axes = [axis for axis in axes if len(rows[axis].unique()) > 1]
     mean = rows.groupby(list(axes), observed=True)[[column]].mean().reset_index() if axes else rows[:0]
     if len(mean) < 2 or np.isclose(mean[column].var(ddof=0), 0):

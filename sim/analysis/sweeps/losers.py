@@ -1,29 +1,32 @@
 """Racing: settings that are surely not the best are recognised from a part of the worlds (Birattari et al., Racing Algorithms, 2002).
 
-A setting is compared with the one that leads, world by world.  It is out if its mean is worse, or breaks a limit, with a confidence that
-holds for all settings and all rounds together (Bonferroni).
+A setting is compared with the one that leads, window by window; seeds are averaged within.  It is out if its mean is worse, or breaks a
+limit, with a confidence that holds for all settings and all rounds together (Bonferroni).  A setting whose job fails is out at once, and so
+is one with a bound where a limit wants less: neither can be chosen any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from sim.analysis.intervals import half_width
-from sim.analysis.sweeps.answers import Limit, worlds
+from sim.analysis.sweeps.answers import Limit, settings_of
+from sim.analysis.sweeps.choice import surely_worse
+from sim.analysis.sweeps.observed import observed
 
 __all__ = ["ERROR", "Rule", "behind"]
 
 Setting = tuple[str, ...]
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 ERROR = 0.01
-"""The chance that any setting is wrongly out, if differences between worlds are normally distributed."""
+"""The chance that any setting is wrongly out, if differences between windows are normally distributed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,21 @@ class Rule:
     comparisons: int
 
     @property
+    def error(self) -> float:
+        return ERROR / self.comparisons
+
+    @property
     def confidence(self) -> float:
-        return 1 - ERROR / self.comparisons
+        return 1 - self.error
+
+
+@dataclass(frozen=True)
+class _Values:
+    """A column of one setting, window by window; NaN: lost, not run, or nothing to measure."""
+
+    means: Floats
+    unfinished: Flags
+    lost: Flags
 
 
 def behind(results: pd.DataFrame, rule: Rule, racing: Collection[Setting]) -> dict[Setting, str]:
@@ -46,48 +62,70 @@ def behind(results: pd.DataFrame, rule: Rule, racing: Collection[Setting]) -> di
     `results`: all rows so far, of worlds that all these settings have met.
     """
     values = {column: _values(results, rule, column, racing) for column in (rule.least, *(limit.column for limit in rule.limits))}
-    out = {setting: limit.column for limit in rule.limits for setting in racing if _breaks(values[limit.column][setting], limit, rule)}
-    leader = _leader(values, rule, racing)
+    out = {setting: limit.column for limit in rule.limits for setting in racing if _breaks(values[limit.column], setting, limit, rule)}
+    of = values[rule.least]
+    out |= {setting: rule.least for setting in racing if setting not in out and _fails(of, setting)}
+    leader = _leader(values, rule, [setting for setting in racing if setting not in out])
     if leader is not None:
-        of = values[rule.least]
-        losers = [setting for setting in racing if setting not in out and _interval(of[setting] - of[leader], rule)[0] > 0]
+        losers = [setting for setting in racing if setting not in out and _loses(of[setting], of[leader], rule)]
         out |= dict.fromkeys(losers, rule.least)
     return out
 
 
-def _values(results: pd.DataFrame, rule: Rule, column: str, racing: Collection[Setting]) -> dict[Setting, Floats]:
-    """By setting, a value per world; NaN: none."""
-    table = worlds(results, rule.settings, column)
-    keys: list[Any] = table.columns.tolist()  # tuples, or the values of one key
-    found = {key if isinstance(key, tuple) else (key,): table.iloc[:, place].to_numpy(float) for place, key in enumerate(keys)}
-    return {setting: found.get(setting, np.full(len(table), np.nan)) for setting in racing}
+def _values(results: pd.DataFrame, rule: Rule, column: str, racing: Collection[Setting]) -> dict[Setting, _Values]:
+    seen = observed(results, rule.settings, column)
+    places = {setting: place for place, setting in enumerate(settings_of(seen.scores.columns))}
+    found = {}
+    for setting in racing:
+        place = places.get(setting)
+        if place is None:
+            none = np.zeros(len(seen.scores), dtype=bool)
+            found[setting] = _Values(np.full(len(none), np.nan), none, none)
+        else:
+            means, unfinished, lost = (table.iloc[:, place] for table in (seen.scores, seen.unfinished, seen.lost))
+            found[setting] = _Values(means.to_numpy(dtype=float), unfinished.to_numpy(dtype=bool), lost.to_numpy(dtype=bool))
+    return found
 
 
-def _leader(values: Mapping[str, Mapping[Setting, Floats]], rule: Rule, racing: Collection[Setting]) -> Setting | None:
-    """The setting with the smallest mean, of those with a value in every world that surely keep all limits; None: there is none."""
-    of = values[rule.least]
-    met = np.any([~np.isnan(of[setting]) for setting in racing], axis=0)
+def _fails(of: Mapping[Setting, _Values], setting: Setting) -> bool:
+    """Whether it is lost in a window where another setting has a value."""
+    others = np.any([~np.isnan(values.means) for values in of.values()], axis=0)
+    return bool((of[setting].lost & others).any())
+
+
+def _leader(by_column: Mapping[str, Mapping[Setting, _Values]], rule: Rule, racing: Collection[Setting]) -> Setting | None:
+    """The setting with the smallest mean, of those with a value in every window that surely keep all limits; None: there is none."""
+    of = by_column[rule.least]
+    met = np.any([~np.isnan(values.means) for values in of.values()], axis=0)
     sure = [
         setting for setting in racing
-        if met.any() and not np.isnan(of[setting][met]).any()
-        and all(_keeps(values[limit.column][setting][met], limit, rule) for limit in rule.limits)
+        if met.any() and not np.isnan(of[setting].means[met]).any()
+        and all(_keeps(by_column[limit.column][setting], limit, rule) for limit in rule.limits)
     ]  # fmt: skip
-    return min(sure, key=lambda setting: float(of[setting][met].mean()), default=None)
+    return min(sure, key=lambda setting: (int(of[setting].unfinished.sum()), float(of[setting].means[met].mean())), default=None)
 
 
-def _breaks(values: Floats, limit: Limit, rule: Rule) -> bool:
+def _loses(own: _Values, leading: _Values, rule: Rule) -> bool:
+    means, unfinished = np.column_stack([own.means, leading.means]), np.column_stack([own.unfinished, leading.unfinished])
+    return bool(surely_worse(means, unfinished, rule.error)[0, 1])
+
+
+def _breaks(of: Mapping[Setting, _Values], setting: Setting, limit: Limit, rule: Rule) -> bool:
+    values = of[setting]
+    if _fails(of, setting) or (np.isfinite(limit.at_most) and values.unfinished.any()):
+        return True
     least, most = _interval(values, rule)
     return least > limit.at_most or most < limit.at_least
 
 
-def _keeps(values: Floats, limit: Limit, rule: Rule) -> bool:
+def _keeps(values: _Values, limit: Limit, rule: Rule) -> bool:
     least, most = _interval(values, rule)
-    return not np.isnan(values).any() and limit.at_least <= least and most <= limit.at_most
+    return not np.isnan(values.means).any() and limit.at_least <= least and most <= limit.at_most
 
 
-def _interval(values: Floats, rule: Rule) -> tuple[float, float]:
+def _interval(values: _Values, rule: Rule) -> tuple[float, float]:
     """The confidence interval of the mean."""
-    known = values[~np.isnan(values)]
+    known = values.means[~np.isnan(values.means)]
     if len(known) < 2:
         return -np.inf, np.inf
     mean, half = float(known.mean()), half_width(known.tolist(), rule.confidence)

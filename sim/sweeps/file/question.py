@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sim.analysis.sweeps.answers import Limit
 from sim.analysis.sweeps.measure import MeasureError, limit
-from sim.cells.columns import MEASURED
+from sim.cells.columns import COLUMNS, MEASURED
 from sim.scenario.text.problems import DocumentPath, Reading, did_you_mean
 from sim.sweeps.file.design import text_of
 from sim.sweeps.file.document import Answer
@@ -67,6 +67,8 @@ def question(
     for place, column in [*columns, *([((_HERE, "least"), given.least)] if given.least else [])]:
         if column not in MEASURED:
             reading.wrong(place, f"'{column}' is no column of the results with numbers{did_you_mean(column, MEASURED)}")
+    if given.least in COLUMNS and COLUMNS[given.least].worse == "less":
+        reading.wrong((_HERE, "least"), f"of '{given.least}' less is worse: write a limit for it ('> ...'), and the least of what it costs")
     against = {key: text_of(value) for key, value in (given.against or {}).items()}
     if against and set(against) != set(settings):
         reading.wrong((_HERE, "against"), _incomplete(set(against), settings))

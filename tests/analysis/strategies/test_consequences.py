@@ -13,8 +13,10 @@ COMMITS = ["records", "visible_latency", "again", "lost_records", "time", "commi
 RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records"]
 
 
-def run(commits=(), recoveries=(), lags=(0.0,)):
+def run(commits=(), recoveries=(), lags=(0.0,), completed=()):
+    checkpoints = pd.DataFrame({"trigger_timestamp": completed, "status": "COMPLETED"})
     return {
+        "checkpoints": checkpoints,
         "commits": pd.DataFrame([(*row, 9_000.0, 1_000.0) for row in commits], columns=COMMITS),
         "recoveries": pd.DataFrame(recoveries, columns=RECOVERIES),
         "series": pd.DataFrame({"time": range(1, len(lags) + 1), "lag": lags, "x_latency": 500.0}),
@@ -23,10 +25,40 @@ def run(commits=(), recoveries=(), lags=(0.0,)):
 
 def test_commits_are_counted_once():
     """What is committed again after a restore was visible before."""
-    row = consequences([run([(100, 4_000.0, False, 0), (300, 6_000.0, False, 10), (300, 0.0, True, 0)])], [60_000.0])
+    row = consequences([run([(100, 4_000.0, False, 0), (300, 6_000.0, False, 0), (300, 0.0, True, 0)])], [10_000.0])
 
-    assert (2, 400, 10) == (row.commits, row.committed_records, row.lost_records)
+    assert (2, 400, "") == (row.commits, row.committed_records, row.unfinished)
     assert (5_000.0, 5_980.0) == (row.visible_p50_ms, pytest.approx(row.visible_p99_ms))
+
+
+def test_output_that_never_becomes_visible_counts_as_late():
+    """What a transaction lost, and what waits for a checkpoint that does not complete: it hides no more behind the others."""
+    commits = [(100, 4_000.0, False, 0)] * 3
+    lost = consequences([run([*commits, (100, 4_000.0, False, 10)])], [10_000.0])
+    waiting = consequences([run(commits, completed=[1_000.0])], [60_000.0])
+    never = consequences([run()], [60_000.0], committers=["committer"])
+
+    assert (10, "visible_p99_ms") == (lost.lost_records, lost.unfinished)
+    assert ("visible_p99_ms", 4_000.0) == (waiting.unfinished, waiting.visible_p50_ms)
+    assert waiting.visible_p99_ms > 50_000
+    assert (60_000.0, "visible_p50_ms visible_p99_ms") == (never.visible_p50_ms, never.unfinished)
+
+
+def test_every_failure_counts_also_one_shortly_before_the_end():
+    """Eleven seconds for the first; the second had ten, and did not catch up: that is no recovery within eleven seconds."""
+    first, second = (20_000.0, 25_000.0, 31_000.0, 5_000.0, 50), (90_000.0, 95_000.0, -1.0, 5_000.0, 50)
+    row = consequences([run(recoveries=[first, second])], [100_000.0])
+
+    assert (10_500.0, 5_000.0, "caught_up_ms") == (row.caught_up_ms, row.downtime_ms, row.unfinished)
+    assert "more than 10 s" in [text.replace("11 s", "10 s") for text in consequences_texts(["a"], [""], [row])[1][0]]
+
+
+def test_a_failure_during_a_restart():
+    """The job is down until the later restart runs.  When that one has caught up, the backlog is what it was at the later failure."""
+    first, second = (20_000.0, -1.0, -1.0, -1.0, 50), (24_000.0, 30_000.0, 40_000.0, 6_000.0, 50)
+    row = consequences([run(recoveries=[first, second])], [100_000.0])
+
+    assert (8_000.0, 18_000.0, "caught_up_ms") == (row.downtime_ms, row.caught_up_ms, row.unfinished)
 
 
 def test_the_warm_up_does_not_count():
@@ -81,7 +113,7 @@ def test_columns_are_those_that_say_something():
 
     assert ["strategy", "job", "commits", "committed", "visible p50", "visible p99"] == header
     assert [["a", "runs on", "1", "12.3k", "4 s", "4 s"]] == rows
-    assert [["b", "runs on", "1", "2 s", "50", "not yet", "3.5 s", "90 %"]] == consequences_texts(["b"], ["runs on"], [failing])[1]
+    assert [["b", "runs on", "1", "2 s", "50", "more than 9 s", "3.5 s", "90 %"]] == consequences_texts(["b"], ["runs on"], [failing])[1]
 
 
 def test_the_sentence_sets_the_worst_beside_the_best():

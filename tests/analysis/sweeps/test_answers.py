@@ -6,7 +6,7 @@ from itertools import product
 import pandas as pd
 import pytest
 
-from sim.analysis.sweeps.answers import Limit, best, differences, means
+from sim.analysis.sweeps.answers import differences, means
 
 SETTINGS = ["interval", "barriers"]
 WORLDS = {"quiet": 0.0, "busy": 40.0, "night": -10.0}
@@ -26,7 +26,7 @@ def results(noise=None, **others):
 
 
 def test_means_and_how_well_they_are_known():
-    """Six worlds; what they have in common is in the interval."""
+    """Three windows; what they have in common is in the interval."""
     table = means(results(), SETTINGS, ["cost"])
 
     assert 4 == len(table)
@@ -40,96 +40,58 @@ def test_differences_are_taken_world_by_world():
 
     assert {key: value - 9 for key, value in COST.items()} == pytest.approx(table["difference"].to_dict())
     assert [0.0] * 4 == pytest.approx(list(table["±"]))
-    assert [6] * 4 == list(table["worlds"])
+    assert [3] * 4 == list(table["windows"])
 
 
-def test_only_worlds_with_both_values_are_compared():
-    """The reference came to no end in the busy world: the others' large values there say nothing about the difference."""
+def test_a_setting_that_fails_somewhere_has_no_mean_and_no_difference():
+    """Its other windows would flatter it: those in which it fails are the hard ones."""
     table = results()
     reference = (table["interval"] == "10 s") & (table["barriers"] == "aligned")
-    table.loc[reference & (table["window"] == "busy"), "cost"] = math.nan
+    table.loc[reference & (table["window"] == "busy"), "status"] = "error"
+    found, apart = means(table, SETTINGS, ["cost"]), differences(table, SETTINGS, "cost", {"interval": "10 s", "barriers": "aligned"})
+
+    assert [1, 0, 0, 0] == list(found["cost lost"])
+    assert [True, False, False, False] == list(found["cost"].isna())
+    assert apart["difference"].isna().all()
+
+
+def test_a_bound_counts_as_the_longest_and_is_marked():
+    """A mean of what ended alone would be shorter."""
+    table = results().assign(unfinished="")
+    late = (table["interval"] == "10 s") & (table["barriers"] == "unaligned") & (table["window"] == "busy")
+    table.loc[late, "unfinished"] = "cost"
+    found = means(table, SETTINGS, ["cost"]).loc[("10 s", "unaligned")]
+
+    assert ((4 + 49 - 6) / 3, 1, 3) == pytest.approx((found["cost"], found["cost unfinished"], found["cost n"]))
+    table.loc[table["interval"] == "10 s", "unfinished"] = "cost"
+    assert math.isinf(means(table, SETTINGS, ["cost"]).loc[("10 s", "unaligned"), "cost ±"])  # nothing ended: how far it is, is open
+
+
+def test_seeds_are_no_windows():
+    """Twenty seeds of two windows know no more of windows than one seed does."""
+    once = results()[lambda table: (table["replication"] == 0) & (table["window"] != "night")]
+    often = pd.concat([once.assign(replication=k) for k in range(20)])
+
+    assert means(once, SETTINGS, ["cost"])["cost ±"].to_numpy() == pytest.approx(means(often, SETTINGS, ["cost"])["cost ±"].to_numpy())
+
+
+def test_differences_hold_together():
+    """Three settings against a reference: each interval is as wide as 98.3 % asks for."""
+    table = results(noise=lambda window, k, interval, _: 1.0 if (window, interval) == ("busy", "30 s") else 0.0)
     found = differences(table, SETTINGS, "cost", {"interval": "10 s", "barriers": "aligned"})
+    alone = differences(table[table["barriers"] == "aligned"], SETTINGS, "cost", {"interval": "10 s", "barriers": "aligned"})
 
-    assert {key: value - 9 for key, value in COST.items()} == pytest.approx(found["difference"].to_dict())
-    assert [4] * 4 == list(found["worlds"])
+    assert 4.303 / 3 == pytest.approx(alone.loc[("30 s", "aligned"), "±"], rel=0.001)  # Student's t of three windows
+    assert 7.649 / 3 == pytest.approx(found.loc[("30 s", "aligned"), "±"], rel=0.001)  # at 98.3 %
 
 
-def test_rows_that_failed_and_baselines_do_not_count():
+def test_rows_of_jobs_without_checkpoints_do_not_count():
     table = results()
-    failed = table.assign(status="error", cost=1e9)[:3]
     bare = table.assign(strategy="none", interval=None, barriers=None, cost=-1e9)[:3]
 
-    assert means(table, SETTINGS, ["cost"]).equals(means(pd.concat([table, failed, bare]), SETTINGS, ["cost"]))
+    assert means(table, SETTINGS, ["cost"]).equals(means(pd.concat([table, bare]), SETTINGS, ["cost"]))
 
 
 def test_an_unknown_reference():
     with pytest.raises(KeyError):
         differences(results(), SETTINGS, "cost", {"interval": "1 min", "barriers": "aligned"})
-
-
-def test_the_best_setting_within_limits():
-    """The cheapest, unless it breaks a limit; of those left the next."""
-    table = results(duration=lambda interval, barriers: 50.0 if (interval, barriers) == ("10 s", "unaligned") else 5.0)
-
-    free, limited = best(table, SETTINGS, "cost"), best(table, SETTINGS, "cost", [Limit("duration", at_most=10)])
-
-    assert ({"interval": "10 s", "barriers": "unaligned"}, 14.0, 1.0) == (free.setting, free.value, free.confidence)
-    assert ({"interval": "30 s", "barriers": "unaligned"}, 3, 4) == (limited.setting, limited.within_limits, limited.settings)
-
-
-def test_no_setting_keeps_the_limits():
-    nothing = best(results(), SETTINGS, "cost", [Limit("cost", at_most=1)])
-
-    assert (None, 0, 4) == (nothing.setting, nothing.within_limits, nothing.settings)
-    assert math.isnan(nothing.value)
-
-
-def test_a_lead_by_one_world_is_no_certainty():
-    """Better by one in five worlds, worse by four in one: on the mean ahead, in many resamples not."""
-
-    def lucky(window, k, interval, barriers):
-        return {("quiet", 0): 4.2}.get((window, k), 0.0) if (interval, barriers) == ("10 s", "unaligned") else 0.0
-
-    found = best(results(noise=lucky), SETTINGS, "cost")
-
-    assert {"interval": "10 s", "barriers": "unaligned"} == found.setting
-    assert 0.5 < found.confidence < 0.95
-
-
-def test_a_setting_without_a_value_is_never_best():
-    """Nothing completes: no duration is not a short one."""
-    table = results()
-    table.loc[(table["interval"] == "10 s") & (table["barriers"] == "unaligned"), "cost"] = math.nan
-
-    assert {"interval": "30 s", "barriers": "unaligned"} == best(table, SETTINGS, "cost").setting
-
-
-def test_a_setting_without_a_value_where_others_have_one_is_the_worst():
-    """What was not caught up within the run took longer than all that were; its mean over the other worlds is no better for it."""
-    table = results()
-    table.loc[(table["window"] == "busy") & (table["interval"] == "10 s"), "cost"] = math.nan
-
-    found = best(table, SETTINGS, "cost", [Limit("cost", at_most=100)])
-
-    assert ({"interval": "30 s", "barriers": "unaligned"}, 15.0, 2) == (found.setting, found.value, found.within_limits)
-    assert {4: 2, 6: 2} == means(table, SETTINGS, ["cost"])["cost n"].value_counts().to_dict()
-    assert {6} == set(means(table, SETTINGS, ["cost"])["worlds"])
-
-
-def test_where_much_is_wanted_a_missing_value_is_the_least():
-    """A setting without any throughput in one world does not keep 'at least', though its mean of the others would."""
-    table = results(throughput=lambda interval, _: 100.0 if interval == "30 s" else 200.0)
-    cheapest = (table["interval"] == "10 s") & (table["barriers"] == "unaligned")
-    table.loc[cheapest & (table["window"] == "busy"), "throughput"] = math.nan
-    found = best(table, SETTINGS, "cost", [Limit("throughput", at_least=50.0)])
-
-    assert {"interval": "30 s", "barriers": "unaligned"} == found.setting
-    assert 3 == found.within_limits
-
-
-def test_where_no_setting_has_a_value_none_is_worse():
-    """A world in which nothing happens, e.g. a window without failure, tells nothing of any of them."""
-    table = results()
-    table.loc[table["window"] == "busy", "cost"] = math.nan
-
-    assert {"interval": "10 s", "barriers": "unaligned"} == best(table, SETTINGS, "cost").setting

@@ -57,18 +57,43 @@ def test_nothing_loses_to_a_setting_that_may_break_a_limit(limit):
     assert {} == out(rows(a=LOAD, b=LOAD + 0.5 + NOISE / 10), limit)
 
 
-def test_nothing_loses_to_a_setting_without_a_value_in_some_world():
-    """It did not get so far there, which is worse than any value."""
+def test_a_setting_that_is_lost_somewhere_is_out():
+    """It cannot be chosen any more, and no missing value protects it: neither a mean of other windows, nor that there is none."""
     gap = LOAD.copy()
     gap[3] = np.nan
 
-    assert {} == out(rows(a=gap, b=LOAD + 1 + NOISE))
-    assert {("a",): "lag_s"} == out(rows(a=gap + 2 + NOISE, b=LOAD))
+    assert {("a",): "lag_s"} == out(rows(a=gap, b=LOAD + 1 + NOISE))
+    assert {("b",): "lag_s"} == out(rows(a=LOAD, b=np.full(WORLDS, np.nan)))
+    assert {} == out(rows(a=np.full(WORLDS, np.nan), b=np.full(WORLDS, np.nan)))
 
 
-def test_a_setting_without_any_value_stays():
-    """Its runs may have failed; nobody knows what it gives."""
-    assert {} == out(rows(a=LOAD, b=np.full(WORLDS, np.nan)))
+def test_a_dead_job_is_out():
+    """Its lag is short because it is dead."""
+    results = rows(a=LOAD, b=LOAD + 5).assign(job_status="RUNNING")
+    results.loc[results["interval"] == "a", "job_status"] = "FAILED: killed"
+
+    assert {("a",): "lag_s"} == out(results)
+
+
+def test_bounds_lose_and_protect_nothing():
+    """What did not end is no less than what did; where a limit wants less, it is broken."""
+    results = rows(a=LOAD + 5, b=LOAD).assign(unfinished="")
+    results.loc[(results["interval"] == "a") & (results["window"] == "3"), ["lag_s", "unfinished"]] = [1e6, "lag_s"]
+    early = results.assign(unfinished=["lag_s" if cell == "b 3" else "" for cell in results["cell"]])
+
+    assert {("a",): "lag_s"} == out(results)
+    assert {} == out(early)  # what b would have taken there is open
+    assert {("b",): "lag_s"} == out(early, Limit("lag_s", at_most=1e7))
+
+
+def test_seeds_are_no_windows():
+    """Twelve rows of two windows are two comparisons."""
+    worlds = rows(a=LOAD, b=LOAD + 1 + NOISE)
+    worlds.insert(2, "replication", [int(world) // 2 for world in worlds["window"]])
+    seeds = worlds.assign(window=[str(int(world) % 2) for world in worlds["window"]])
+
+    assert {("b",): "lag_s"} == out(worlds)
+    assert {} == out(seeds)
 
 
 def test_only_those_that_race_are_judged():

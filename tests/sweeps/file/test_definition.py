@@ -276,6 +276,7 @@ def test_a_question(defined):
         ),
         ("against: {checkpoint.interval: 3 s, checkpoint.barriers: aligned}", "'3 s' is not among the values"),
         ("racing: 12", "answer.racing: settings race for the smallest value of a column: name it in answer.least"),
+        ("least: throughput_per_second", "answer.least: of 'throughput_per_second' less is worse: write a limit for it ('> ...')"),
         ("least: completed, racing: 7", "answer.racing: 7 windows x seeds tell no setting from another: 8 or more"),
     ],
 )

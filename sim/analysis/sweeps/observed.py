@@ -1,0 +1,153 @@
+"""The rows of a sweep -> a value per window and setting: what did not end is a bound, what failed is lost, and both are counted.
+
+Windows are the sample: seeds repeat within them, so their mean is the value of a window.  A *world* is a window with a seed and with what
+else varies beside the settings.  All settings meet the same worlds with the same random numbers.
+
+A row says of its columns which values are bounds (`unfinished`) and where there was nothing to measure (`nothing`).  A value that is
+missing for another reason is lost, unless it is missing for every setting: no setting gains by a run that failed, or that has no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+__all__ = ["SEEDS", "Observed", "dead", "ended", "observed", "planned", "scored"]
+
+Floats = NDArray[np.float64]
+
+SEEDS = ("replication", "run.seed")
+"""Columns that only repeat a run."""
+_NO_AXES = ("cell", "scenario", "seed")
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Tables of a column with a row per window and a column per setting."""
+
+    scores: pd.DataFrame  # means over seeds; what did not end counts as the longest known there; NaN: lost, or nothing to measure
+    unfinished: pd.DataFrame  # whether some run had not ended what the column measures
+    lost: pd.DataFrame  # whether some run failed or has no value though it should
+    runs: pd.DataFrame  # how many there were; 0: the setting did not run there
+    sample: str  # what the rows are: windows, worlds (nothing is called a window) or seeds (of a single window)
+
+    @property
+    def hopeless(self) -> pd.Series[bool]:
+        """Windows in which no setting ends, of those that have a value."""
+        known = self.scores.notna()
+        return known.any(axis=1) & (self.unfinished | ~known).all(axis=1)
+
+    @property
+    def behind(self) -> pd.DataFrame:
+        """Where a setting had not ended, and another one had."""
+        return self.unfinished[~self.hopeless].reindex(self.unfinished.index, fill_value=False)
+
+
+def planned(results: pd.DataFrame) -> pd.DataFrame:
+    """The rows of settings, failed ones too, without those of jobs without checkpoints."""
+    return results[results["strategy"] != "none"]
+
+
+def dead(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Runs that say nothing about what a setting gives: the cell has no result, or its job failed."""
+    wrong = rows["status"] != "ok"
+    return wrong | rows["job_status"].fillna("").str.startswith(("FAILED", "RESTARTING")) if "job_status" in rows else wrong
+
+
+def ended(rows: pd.DataFrame, column: str) -> pd.Series[float]:
+    """The values of a column; NaN where they are bounds."""
+    return rows[column].mask(_named(rows, "unfinished", column))
+
+
+def scored(results: pd.DataFrame, column: str) -> pd.DataFrame:
+    """`value` (NaN: none), `unfinished`, `lost` and `dead` of each planned row."""
+    rows = planned(results)
+    value = rows[column].astype(float).mask(dead(rows))
+    nothing = _named(rows, "nothing", column) & ~dead(rows)
+    return pd.DataFrame({
+        "value": value, "unfinished": _named(rows, "unfinished", column) & value.notna(), "lost": value.isna() & ~nothing,
+        "dead": dead(rows),
+    })  # fmt: skip
+
+
+def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Observed:
+    """`results`: rows of a sweep with the columns of `settings` and of what else varies, all of them before `strategy`."""
+    rows = planned(results)
+    axes = [name for name in rows.columns[: rows.columns.get_loc("strategy")] if name not in (*settings, *_NO_AXES)]
+    window, seed, sample = _sample(rows, axes)
+    windows, window_of = _numbered(rows, window)
+    worlds, world_of = _numbered(rows, [*window, *seed])
+    names, setting_of = _numbered(rows, settings)
+    flags = scored(results, column)
+    shape = (len(worlds), len(names))
+
+    def summed(values: Floats) -> Floats:
+        """A row per world, a column per setting."""
+        found = np.zeros(shape)
+        np.add.at(found, (world_of, setting_of), values)
+        return found
+
+    value = flags["value"].to_numpy(dtype=float)
+    known, runs = summed((~np.isnan(value)).astype(float)), summed(np.ones(len(rows)))
+    unfinished, lost, died = (summed(flags[name].to_numpy(dtype=float)) > 0 for name in ("unfinished", "lost", "dead"))
+    score = np.where(known > 0, summed(np.nan_to_num(value)) / np.maximum(known, 1), np.nan)
+    longest = np.max(np.where(known > 0, score, -np.inf), axis=1, keepdims=True)  # known of this world
+    score = np.where(unfinished, longest, score)  # no run gains by being cut off early
+    lost &= (known > 0).any(axis=1, keepdims=True) | died.any(axis=1, keepdims=True)
+    first_of = np.zeros(len(worlds), dtype=np.int64)
+    first_of[world_of] = window_of
+
+    def by_window(values: Floats) -> Floats:
+        found = np.zeros((len(windows), len(names)))
+        np.add.at(found, first_of, values)
+        return found
+
+    has = by_window((~np.isnan(score)).astype(float))
+    is_lost = by_window(lost.astype(float)) > 0
+    means = np.where((has > 0) & ~is_lost, by_window(np.nan_to_num(score)) / np.maximum(has, 1), np.nan)
+    index, columns = pd.Index([" | ".join(name) for name in windows], name="window"), _columns(names, settings)
+
+    def framed(table: NDArray[Any]) -> pd.DataFrame:
+        return pd.DataFrame(table, index=index, columns=columns)
+
+    any_unfinished, count = by_window(unfinished.astype(float)) > 0, by_window(runs).astype(np.int64)
+    return Observed(framed(means), framed(any_unfinished), framed(is_lost), framed(count), sample)
+
+
+def _columns(names: Sequence[tuple[str, ...]], settings: Sequence[str]) -> pd.Index:
+    if len(settings) == 1:
+        return pd.Index([name for (name,) in names], name=settings[0])
+    return pd.MultiIndex.from_tuples(names, names=list(settings))
+
+
+def _numbered(rows: pd.DataFrame, columns: Sequence[str]) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
+    """The different combinations of values in their order, and the number of each row's."""
+    texts = [rows[name].fillna("").astype(str).tolist() for name in columns]
+    keys = list(zip(*texts, strict=True)) if texts else [()] * len(rows)
+    numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    return list(numbers), np.array([numbers[key] for key in keys], dtype=np.int64)
+
+
+def _sample(rows: pd.DataFrame, axes: Sequence[str]) -> tuple[list[str], list[str], str]:
+    """(columns that tell windows apart, columns that repeat within them, what the sample is)."""
+    seeds = [axis for axis in axes if axis in SEEDS]
+    others = [axis for axis in axes if axis not in SEEDS]
+    if "window" in others and len(rows["window"].unique()) > 1:
+        return ["window"], [axis for axis in axes if axis != "window"], "windows"
+    if len(_numbered(rows, others)[0]) > 1:
+        return others, seeds, "worlds"
+    return (seeds, others, "seeds") if len(_numbered(rows, seeds)[0]) > 1 else (others, seeds, "windows")
+
+
+def _named(rows: pd.DataFrame, mark: str, column: str) -> pd.Series[bool]:
+    """Whether the column `mark` of a row names this column."""
+    if mark not in rows:
+        return pd.Series(data=False, index=rows.index)
+    texts = rows[mark].fillna("").tolist()
+    found = {text: column in str(text).split() for text in dict.fromkeys(texts)}
+    return pd.Series([found[text] for text in texts], index=rows.index, dtype=bool)

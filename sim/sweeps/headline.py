@@ -1,0 +1,194 @@
+"""The sentences of a sweep's answer: where nothing can be chosen and what failed, then the least, how sure it is, and what to take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from sim.analysis.sweeps.answers import Limit
+from sim.analysis.sweeps.choice import Choice, Setting, Standing
+from sim.analysis.sweeps.measure import text
+from sim.analysis.sweeps.observed import dead, planned
+from sim.cells.columns import COLUMNS
+from sim.sweeps.file.question import Question
+
+__all__ = ["headline"]
+
+MOST_NAMED = 4
+"""Settings or windows that a sentence names one by one."""
+
+
+def headline(question: Question, results: pd.DataFrame, found: Choice) -> str:
+    """The sentences, what decides first."""
+    return " ".join([*_nothing(question, found), *_hopeless(question, results, found), *_failing(question, results, found),
+                     *_behind(question, found), *_answer(question, found)])  # fmt: skip
+
+
+def _nothing(question: Question, found: Choice) -> Iterator[str]:
+    for column in found.unmeasured:
+        so = " Its limit cannot be kept." if any(limit.column == column for limit in question.limits) else ""
+        yield f"No run has a value of {column}: there was nothing to measure.{so}"
+
+
+def _hopeless(question: Question, results: pd.DataFrame, found: Choice) -> Iterator[str]:
+    if not found.hopeless:
+        return
+    does = COLUMNS[question.least].ends or "end"
+    rows = planned(results)
+    if "bottleneck" in rows and found.sample == "windows" and "window" in rows:
+        rows = rows[rows["window"].astype(str).isin(found.hopeless)]
+    yield f"In {_of(len(found.hopeless), found)} no {_noun(question)} can {does}{_busy(rows)}{_which(found.hopeless, found)}."
+
+
+def _which(windows: Sequence[str], found: Choice) -> str:
+    return f" ({_listed(windows)})" if len(windows) < len(found.windows) else ""
+
+
+def _busy(rows: pd.DataFrame) -> str:
+    """Where the work piles up."""
+    if "bottleneck" not in rows or (named := rows["bottleneck"].replace("", None).dropna()).empty:
+        return ""
+    vertex = str(named.mode().iloc[0])
+    share = float(rows.loc[rows["bottleneck"] == vertex, "busy_share"].mean())
+    return f": '{vertex}' is {100 * share:.0f} % busy there" if not math.isnan(share) else ""
+
+
+def _failing(question: Question, results: pd.DataFrame, found: Choice) -> Iterator[str]:
+    if found.failed:
+        yield f"In {_of(len(found.failed), found)} every {_noun(question)} fails{_reason(results)}{_which(found.failed, found)}."
+    failing = [standing for standing in found.standings if standing.failed]
+    for standing in failing[:MOST_NAMED]:
+        rows = planned(results)
+        for key, value in zip(question.settings, standing.setting, strict=True):
+            rows = rows[rows[key].astype(str) == value]
+        yield f"With {_named(question, standing.setting)} {_what(rows, question)} in {_of(standing.failed, found)}{_reason(rows)}."
+    if len(failing) > MOST_NAMED:
+        yield f"{len(failing) - MOST_NAMED} more settings fail in some windows."
+
+
+def _what(rows: pd.DataFrame, question: Question) -> str:
+    if not dead(rows).any():
+        return f"there is no value of {question.least}"
+    return "cells fail" if (rows["status"] != "ok").any() else "the job fails"
+
+
+def _reason(rows: pd.DataFrame) -> str:
+    """The first reason that is on record."""
+    texts = [
+        str(text) for _, row in rows[dead(rows)].iterrows()
+        for text in ((row.get("error") if row["status"] != "ok" else str(row.get("job_status")).partition(": ")[2]),) if text
+    ]  # fmt: skip
+    return f" ({texts[0].rstrip('.')})" if texts else ""
+
+
+def _behind(question: Question, found: Choice) -> Iterator[str]:
+    late = sorted((standing for standing in found.standings if standing.behind), key=lambda standing: -standing.behind)
+    if not late:
+        return
+    does = COLUMNS[question.least].ends or "end"
+    named = "; ".join(f"{_short(standing.setting)} in {standing.behind}" for standing in late[:MOST_NAMED])
+    rest = f"; {len(late) - MOST_NAMED} more settings in some" if len(late) > MOST_NAMED else ""
+    others = "other " if found.hopeless else ""
+    yield f"Of the {others}{found.compared} {found.sample}, these do not {does} in as many as named: {named}{rest}."
+
+
+def _answer(question: Question, found: Choice) -> Iterator[str]:
+    limits = " and ".join(_limit(limit) for limit in question.limits)
+    if found.advised is None:
+        yield f"None of {len(found.standings)} settings keeps {limits}." if limits else "No setting can be chosen."
+        return
+    first = found.eligible[0]
+    among = f"of {len(found.standings)} settings"
+    if limits:
+        keep = "keeps" if len(found.eligible) == 1 else "keep"
+        among = f"{len(found.eligible)} of {len(found.standings)} settings {keep} {limits}"
+        among = f"of the settings that keep {limits}" if question.racing else among  # those that are out may keep them
+    value = f"{_value(question, first)}{_where(found)}"
+    yield f"Least {question.least}: {value}, with {_named(question, first.setting)} ({among})."
+    if found.compared < 2:
+        yield "That is one window with one seed: there is no interval, and no setting is surely better than another."
+        return
+    yield from _set(question, found, first)
+    yield from _limits(question, found)
+    if found.sample == "seeds":
+        yield "It is one window: its seeds say nothing about others."
+
+
+def _set(question: Question, found: Choice, first: Standing) -> Iterator[str]:
+    others = [name for name in found.best if name != first.setting]
+    ties = found.ties
+    if not others:
+        if len(found.eligible) > 1 or any(standing.absent for standing in found.standings):  # those that are out lost surely
+            yield "It is surely the least: 95 % for all comparisons together."
+        return
+    if len(ties) == len(others) and first.setting == found.advised:
+        yield f"It ties with {_shorts(ties)}: their values agree to nine digits."
+    else:
+        yield f"It cannot be told apart from {len(others)} other{'s' if len(others) > 1 else ''}: {_shorts(others)}."
+        if ties:
+            yield f"{_short(found.advised or ())} ties with {_shorts(ties)}."
+    assert found.advised is not None  # noqa: S101 - there is a first one
+    why = {
+        "reference": "it is compared with, and no other is surely better",
+        "changes": "of these it changes least against what it is compared with",
+        "least": "of equal ones it stands first" if ties and first.setting == found.advised else "of these it has the least mean",
+    }[found.reason]
+    took = found.standing(found.advised)
+    value = "" if found.advised == first.setting else f" ({_value(question, took)})"
+    yield f"Take {_named(question, found.advised)}{value}: {why}."
+
+
+def _limits(question: Question, found: Choice) -> Iterator[str]:
+    """What limits leave open."""
+    assert found.advised is not None  # noqa: S101 - there is a choice
+    if unsure := found.standing(found.advised).unsure:
+        yield f"Whether it keeps its limit is not sure: the interval of {' and '.join(unsure)} reaches beyond."
+    near = [standing for standing in found.standings if standing.broken and set(standing.broken) <= set(standing.unsure)]
+    if near:
+        those = _shorts([standing.setting for standing in near])
+        yield f"{len(near)} more may keep {'it' if len(question.limits) == 1 else 'them'}: {those}."
+
+
+def _value(question: Question, standing: Standing) -> str:
+    bound = "more than " if standing.behind else ""
+    spread = f" ± {text(question.least, standing.half_width).lstrip('+±')}" if math.isfinite(standing.half_width) else ""
+    return f"{bound}{text(question.least, standing.value)}{spread}"
+
+
+def _where(found: Choice) -> str:
+    if found.compared < 2:
+        return ""
+    return f" over {'the other ' if found.compared < len(found.windows) else ''}{found.compared} {found.sample}"
+
+
+def _of(count: int, found: Choice) -> str:
+    return f"{count} of {len(found.windows)} {found.sample}" if len(found.windows) > 1 else "this window"
+
+
+def _noun(question: Question) -> str:
+    """``checkpoint.interval`` is an interval; several keys make a setting."""
+    return question.settings[0].rpartition(".")[2] if len(question.settings) == 1 else "setting"
+
+
+def _named(question: Question, setting: Setting) -> str:
+    return ", ".join(f"{key} {value}" for key, value in zip(question.settings, setting, strict=True))
+
+
+def _short(setting: Setting) -> str:
+    return " ".join(setting) if len(setting) == 1 else f"({', '.join(setting)})"
+
+
+def _shorts(settings: Sequence[Setting]) -> str:
+    return _listed([_short(setting) for setting in settings])
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + rest
+
+
+def _limit(limit: Limit) -> str:
+    upper = math.isfinite(limit.at_most)
+    return f"{limit.column} {'at most' if upper else 'at least'} {text(limit.column, limit.at_most if upper else limit.at_least)}"

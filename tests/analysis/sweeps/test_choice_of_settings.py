@@ -1,0 +1,164 @@
+"""Which settings cannot be told apart, which one is advised, and that hiding bad runs never helps."""
+
+import numpy as np
+import pytest
+
+from sim.analysis.sweeps.answers import Limit
+from sim.analysis.sweeps.choice import choose, surely_worse
+from tests.analysis.sweeps.made_up import rows_of
+
+COLUMN = "caught_up_ms"
+LOAD = 10 * np.random.default_rng(1).random(8)
+NOISE = np.random.default_rng(2).standard_normal((5, 8))
+
+
+def advised(rows, *limits, reference=(), **keys):
+    return choose(rows, ["checkpoint.interval"], COLUMN, limits, reference, **keys)
+
+
+def names(settings):
+    return [setting for (setting,) in settings]
+
+
+def test_what_is_surely_least_is_taken():
+    """Windows differ more than settings do: they are compared window by window."""
+    found = advised(rows_of({"10 s": LOAD + 20, "30 s": LOAD + 21 + 0.1 * NOISE[0], "60 s": LOAD + 22 + 0.1 * NOISE[1]}))
+
+    assert (("10 s",), "only", [("10 s",)], 8) == (found.advised, found.reason, list(found.best), found.compared)
+
+
+def test_what_cannot_be_told_apart_is_a_set():
+    """The setting that is compared with stays; else the one that changes least, then the least."""
+    rows = rows_of({"10 s": LOAD + 20, "30 s": LOAD + 20.1 + NOISE[0], "60 s": LOAD + 40 + NOISE[1]})
+
+    assert ({"10 s", "30 s"}, "10 s", "least") == (set(names(advised(rows).best)), *names([advised(rows).advised]), advised(rows).reason)
+    assert (("30 s",), "reference") == (advised(rows, reference=("30 s",)).advised, advised(rows, reference=("30 s",)).reason)
+    assert "least" == advised(rows, reference=("60 s",)).reason
+
+
+def test_the_one_that_changes_least():
+    rows = rows_of({"10 s": LOAD + 20, "30 s": LOAD + 20.1 + NOISE[0], "60 s": LOAD + 20.2 + NOISE[1], "90 s": LOAD + 60})
+    rows["way"] = rows["checkpoint.interval"].map({"10 s": "a", "30 s": "b", "60 s": "b", "90 s": "b"})
+    rows = rows[["way", *(name for name in rows if name != "way")]]
+    found = choose(rows, ["checkpoint.interval", "way"], COLUMN, (), ("90 s", "b"))
+
+    assert "changes" == found.reason
+    assert found.advised in [("30 s", "b"), ("60 s", "b")]
+
+
+def test_ties_are_ties():
+    """Equal to nine digits: no order of the file is a certainty."""
+    found = advised(rows_of({"10 min": LOAD, "20 min": LOAD * (1 + 1e-12), "30 min": LOAD, "40 min": LOAD + 9}))
+
+    assert (["10 min", "20 min", "30 min"], {"20 min", "30 min"}) == (sorted(names(found.best)), set(names(found.ties)))
+
+
+def test_a_limit_is_broken_by_a_mean_a_bound_a_failure_and_no_value():
+    base = {"10 s": LOAD + 20, "30 s": LOAD + 21}
+    rows = rows_of(base, lag_s=5.0)
+
+    assert [("10 s",)] == list(advised(rows, Limit("lag_s", at_most=6)).best)
+    rows.loc[rows["checkpoint.interval"] == "10 s", "lag_s"] = 7.0
+    assert [("30 s",)] == list(advised(rows, Limit("lag_s", at_most=6)).best)
+    unfinished = rows_of(base, bounds=[("10 s", 3)])
+    assert ["30 s"] == names(advised(unfinished, Limit(COLUMN, at_most=100)).best)
+    assert {"10 s", "30 s"} >= set(names(advised(unfinished, Limit(COLUMN, at_least=1)).best))
+    rows.loc[0, "status"] = "error"
+    assert [("30 s",)] == list(advised(rows).best)
+    nothing = rows_of(base, lag_s=np.nan)
+    assert (None, ("lag_s",)) == (
+        advised(nothing, Limit("lag_s", at_most=6)).advised,
+        advised(nothing, Limit("lag_s", at_most=6)).unmeasured,
+    )
+
+
+def test_windows_in_which_nothing_ends_tell_nothing():
+    """In half of them every setting is overloaded; the others decide."""
+    bounds = [(setting, window) for setting in ("10 s", "30 s") for window in range(4)]
+    values = np.concatenate([np.full(4, 300.0), LOAD[4:]])
+    found = advised(rows_of({"10 s": values, "30 s": values + np.array([0, 0, 0, 0, 5, 5.1, 5, 5.1])}, bounds=bounds))
+
+    assert (("w0", "w1", "w2", "w3"), 4, ("10 s",), "only") == (found.hopeless, found.compared, found.advised, found.reason)
+
+
+def test_a_setting_that_does_not_end_everywhere_stands_behind_those_that_do():
+    """Though its mean is smaller."""
+    found = advised(rows_of({"10 s": [1.0] * 7 + [50.0], "30 s": LOAD + 20}, bounds=[("10 s", 7)]))
+
+    assert ["30 s", "10 s"] == [standing.setting[0] for standing in found.standings]
+    assert [0, 1] == [standing.behind for standing in found.standings]
+    assert ("30 s",) == found.advised
+
+
+def test_a_dead_job_is_never_chosen():
+    """Its delays are short because it is dead."""
+    rows = rows_of({"10 s": LOAD, "30 s": LOAD + 20})
+    rows.loc[rows["checkpoint.interval"] == "10 s", "job_status"] = "FAILED: killed"
+    found = advised(rows)
+
+    assert (("30 s",), 8) == (found.advised, found.standing(("10 s",)).failed)
+    assert advised(rows.assign(job_status="FAILED: killed")).advised is None
+
+
+def test_losers_of_a_race_are_not_chosen():
+    found = advised(rows_of({"10 s": LOAD, "30 s": LOAD + 1}), out=[("10 s",)])
+
+    assert ("30 s",) == found.advised
+
+
+def test_of_one_window_nothing_is_sure():
+    found = advised(rows_of({"10 s": [1.0], "30 s": [100.0]}))
+
+    assert ({"10 s", "30 s"}, 1) == (set(names(found.best)), found.compared)
+
+
+HIDDEN = {
+    "a bound": lambda rows, hidden: rows.assign(unfinished=rows["unfinished"].mask(hidden, COLUMN)),
+    "a bound that is cut off early": lambda rows, hidden: rows.assign(
+        unfinished=rows["unfinished"].mask(hidden, COLUMN), **{COLUMN: rows[COLUMN].mask(hidden, 1.0)}
+    ),
+    "no value": lambda rows, hidden: rows.assign(**{COLUMN: rows[COLUMN].mask(hidden)}),
+    "a dead job": lambda rows, hidden: rows.assign(job_status=rows["job_status"].mask(hidden, "FAILED: killed")),
+    "a cell without a result": lambda rows, hidden: rows.assign(
+        status=rows["status"].mask(hidden, "error"), **{COLUMN: rows[COLUMN].mask(hidden)}
+    ),
+    "no row": lambda rows, hidden: rows[~hidden],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_hiding_the_worst_runs_never_helps(way):
+    """A permutation test: whichever setting hides how many of its worst windows, its rank and its place in the set get no better."""
+    chance = np.random.default_rng(7)
+    for _ in range(20):
+        scores = {f"{i} s": 50 + LOAD + chance.uniform(0, 6) + 3 * chance.standard_normal(8) for i in range(1, 5)}
+        rows = rows_of(dict(sorted(scores.items(), key=lambda _: chance.random())))
+        setting, count = str(chance.choice(list(scores))), int(chance.integers(1, 7))
+        worst = [f"w{i}" for i in np.argsort(scores[setting])[-count:]]
+        hidden = (rows["checkpoint.interval"] == setting) & rows["window"].isin(worst)
+        before, after = advised(rows), advised(HIDDEN[way](rows, hidden))
+        rank = [[standing.setting for standing in found.standings].index((setting,)) for found in (before, after)]
+
+        assert rank[1] >= rank[0]
+        assert (setting,) not in after.best or (setting,) in before.best or after.standing((setting,)).behind
+        assert after.advised != (setting,) or before.advised == (setting,) or (setting,) in before.best
+
+
+def test_a_worse_run_makes_no_setting_harder_to_tell_apart():
+    """One that is far off raises the spread more than the mean: Student's t alone would then call nothing worse."""
+    own, other = LOAD + 5 + 0.1 * NOISE[0], LOAD
+    far = own.copy()
+    far[3] = 1e6
+    values, unfinished = np.column_stack([far, other]), np.zeros((8, 2), dtype=bool)
+    unfinished[3, 0] = True
+
+    assert surely_worse(np.column_stack([own, other]), np.zeros((8, 2), dtype=bool))[0, 1]
+    assert surely_worse(values, unfinished)[0, 1]
+    assert not surely_worse(values, np.zeros((8, 2), dtype=bool))[0, 1]
+
+
+def test_differences_that_are_all_alike_are_sure():
+    values = np.array([[1.0, 2.0], [5.0, 6.0]])
+
+    assert [[False, False], [True, False]] == surely_worse(values, np.zeros((2, 2), dtype=bool)).tolist()
+    assert not surely_worse(values[:1], np.zeros((1, 2), dtype=bool)).any()

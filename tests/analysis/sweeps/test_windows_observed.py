@@ -1,0 +1,101 @@
+"""A value per window and setting, from the rows of a sweep."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sim.analysis.sweeps.observed import dead, ended, observed, scored
+from tests.analysis.sweeps.made_up import rows_of
+
+SETTINGS, COLUMN = ["checkpoint.interval"], "caught_up_ms"
+
+
+def of(rows, column=COLUMN):
+    return observed(rows, SETTINGS, column)
+
+
+def test_seeds_are_averaged_within_their_window():
+    """Twenty seeds of two windows are two values of each setting."""
+    seen = of(rows_of({"10 s": [[1.0, 3.0], [5.0, 5.0]], "30 s": [[2.0, 2.0], [4.0, 8.0]]}))
+
+    assert ("windows", ["w0", "w1"]) == (seen.sample, list(seen.scores.index))
+    assert [[2.0, 2.0], [5.0, 6.0]] == seen.scores.to_numpy().tolist()
+    assert [[2, 2], [2, 2]] == seen.runs.to_numpy().tolist()
+
+
+def test_windows_and_settings_stay_in_the_order_of_the_plan():
+    seen = of(rows_of({"2 min": [1.0] * 12, "10 s": [2.0] * 12}))
+
+    assert (["2 min", "10 s"], [f"w{i}" for i in range(12)]) == (list(seen.scores.columns), list(seen.scores.index))
+    assert {1.0} == set(seen.scores["2 min"])
+
+
+def test_what_did_not_end_counts_with_the_longest_time_known():
+    """Cut off early it would look quicker than a setting that was seen for longer in the same world."""
+    seen = of(rows_of({"10 s": [30.0, 9.0], "30 s": [70.0, 8.0]}, bounds=[("10 s", 0)]))
+
+    assert [[70.0, 70.0], [9.0, 8.0]] == seen.scores.to_numpy().tolist()
+    assert [[True, False], [False, False]] == seen.unfinished.to_numpy().tolist()
+    assert [1, 0] == seen.behind.sum().tolist()
+
+
+def test_windows_in_which_nothing_ends():
+    seen = of(rows_of({"10 s": [30.0, 9.0], "30 s": [30.0, 8.0]}, bounds=[("10 s", 0), ("30 s", 0)]))
+
+    assert [True, False] == seen.hopeless.tolist()
+    assert [0, 0] == seen.behind.sum().tolist()
+
+
+@pytest.mark.parametrize("change", [
+    {"status": "error", COLUMN: np.nan}, {"job_status": "FAILED: killed"}, {"job_status": "RESTARTING FOR EVER: slots"}, {COLUMN: np.nan},
+])  # fmt: skip
+def test_a_run_that_fails_is_lost(change):
+    """So is a value that is missing where another setting has one: it is never left out silently."""
+    rows = rows_of({"10 s": [30.0, 9.0], "30 s": [30.0, 8.0]})
+    rows.loc[0, list(change)] = list(change.values())
+    seen = of(rows)
+
+    assert [[True, False], [False, False]] == seen.lost.to_numpy().tolist()
+    assert np.isnan(seen.scores.iloc[0, 0])
+
+
+def test_nothing_to_measure_is_no_loss():
+    """No failure, nothing to recover from; a window in which no setting has a value tells nothing of any."""
+    rows = rows_of({"10 s": [np.nan, np.nan], "30 s": [np.nan, 8.0]}).assign(nothing=[COLUMN, COLUMN, COLUMN, ""])
+    no_marks = rows.drop(columns=["nothing", "unfinished", "job_status"])
+
+    assert not of(rows).lost.to_numpy().any()
+    assert [[False, False], [True, False]] == of(no_marks).lost.to_numpy().tolist()
+
+
+def test_the_sample_is_what_differs():
+    """Windows; without them what else varies; of a single window its seeds."""
+    rows = rows_of({"10 s": [[1.0, 2.0]], "30 s": [[3.0, 4.0]]})
+    varied = rows_of({"10 s": [1.0, 2.0], "30 s": [3.0, 4.0]}).rename(columns={"window": "faults.0.from"})
+
+    assert ("seeds", [[1.0, 3.0], [2.0, 4.0]]) == (of(rows).sample, of(rows).scores.to_numpy().tolist())
+    assert ("worlds", 2) == (of(varied).sample, len(of(varied).scores))
+    assert ("windows", 1) == (of(rows[rows["seed"] == 0]).sample, len(of(rows[rows["seed"] == 0]).scores))
+
+
+def test_other_axes_repeat_within_windows():
+    """Two rates of each window are no further windows."""
+    rows = pd.concat([rows_of({"10 s": [1.0, 3.0]}).assign(scale=scale) for scale in ("1", "2")])
+    rows = rows[["scale", *(name for name in rows if name != "scale")]]
+
+    assert 2 == len(of(rows).scores)
+
+
+def test_rows_of_jobs_without_checkpoints_do_not_count():
+    rows = rows_of({"10 s": [1.0, 3.0]})
+
+    assert of(rows).scores.equals(of(pd.concat([rows, rows.assign(strategy="none", caught_up_ms=99.0)])).scores)
+
+
+def test_rows_one_by_one():
+    rows = rows_of({"10 s": [1.0, 3.0, 5.0]}, bounds=[("10 s", 1)])
+    rows.loc[2, "job_status"] = "FAILED: killed"
+
+    assert [False, False, True] == dead(rows).tolist()
+    assert [1.0, 5.0] == ended(rows, COLUMN).dropna().tolist()
+    assert [[1.0, False, False], [3.0, True, False]] == scored(rows, COLUMN)[["value", "unfinished", "lost"]].to_numpy().tolist()[:2]

@@ -1,0 +1,151 @@
+"""The sentences of an answer, and the tables beside them: half of the windows overloaded, failures, ties, one window, missing columns."""
+
+import numpy as np
+import pytest
+
+from sim.analysis.sweeps.answers import Limit
+from sim.cells.columns import COLUMNS
+from sim.sweeps.answer import sections, sentence
+from sim.sweeps.file.question import Question
+from tests.analysis.sweeps.made_up import rows_of
+
+KEY, COLUMN = "checkpoint.interval", "caught_up_ms"
+LOAD = 1000 * np.random.default_rng(1).random(8)
+NOISE = np.random.default_rng(2).standard_normal((5, 8))
+
+
+def asks(*limits, column=COLUMN, against=""):
+    reference = ((KEY, against),) if against else ()
+    return Question((KEY,), (column,), ("window", KEY), column, limits, reference)
+
+
+def titled(question, results, start):
+    return next(section for section in sections(question, results) if section.title.startswith(start))
+
+
+@pytest.fixture
+def overloaded():
+    """In four of eight windows nothing catches up; in two others one setting does not."""
+    bounds = [(setting, window) for setting in ("10 s", "30 s", "90 s") for window in range(4)] + [("90 s", 4), ("30 s", 5)]
+    base = np.where(np.arange(8) < 4, 300_000.0, 26_000 + LOAD)
+    late = base + np.array([0, 0, 0, 0, 200_000, 4_000, 4_100, 3_900])
+    other = base + np.array([0, 0, 0, 0, 2_000, 200_000, 2_100, 1_900])
+    return rows_of({"10 s": base, "30 s": other, "90 s": late}, bounds=bounds)
+
+
+def test_half_of_the_windows_are_overloaded(overloaded):
+    """That is said before any number, and no window vanishes from a mean."""
+    found = sentence(asks(against="10 s"), overloaded)
+
+    assert found == (
+        "In 4 of 8 windows no interval can catch up within the run: 'count' is 100 % busy there (w0, w1, w2, w3). "
+        "Of the other 4 windows, these do not catch up within the run in as many as named: 30 s in 1; 90 s in 1. "
+        "Least caught_up_ms: 26 s ± 364 ms over the other 4 windows, with checkpoint.interval 10 s (of 3 settings). "
+        "It is surely the least: 95 % for all comparisons together."
+    )
+    assert [
+        ["10 s", "> 2.7 min ± 2 min (not ended in 4 of 8)"],
+        ["30 s", "> 3.1 min ± 113 s (not ended in 5 of 8)"],
+        ["90 s", "> 3.2 min ± 112 s (not ended in 5 of 8)"],
+    ] == titled(asks(), overloaded, "Mean").rows
+    windows = titled(asks(), overloaded, "caught_up_ms in each window")
+    assert ["w0", "> 5 min", "> 5 min", "> 5 min"] == windows.rows[0]
+    assert ["w4", "26 s", "28 s", "> 3.8 min"] == windows.rows[4]
+
+
+def test_a_limit_is_not_kept_where_nothing_ends(overloaded):
+    found = sentence(asks(Limit(COLUMN, at_most=60_000)), overloaded)
+
+    assert found.startswith("In 4 of 8 windows no interval")
+    assert found.endswith("None of 3 settings keeps caught_up_ms at most 60 s.")
+
+
+def test_a_setting_that_fails_in_its_worst_windows():
+    """Its mean over the others would be the least."""
+    rows = rows_of({"10 s": 5_000 + LOAD, "30 s": 9_000 + LOAD})
+    hard = (rows[KEY] == "10 s") & rows["window"].isin(["w6", "w7"])
+    rows.loc[hard, "job_status"] = "FAILED: restarts exhausted"
+
+    assert sentence(asks(), rows) == (
+        "With checkpoint.interval 10 s the job fails in 2 of 8 windows (restarts exhausted). "
+        "Least caught_up_ms: 9.6 s ± 255 ms over 8 windows, with checkpoint.interval 30 s (of 2 settings)."
+    )
+    assert ["10 s", "- (fails in 2 of 8)"] == titled(asks(), rows, "Mean").rows[0]
+    rows.loc[hard, ["status", "error", "job_status"]] = ["error", "MemoryError", None]
+    assert sentence(asks(), rows).startswith("With checkpoint.interval 10 s cells fail in 2 of 8 windows (MemoryError).")
+
+
+def test_ties():
+    rows = rows_of({"10 min": LOAD, "20 min": LOAD, "30 min": LOAD * (1 + 1e-12)})
+
+    assert sentence(asks(), rows) == (
+        "Least caught_up_ms: 566 ms ± 255 ms over 8 windows, with checkpoint.interval 10 min (of 3 settings). "
+        "It ties with 20 min, 30 min: their values agree to nine digits. "
+        "Take checkpoint.interval 10 min: of equal ones it stands first."
+    )
+
+
+def test_one_window():
+    """It has no interval; with seeds it has one for this window alone."""
+    rows = rows_of({"10 s": [1000.0], "30 s": [2000.0]})
+    seeded = rows_of({"10 s": [1000 + 10 * NOISE[0]], "30 s": [2000 + 10 * NOISE[1]]})
+
+    assert sentence(asks(), rows) == (
+        "Least caught_up_ms: 1 s, with checkpoint.interval 10 s (of 2 settings). "
+        "That is one window with one seed: there is no interval, and no setting is surely better than another."
+    )
+    assert "Mean of one window: it has no interval over windows" == sections(asks(), rows)[0].title
+    assert sentence(asks(), seeded).endswith("for all comparisons together. It is one window: its seeds say nothing about others.")
+    assert "Mean over 8 seeds of a single window, with 95 % confidence for this window alone" == sections(asks(), seeded)[0].title
+
+
+def test_missing_columns():
+    """No transactional sink: nothing was hidden, and its limit cannot be kept."""
+    rows = rows_of({"10 s": 5_000 + LOAD, "30 s": 9_000 + LOAD}, visible_p99_ms=np.nan).assign(nothing="visible_p99_ms")
+    limited = asks(Limit("visible_p99_ms", at_most=1000))
+
+    assert sentence(limited, rows) == (
+        "No run has a value of visible_p99_ms: there was nothing to measure. Its limit cannot be kept. "
+        "None of 2 settings keeps visible_p99_ms at most 1 s."
+    )
+    only = Question((KEY,), ("visible_p99_ms",), (KEY,), "visible_p99_ms")
+    assert sentence(only, rows) == "No run has a value of visible_p99_ms: there was nothing to measure. No setting can be chosen."
+    assert [["10 s", "-"], ["30 s", "-"]] == sections(only, rows)[0].rows
+
+
+def test_a_limit_that_the_interval_reaches():
+    """It is kept by the mean, and another one may keep it."""
+    rows = rows_of({"10 s": 500 + LOAD, "30 s": 400 + LOAD}, lag_s=1.0)
+    rows["lag_s"] = np.where(rows[KEY] == "10 s", 10 + np.tile(NOISE[0], 2), 10.5 + np.tile(NOISE[0], 2))
+    bound = float(rows.loc[rows[KEY] == "10 s", "lag_s"].mean()) + 0.1
+    found = sentence(asks(Limit("lag_s", at_most=bound)), rows)
+
+    assert "(1 of 2 settings keeps lag_s at most" in found
+    assert "Whether it keeps its limit is not sure: the interval of lag_s reaches beyond." in found
+    assert found.endswith("1 more may keep it: 30 s.")
+
+
+WAYS = ["unfinished", "missing", "dead"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("column", [name for name, column in COLUMNS.items() if column.worse == "more"])
+def test_a_column_never_gains_by_hiding(column, way):
+    """For every column of results: the best setting hides its worst windows, and is never better off than before."""
+    if way == "unfinished" and not COLUMNS[column].may_be_bound:
+        way = "missing"
+    rows = rows_of({"10 s": 500 + LOAD + NOISE[0], "30 s": 501 + LOAD + NOISE[1], "60 s": 600 + LOAD}, column=column)
+    hard = (rows[KEY] == "60 s") & rows["window"].isin([f"w{i}" for i in np.argsort(LOAD)[2:]])
+    if way == "unfinished":
+        rows.loc[hard, "unfinished"] = column
+        rows.loc[hard, column] = 1.0
+    elif way == "missing":
+        rows.loc[hard, column] = np.nan
+    else:
+        rows.loc[hard, "job_status"] = "FAILED: killed"
+    found = sentence(asks(column=column), rows)
+    least = found[found.index("Least") :]
+
+    assert "60 s" not in least.partition("(of 3 settings)")[0]
+    assert "Take checkpoint.interval 60 s" not in found
+    assert "60 s in 6" in found or "60 s the job fails in 6" in found or f"60 s there is no value of {column} in 6" in found
