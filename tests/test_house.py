@@ -60,6 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 # What a folder inside a room may import of the rest of its room.  A folder that encloses it stands for the files that lie flat there.
 INSIDE: dict[str, set[str]] = {
     "advice/future": set(),
+    "advice/inputs": {"advice", "advice/future"},
     "advice/running": set(),
     "analysis/strategies": {"analysis"},
     "analysis/sweeps": {"analysis", "analysis/strategies"},

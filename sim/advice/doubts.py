@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.advice.judgement import MEASURED, Choice, Limits, Setting, Trials
+from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Setting, Trials
 from sim.analysis.number_texts import ms_text
 from sim.scenario.backtest.verdict import agreement_text
 
 if TYPE_CHECKING:
     from sim.model.backtest import Backtest, Level
 
-__all__ = ["ENOUGH", "capped", "corrected", "doubts", "kept_but_for_the_tail", "remarks"]
+__all__ = ["ENOUGH", "capped", "corrected", "doubts", "kept_but_for_the_tail", "margins", "remarks"]
 
 ENOUGH = 100
 """Checkpoints that a 99 % quantile takes."""
+RECOVERY = 0.2
+"""Published recoveries are predicted within this share (docs/truth.md: 3 to 19 % by interval)."""
+LEAST = 0.1
+"""A simulation that agrees less with its history than this is taken to agree so much: no limit has room for it."""
 _LEVELS: tuple[tuple[str, Level], ...] = (("end-to-end", "p50"), ("end-to-end", "p90"), ("throughput", "p50"))
 """What advice rests on."""
 _DURATION, _LONGEST = MEASURED.index("checkpoint_ms"), MEASURED.index("longest_ms")
@@ -58,6 +62,23 @@ def capped(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:
     """The choice, no surer than the simulation agrees with the history."""
     cap = min((share for share, _ in _agreements(backtest, limits)), default=1.0)
     return replace(choice, same_setting=min(choice.same_setting, cap), same_protocol=min(choice.same_protocol, cap))
+
+
+def margins(backtest: Backtest | None, today: tuple[str, str] | None) -> Margins:
+    """By how much predictions may be off: of recoveries as of published ones, of checkpoints as the history of the job says.
+
+    Today's setting is off as its own backtest is.  Another one is off by the factor that jobs with such a history show (p90).
+    """
+    row = None if backtest is None else backtest.of("end-to-end")
+    own = 0.0 if row is None else 1 / max(row.agreement("p90"), LEAST) - 1
+    others = own if backtest is None or backtest.other_settings is None else max(own, backtest.other_settings.p90 - 1)
+
+    def margin(name: tuple[str, str], column: str) -> float:
+        if column == "recovery_ms":
+            return RECOVERY
+        return (own if name == today else others) if column == "checkpoint_ms" else 0.0
+
+    return margin
 
 
 def _agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[float, str]]:

@@ -1,7 +1,9 @@
 """From the results of trials to a choice: which setting, and how sure that is.
 
 A setting is judged by the share of time it loses.  Checkpoints cost throughput; each failure costs a recovery.
-A setting is good if it keeps all limits and loses about as little as the best one (`SAME`, `NEGLIGIBLE`).
+A limit is kept with room if the value may grow by as much as predictions and repetitions of it are off, and still keeps it.
+A setting is accepted if it keeps all limits with room.  If none is, those that keep them without room are looked at, and it is said.
+A setting is good if it is one of these and loses about as little as the best of them (`SAME`, `NEGLIGIBLE`).
 Of the good ones, the one that changes least is advised: today's, then what changes one thing only.  Among equals the one with fewer
 checkpoints comes first, then the simpler protocol.
 """
@@ -10,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,7 +25,7 @@ from sim.analysis.sweeps.answers import Limit
 from sim.analysis.sweeps.observed import ended
 from sim.units import parse_duration
 
-__all__ = ["MEASURED", "Choice", "Limits", "Setting", "Trials", "choose", "judged", "measured", "redrawn"]
+__all__ = ["MEASURED", "Choice", "Limits", "Margins", "Setting", "Tight", "Trials", "choose", "judged", "measured", "no_margin", "redrawn"]
 
 SAME, NEGLIGIBLE = 0.02, 0.001
 """Losses that differ by less count as equal: relatively, and as a share of time."""
@@ -30,6 +33,9 @@ DRAWS = 400
 ROUGH = {"loss": (0.0, 0.003)}
 """Assumed spread of a single run: (relative, absolute) standard deviation.  Throughput spreads far less than all other columns."""
 ROUGH_ELSE = (0.1, 0.0)
+
+SPREAD_RUNS, SPREADS = 3, 2.0
+"""From so many runs on their spread is known, and a limit has room for so many standard deviations."""
 
 KEEPS_UP = 0.005
 """A backlog that grows by a smaller share of what is served is none: the rest of a pause at the end of the time observed."""
@@ -46,6 +52,24 @@ _Flags = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 _Name = tuple[str, str]
 Trials = dict[_Name, dict[str, _Values]]
 """(interval, protocol) -> world -> a row per replication, with the columns of MEASURED."""
+
+
+Margins = Callable[[_Name, str], float]
+"""(setting, column) -> the share by which the value may be larger than predicted."""
+
+
+def no_margin(name: _Name, column: str) -> float:
+    """Predictions are right."""
+    del name, column
+    return 0.0
+
+
+class Tight(NamedTuple):
+    """A limit that is kept without room; shares of the predicted value."""
+
+    column: str
+    spare: float  # up to the limit
+    needed: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +109,7 @@ class Setting:
     longest_ms: float  # checkpoint
     lost: float  # share of time, mean over worlds
     breaks: tuple[str, ...]  # limits, by the names above
+    tight: tuple[Tight, ...] = ()  # limits kept without room
 
     @property
     def name(self) -> _Name:
@@ -150,7 +175,9 @@ def _pooled(values: _Values) -> _Values:
     return values
 
 
-def judged(trials: Trials, limits: Limits, mtbf_s: float, *, patience_ms: float = math.inf) -> tuple[Setting, ...]:
+def judged(
+    trials: Trials, limits: Limits, mtbf_s: float, *, patience_ms: float = math.inf, margins: Margins = no_margin
+) -> tuple[Setting, ...]:
     """The settings in the order of the trials.  `patience_ms`: how long a trial waits for the recovery."""
     means = {name: {world: values.mean(axis=0)[np.newaxis] for world, values in worlds.items()} for name, worlds in trials.items()}
     known = _known(means, limits)
@@ -159,9 +186,25 @@ def judged(trials: Trials, limits: Limits, mtbf_s: float, *, patience_ms: float 
         worst, lost = _worst(worlds), _lost(worlds, mtbf_s, patience_ms)
         found = dict(zip(MEASURED, worst[0].tolist(), strict=True))
         breaks = tuple(limit.column for limit in known if not limit.kept(found[limit.column]))
-        runs = min(map(len, trials[(interval, protocol)].values()))
-        settings.append(Setting(interval, protocol, runs, **found, lost=float(lost[0]), breaks=breaks))
+        own = trials[(interval, protocol)]
+        tight = tuple(_tight(limit, found[limit.column], own, margins((interval, protocol), limit.column))
+                      for limit in known if limit.column not in breaks)  # fmt: skip
+        runs, without_room = min(map(len, own.values())), tuple(limit for limit in tight if limit.spare < limit.needed)
+        settings.append(Setting(interval, protocol, runs, **found, lost=float(lost[0]), breaks=breaks, tight=without_room))
     return tuple(settings)
+
+
+def _tight(limit: Limit, value: float, worlds: Mapping[str, _Values], margin: float) -> Tight:
+    """Room up to a limit, and room that is needed: the margin of predictions, or the spread of the setting's own runs if that is more.
+
+    The tail of checkpoints has no spread here: a long run decides on it.
+    """
+    if not value > 0:
+        return Tight(limit.column, math.inf, 0.0)
+    spread = 0.0
+    if limit.column != "checkpoint_ms" and min(map(len, worlds.values())) >= SPREAD_RUNS:
+        spread = SPREADS * max(float(values[:, _AT[limit.column]].std(ddof=1)) for values in worlds.values()) / value
+    return Tight(limit.column, limit.at_most / value - 1, max(margin, spread))
 
 
 def choose(settings: Sequence[Setting], changes: Mapping[_Name, int]) -> Setting | None:
@@ -169,30 +212,45 @@ def choose(settings: Sequence[Setting], changes: Mapping[_Name, int]) -> Setting
     if not settings:
         return None
     lost = np.array([[setting.lost for setting in settings]])
-    allowed = np.array([[not setting.breaks and bool(setting.completed) for setting in settings]])
+    kept = np.array([[not setting.breaks and bool(setting.completed) for setting in settings]])
+    allowed = _with_room_first(kept, kept & np.array([[not setting.tight for setting in settings]]))
     (picked,) = _picked(lost, allowed, [setting.name for setting in settings], changes)
     return None if picked < 0 else settings[picked]
 
 
-def redrawn(trials: Trials, limits: Limits, mtbf_s: float, changes: Mapping[_Name, int], *, patience_ms: float = math.inf) -> Choice:
+def redrawn(
+    trials: Trials, limits: Limits, mtbf_s: float, changes: Mapping[_Name, int], *, patience_ms: float = math.inf,
+    margins: Margins = no_margin,
+) -> Choice:  # fmt: skip
     """How often the choice would be the same if all were run again.
 
     Means are drawn from their distribution given the replications (Student's t).  All settings share the draws: they met the same random
     numbers, so effects common to all cancel.  A setting that ran once is assumed to be off by a tenth.
     """
-    chosen = choose(judged(trials, limits, mtbf_s, patience_ms=patience_ms), changes)
+    chosen = choose(judged(trials, limits, mtbf_s, patience_ms=patience_ms, margins=margins), changes)
     own = None if chosen is None else chosen.name
     drawn, names = _drawn(trials), list(trials)
     known = _known(drawn, limits)
     worst = [_worst(drawn[name]) for name in names]
     lost = np.stack([_lost(drawn[name], mtbf_s, patience_ms) for name in names], axis=1)
     kept = np.stack([values[:, _AT["completed"]] > 0 for values in worst], axis=1)
+    roomy = kept.copy()
     for limit in known:
-        kept &= np.stack([values[:, _AT[limit.column]] <= limit.at_most for values in worst], axis=1)
-    counted = Counter(None if picked < 0 else names[picked] for picked in _picked(lost, kept, names, changes))
+        values = np.stack([values[:, _AT[limit.column]] for values in worst], axis=1)
+        needed = np.array([1 + margins(name, limit.column) for name in names])
+        kept &= values <= limit.at_most
+        roomy &= values * np.where(values > 0, needed, 1.0) <= limit.at_most
+    allowed = _with_room_first(kept, roomy)
+    counted = Counter(None if picked < 0 else names[picked] for picked in _picked(lost, allowed, names, changes))
     alike = sum(count for name, count in counted.items() if name == own or (name and own and name[1] == own[1]))
     others = tuple((name, count / DRAWS) for name, count in counted.most_common() if name != own)
     return Choice(own, counted[own] / DRAWS, alike / DRAWS, others)
+
+
+def _with_room_first(kept: _Flags, roomy: _Flags) -> _Flags:
+    """A row per draw: the settings that keep all limits with room, or all that keep them if none has room."""
+    allowed: _Flags = np.where(roomy.any(axis=1, keepdims=True), roomy, kept)
+    return allowed
 
 
 def _picked(lost: _Values, allowed: _Flags, names: Sequence[_Name], changes: Mapping[_Name, int]) -> list[int]:

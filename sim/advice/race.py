@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from sim.advice.doubts import ENOUGH, corrected
-from sim.advice.judgement import MEASURED, NEGLIGIBLE, SAME, Choice, Limits, Setting, Trials, choose, judged, measured, redrawn
+from sim.advice.doubts import ENOUGH, corrected, margins
+from sim.advice.judgement import MEASURED, NEGLIGIBLE, SAME, Choice, Limits, Margins, Setting, Trials, choose, judged, measured, redrawn
 from sim.advice.running.bounds import Affords, Lack, NothingRanError, TimeUpError, any_amount, over_budget
 from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate, extras, intervals, protocols, todays_setting, with_default_timeout
 from sim.advice.trials import FAILURE, INTERVAL, LONG, PROTOCOL, TRIAL, UNDISTURBED, WORLD, Bench, Trial
@@ -75,9 +75,18 @@ class Race:
         now_ns, self.now = todays_setting(self.scenario)
         self.today = candidate(self.scenario, now_ns, self.now) if now_ns is not None else None
 
+    def judged(self, trials: Trials, mtbf_s: float | None = None) -> tuple[Setting, ...]:
+        """Settings by the limits of this race, and by how much predictions of its job may be off."""
+        patience_ms, rate_s = self.bench.patience_ns / 1e6, self.mtbf_s if mtbf_s is None else mtbf_s
+        return judged(trials, self.limits, rate_s, patience_ms=patience_ms, margins=self.margins)
+
+    @property
+    def margins(self) -> Margins:
+        return margins(self.bench.backtest, self._today)
+
     @property
     def settings(self) -> tuple[Setting, ...]:
-        return judged(self.trials, self.limits, self.mtbf_s, patience_ms=self.bench.patience_ns / 1e6)
+        return self.judged(self.trials)
 
     @property
     def changes(self) -> dict[tuple[str, str], int]:
@@ -107,16 +116,19 @@ class Race:
         return dearest.loss * parse_duration(dearest.interval) / 1e9
 
     def choice(self) -> Choice:
-        return redrawn(self.trials, self.limits, self.mtbf_s, self.changes, patience_ms=self.bench.patience_ns / 1e6)
+        patience_ms = self.bench.patience_ns / 1e6
+        return redrawn(self.trials, self.limits, self.mtbf_s, self.changes, patience_ms=patience_ms, margins=self.margins)
 
     def advised_at(self, mtbf_s: float) -> Setting | None:
         """The setting that would be advised at another rate of failures."""
-        return choose(judged(self.trials, self.limits, mtbf_s, patience_ms=self.bench.patience_ns / 1e6), self.changes)
+        return choose(self.judged(self.trials, mtbf_s), self.changes)
 
     @property
     def confirmed(self) -> bool:
-        """Whether the choice ran for long, if a limit is on the tail of checkpoints: short runs show none."""
+        """Whether the choice keeps all limits with room, and ran for long if one is on the tail of checkpoints: short runs show none."""
         chosen = self.chosen
+        if chosen is not None and chosen.tight:
+            return False
         return self.limits.checkpoint_ms is None or chosen is None or chosen.name in self.longer_ms
 
     def candidate_of(self, name: tuple[str, str]) -> Candidate:
@@ -127,7 +139,7 @@ class Race:
         try:
             self._all_intervals()
             self._optimum()
-            if self.chosen is None:
+            if self.chosen is None or self.chosen.tight:
                 self._extras()
             self._replicate_until_sure()
             self._repeat()

@@ -10,9 +10,9 @@ from typing import Any
 
 from sim.advice import texts
 from sim.advice.doubts import capped, doubts, remarks
+from sim.advice.inputs.questions import assumptions, greatest_rates, marked_unknowns, questions
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.lasting import horizon_sentence, lasting, lasting_sentence, to_json
-from sim.advice.questions import assumptions, greatest_rates, marked_unknowns, questions
 from sim.advice.race import Race, RunTrials
 from sim.advice.requirements import requirements
 from sim.advice.running.bounds import Affords, Lack, any_amount, over_budget

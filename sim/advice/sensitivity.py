@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from sim.advice.judgement import Setting, Trials, choose, judged
+from sim.advice.inputs.unknowns import Unknown, plausible
+from sim.advice.judgement import Setting, choose
 from sim.advice.race import ALL, Race
 from sim.advice.running.bounds import BudgetUsedError
 from sim.advice.settings import Candidate
 from sim.advice.texts import LIMITED, name_of, value_text
 from sim.advice.trials import UNDISTURBED, Trial
-from sim.advice.unknowns import Unknown, plausible
 from sim.analysis.number_texts import NONE
 from sim.analysis.section import Section
 from sim.scenario import ScenarioError
@@ -81,8 +81,8 @@ def sensitivity(race: Race, marked: Sequence[Unknown], served: dict[str, float],
     """A row per unknown, the most important first; `planned` collects the trials that run."""
     listed = shortlist(race)
     alone = {candidate.name: {world: values[:1] for world, values in race.trials[candidate.name].items()} for candidate in listed}
-    base = next(setting for setting in _judged(race, alone) if setting.name == listed[0].name)
-    own = choose(_judged(race, alone), race.changes)
+    base = next(setting for setting in race.judged(alone) if setting.name == listed[0].name)
+    own = choose(race.judged(alone), race.changes)
     found, left_out = [], []
     for unknown in marked:
         values = plausible(unknown, served.get(str(unknown.path[1]) if len(unknown.path) > 1 else "", 0.0))
@@ -110,10 +110,6 @@ def section(found: Sequence[Sensitivity]) -> Section:
     return Section("UNKNOWN inputs, each varied alone, the most important first; what it does to the setting advised", header, rows)
 
 
-def _judged(race: Race, trials: Trials) -> tuple[Setting, ...]:
-    return judged(trials, race.limits, race.mtbf_s, patience_ms=race.bench.patience_ns / 1e6)
-
-
 def advise_if(
     race: Race, listed: Sequence[Candidate], extra: Point, planned: dict[Trial, int], ahead_s: float | None = None
 ) -> tuple[Setting | None, Setting | None] | None:
@@ -132,7 +128,7 @@ def advise_if(
         raise BudgetUsedError
     planned |= dict.fromkeys(trials, 1)
     unlimited = any(vertex.source is not None and not vertex.source.rates for vertex in steady[0].job.vertices)
-    settings = _judged(race, race.measured(steady, failing, unlimited=unlimited))
+    settings = race.judged(race.measured(steady, failing, unlimited=unlimited))
     own = next((setting for setting in settings if setting.name == listed[0].name), None)
     return own, choose(settings, race.changes)
 

@@ -22,6 +22,7 @@ __all__ = [
     "failures",
     "name_of",
     "passes_text",
+    "room_text",
     "share",
     "theory",
     "unknown_failures",
@@ -46,8 +47,11 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     if chosen is None:
         return [f"No setting that was tried keeps the limits ({bounds}).", *closest(race), *_not_known(race)]
     today = None if race.today is None else race.today.name
-    if not race.confirmed:
-        use = "stay with today's setting" if chosen.name == today else "use"
+    use = "stay with today's setting" if chosen.name == today else "use"
+    if chosen.tight:
+        kept = f"As simulated it keeps the limits ({bounds}), but with too little room"
+        advice = f"Not confirmed: {use} {name_of(chosen.name)}. {kept}: {room_text(chosen, limits)}."
+    elif not race.confirmed:
         advice = f"Not confirmed: {use} {name_of(chosen.name)}. In short runs it keeps the limits ({bounds})."
     elif chosen.name == today:
         now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds})" if bounds else f"{name_of(chosen.name)} is good"
@@ -57,9 +61,26 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     return [advice, *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]
 
 
+def room_text(setting: Setting, limits: Limits) -> str:
+    """``recovery 57 s for 60 s, 5 % to spare, less than the 20 % by which it may be off``; empty: all limits have room."""
+    bounds = {limit.column: limit for limit in limits.of_means()}
+    return "; ".join(
+        f"{LIMITED[tight.column]} {_value(tight.column, setting)} for {_bound(bounds[tight.column])}, {_share_text(tight.spare)} to spare, "
+        f"less than the {_share_text(tight.needed)} by which it may be off"
+        for tight in setting.tight
+    )
+
+
+def _share_text(part: float) -> str:
+    return f"{100 * part:.0f} %" if math.isfinite(part) else "unknown share"
+
+
 def _why_not(race: Race, chosen: Setting) -> list[str]:
     """The best setting of every other protocol that keeps the limits, and why it is not the choice."""
-    fitting = [setting for setting in race.settings if setting.completed and not setting.breaks and setting.protocol != chosen.protocol]
+    fitting = [
+        setting for setting in race.settings
+        if setting.completed and not setting.breaks and setting.protocol != chosen.protocol and bool(setting.tight) == bool(chosen.tight)
+    ]  # fmt: skip
     best = {setting.protocol: setting for setting in sorted(fitting, key=lambda setting: -setting.lost)}
     lines = []
     for setting in sorted(best.values(), key=lambda setting: setting.lost):
@@ -156,6 +177,8 @@ def _remarks(setting: Setting, race: Race) -> Iterator[str]:
         yield "today"
     if setting.breaks:
         yield _breaks_text(setting, race.limits)
+    for tight in setting.tight:
+        yield f"{_SHORT[tight.column]} has {_share_text(tight.spare)} to spare of {_share_text(tight.needed)}"
 
 
 def _breaks_text(setting: Setting, limits: Limits) -> str:

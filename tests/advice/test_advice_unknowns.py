@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.advice.unknowns import Unknown, plausible, unknowns
+from sim.advice.inputs.unknowns import Unknown, plausible, unknowns
 
 TEXT = """\
 # A question.

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from sim.advice.doubts import capped, corrected, doubts, kept_but_for_the_tail, remarks
+from sim.advice.doubts import RECOVERY, capped, corrected, doubts, kept_but_for_the_tail, margins, remarks
 from sim.advice.judgement import MEASURED, Choice, Limits, judged
-from sim.model.backtest import Backtest, Compared, Quantiles
+from sim.model.backtest import Backtest, Compared, OtherSettings, Quantiles
 
 TODAY, OTHER = ("10 s", "aligned"), ("10 s", "unaligned")
 LIMIT = Limits(checkpoint_ms=1000)
@@ -105,3 +105,14 @@ def test_what_only_the_tail_of_the_history_breaks_is_unknown():
 
     assert OTHER in {setting.name for setting in kept_but_for_the_tail(fast, WINDOW, LIMIT)}
     assert [] == kept_but_for_the_tail(slow, WINDOW, LIMIT)
+
+
+def test_predictions_may_be_off_as_the_history_says():
+    """Today's as its own backtest is, others by the factor of other settings; recoveries as published ones are."""
+    off = Compared("end-to-end", Quantiles(110, 150, 150, 14), Quantiles(110, 120, 140, 42), off=("p90",))
+    agreeing, disagreeing = (margins(Backtest((row,), other_settings=OtherSettings(1.3, 1.56)), TODAY) for row in (HOLDS.compared[0], off))
+
+    assert (0.0, pytest.approx(0.56)) == (agreeing(TODAY, "checkpoint_ms"), agreeing(OTHER, "checkpoint_ms"))
+    assert (pytest.approx(0.25), pytest.approx(0.56)) == (disagreeing(TODAY, "checkpoint_ms"), disagreeing(OTHER, "checkpoint_ms"))
+    assert (0.0, RECOVERY) == (agreeing(OTHER, "loss"), agreeing(TODAY, "recovery_ms"))
+    assert (0.0, RECOVERY) == (margins(None, None)(OTHER, "checkpoint_ms"), margins(None, None)(OTHER, "recovery_ms"))

@@ -202,3 +202,38 @@ def test_the_tail_is_that_of_all_runs_together(completed, expected):
     (setting,) = judged(measured(table, now="aligned", unlimited=False), Limits(), DAY_S)
 
     assert expected == pytest.approx(setting.checkpoint_ms)
+
+
+def margin(of_checkpoints=0.0, of_recovery=0.0):
+    return lambda _name, column: {"checkpoint_ms": of_checkpoints, "recovery_ms": of_recovery}.get(column, 0.0)
+
+
+def test_a_limit_has_room_for_what_predictions_are_off():
+    """284 ms for 300 ms were taken, and reality had 417: history said a factor of 1.56 for other settings."""
+    trials = measured(results({"aligned": 284.0, "unaligned": 150.0}, {"aligned": 0.0, "unaligned": 0.05}), now="aligned", unlimited=False)
+    settings = judged(trials, Limits(checkpoint_ms=300), DAY_S, margins=margin(0.56))
+    tight = {setting.protocol: setting.tight for setting in settings}
+
+    assert () == tight["unaligned"]
+    assert [("checkpoint_ms", pytest.approx(300 / 284 - 1), 0.56)] == list(tight["aligned"])
+    assert "unaligned" == choose(settings, changes(trials, ("600 s", "aligned"))).protocol  # it costs 5 %, and keeps the limit
+    assert "unaligned" == redrawn(trials, Limits(checkpoint_ms=300), DAY_S, {}, margins=margin(0.56)).chosen[1]
+    assert "aligned" == choose(judged(trials, Limits(checkpoint_ms=300), DAY_S), changes(trials, ("600 s", "aligned"))).protocol
+
+
+def test_where_no_setting_has_room_the_best_of_the_others_is_named():
+    """As it is: kept by what was simulated."""
+    trials = measured(results({"aligned": 284.0, "unaligned": 290.0}, {"aligned": 0.05, "unaligned": 0.0}), now="aligned", unlimited=False)
+    found = choose(judged(trials, Limits(checkpoint_ms=300), DAY_S, margins=margin(0.56)), changes(trials, None))
+
+    assert ("unaligned", ["checkpoint_ms"]) == (found.protocol, [tight.column for tight in found.tight])
+
+
+@pytest.mark.parametrize(("noise_s", "is_tight"), [(0.0, False), (1.0, False), (4.0, True)])
+def test_a_limit_has_room_for_the_spread_of_repetitions(noise_s, is_tight):
+    """A recovery of 25 s, 1 s to either side of it, has room up to 30 s; with 4 s it has none."""
+    table = results(intervals=("10 s",))
+    table["caught_up_ms"] += 1000 * noise_s * (table["replication"] - 1)
+    settings = judged(measured(table, now="aligned", unlimited=False), Limits(recovery_ms=30_000), DAY_S)
+
+    assert {is_tight} == {bool(setting.tight) for setting in settings}

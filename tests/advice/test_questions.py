@@ -2,12 +2,12 @@
 
 import pytest
 
+from sim.advice.inputs.questions import assumptions, questions
+from sim.advice.inputs.unknowns import Unknown
 from sim.advice.judgement import Limits
-from sim.advice.questions import assumptions, questions
 from sim.advice.race import Race
 from sim.advice.sensitivity import sensitivity
 from sim.advice.trials import Bench
-from sim.advice.unknowns import Unknown
 from sim.sweeps.file.quantity import Quantity
 from tests.advice.test_race import DAY_S, MadeUp
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.advice.unknowns import plausible, unknowns
+from sim.advice.inputs.unknowns import plausible, unknowns
 from sim.recordings import RestSnapshot, infer_scenario, read_saved
 from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.source.rest.job import RestJob

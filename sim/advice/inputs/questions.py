@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sim.advice import texts
 from sim.advice.future.horizon import served
+from sim.advice.inputs.unknowns import Unknown, plausible, unknowns
 from sim.advice.race import Race
 from sim.advice.sensitivity import Sensitivity, section
 from sim.advice.trials import SETTLED_NS, Bench
-from sim.advice.unknowns import Unknown, plausible, unknowns
 from sim.analysis.section import Section
 from sim.model.scenario import Scenario
 from sim.units import format_byte_rate, format_rate
