@@ -223,13 +223,22 @@ class Results:
     def __repr__(self) -> str:
         rows = table_text(*texts(self.comparison.strategies)) if self.runs else ""
         found = self.comparison.consequences_texts() if self.runs else None
-        return "\n\n".join(filter(None, [rows, self.verdict, "" if found is None else table_text(*found), *self._stories()]))
+        return "\n\n".join(
+            filter(None, [rows, self.verdict, *self.comparison.deciding, "" if found is None else table_text(*found), *self._stories()])
+        )
 
     def _repr_html_(self) -> str:
         rows = table_html(*texts(self.comparison.strategies)) if self.runs else ""
         found = self.comparison.consequences_texts() if self.runs else None
         extra = "" if found is None else table_html(*found) + paragraph(self.comparison.consequences_sentence)
-        return paragraph(self.question) + rows + paragraph(self.verdict) + extra + "".join(map(paragraph, self._stories()))
+        return (
+            paragraph(self.question)
+            + rows
+            + paragraph(self.verdict)
+            + "".join(map(paragraph, self.comparison.deciding))
+            + extra
+            + "".join(map(paragraph, self._stories()))
+        )
 
     def _stories(self) -> Iterator[str]:
         """What went wrong, first lines only."""

@@ -115,18 +115,19 @@ class Study:
 
     def run(
         self, *, folder: str | PathLike[str] | None = None, jobs: int | None = None, engine: Engine = "compiled", checks: bool = True,
-        progress: bool = True,
+        progress: bool = True, try_assumptions: bool = True,
     ) -> Results:  # fmt: skip
         """Simulate every combination, and the same job without checkpoints beside them.
 
         `folder` keeps everything as `ckptsim run --out` does.  `jobs`: processes side by side, by default one per core, and none for what
         is over at once.  `engine`: "compiled", "interpreted" or "reference", the results are the same.  `checks`: watch runs for what
-        checkpoints promise.
+        checkpoints promise.  `try_assumptions`: at most two more short runs say which values that the scenario leaves out decide.
         A combination that breaks is in `errors`.
         """
         request = read_request(self.origin, self.read, self.pinned)
         place, listener = None if folder is None else Path(folder), Notebook(show=progress)
-        return Results.of(run(request, place, engine=engine, jobs=jobs, checks=checks, listener=listener))
+        options = {"engine": engine, "jobs": jobs, "checks": checks, "try_assumptions": try_assumptions}
+        return Results.of(run(request, place, listener=listener, **options))  # type: ignore[arg-type]
 
     def explain(self, checkpoint: int | None = None, *, strategy: str | None = None, verify: bool = False) -> Explanation:
         """Why checkpoints take as long as they do, along their critical paths: `Results.explain`, without keeping the run."""

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["run_scenarios"]
 
+AssumptionsOption = Annotated[
+    bool, typer.Option("--assumptions/--no-assumptions", help="Try what the file leaves out (network card, bandwidth); say what decides.")
+]
+
 
 def run_scenarios(
     scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (YAML).", show_default=False)],
@@ -41,6 +45,7 @@ def run_scenarios(
     checks: ChecksOption = True,
     picture: Annotated[bool, typer.Option("--picture", help="Draw comparison.png as well: checkpoints, queues, back-pressure.")] = False,
     environment: EnvironmentOption = None,
+    try_assumptions: AssumptionsOption = True,
 ) -> None:
     """Compare the checkpoint strategies of a scenario."""
     with speaking():
@@ -53,7 +58,10 @@ def run_scenarios(
             default = default_folder(request.study)
             folder = default if out is None else out / default.name if len(requests) > 1 else out
             console = Console(_print_json if as_json else _print)
-            found = run(request, folder, engine=engine.value, jobs=jobs, checks=checks, picture=picture, listener=console)
+            found = run(
+                request, folder, engine=engine.value, jobs=jobs, checks=checks, picture=picture, try_assumptions=try_assumptions,
+                listener=console,
+            )  # fmt: skip
             console.finish()
             print_message(str(folder))
             code = max(code, _exit_code(found))
@@ -83,6 +91,8 @@ def _print(found: Compared) -> None:
         put(f"\n{comparison.verdict}")
     for name, load in comparison.scarce.items():
         put(f"Cores are scarce: {name}: {load}.")
+    for sentence in comparison.deciding:
+        put(sentence)
     for name, resolution in comparison.resolutions.items():
         put(f"{name}: {resolution}.")
     if comparison.left_out:

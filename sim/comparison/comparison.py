@@ -42,6 +42,7 @@ class Comparison:
     results: dict[str, tuple[Result, ...]]  # by label of the strategy: its replications
     baselines: dict[str, Result]  # by identity: runs without checkpoints
     errors: dict[str, str]  # label -> why a cell has no result
+    deciding: tuple[str, ...] = ()  # sentences about assumptions that decide (`sim.comparison.deciding`)
 
     @cached_property
     def strategies(self) -> tuple[StrategyRow, ...]:
@@ -143,7 +144,7 @@ class Comparison:
         header, rows = texts(self.strategies)
         widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in (header, *rows)]
-        return "\n".join([*lines, "", self.verdict])
+        return "\n".join([*lines, "", self.verdict, *self.deciding])
 
     __repr__ = __str__
 

@@ -52,6 +52,7 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "strategies": [{str(key): _finite(value) for key, value in row.items()} for row in rows],
         "verdict": comparison.verdict,
         "scarce_cores": comparison.scarce,
+        "deciding": list(comparison.deciding),
         "resolutions": comparison.resolutions,
         "warm_up": {name: {"ms": warm.ns / 1e6, "until_settled": warm.cause} for name, warm in comparison.warm_ups.items()},
         "stored": {section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows] for section in comparison.stored},

@@ -33,7 +33,9 @@ def comparison_page(results: Results) -> Page:
     blocks = list(_blocks(comparison, runs, results.violations))
     if results.backtest is not None:
         blocks.append(history(results.backtest))
-    return Page(title, comparison.question, comparison.verdict, blocks, results.assumptions, results.command)
+    return Page(
+        title, comparison.question, " ".join([comparison.verdict, *comparison.deciding]), blocks, results.assumptions, results.command
+    )
 
 
 def _blocks(comparison: Comparison, runs: Mapping[str, Tables], violations: Mapping[str, str]) -> Iterator[Block]:

@@ -50,7 +50,8 @@ def read_results(folder: Path) -> Results:
     if not any(result.scenario.checkpoint.interval_ns is not None or result.scenario.actions for result in found):
         raise FolderError(f"{folder}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'")
     command = str(kept.summary.get("command", ""))
-    comparison = replace(compare(found), question=kept.study.question, name=kept.study.name)
+    sentences = tuple(map(str, kept.summary.get("deciding", ())))
+    comparison = replace(compare(found), question=kept.study.question, name=kept.study.name, deciding=sentences)
     stories = {
         str(name): str(found_stories[0]) for name, found_stories in dict(kept.summary.get("violations", {})).items() if found_stories
     }

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.cells.folder_name import run_folder
+from sim.cells.local import no_watch
 from sim.cells.plan import Cell, cells, with_baselines
 from sim.comparison.compare import compare_cells, folder_names
+from sim.comparison.deciding import deciding, trials
 from sim.comparison.expect import Expectation, check
 from sim.comparison.files import keep, plain
 from sim.comparison.run_folder import replacing
@@ -100,19 +103,22 @@ def default_folder(study: Study) -> Path:
 
 def run(
     request: Request, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None, checks: bool = True,
-    picture: bool = False, listener: Listener | None = None,
+    picture: bool = False, try_assumptions: bool = True, listener: Listener | None = None,
 ) -> Compared:  # fmt: skip
     """Run every combination, and the same job without checkpoints beside them.  `folder` keeps all of it; None: nothing is kept.
+
+    `try_assumptions`: say which values that the scenario leaves out decide, after at most two more short runs.
 
     OptionError: the folder cannot be written.  FolderInUseError: another command writes to it.
     """
     listener = listener or Listener()
     findings = tell(_findings(request), listener)
     if folder is None:
-        return _compared(request, None, engine, jobs, checks, findings, listener)
+        found = _compared(request, None, engine, jobs, checks, findings, listener)
+        return _with_assumptions(found, engine, listener) if try_assumptions else found
     with replacing(writable_folder(folder), listener.message) as place:
         found = _compared(request, place, engine, jobs, checks, findings, listener)
-        found = replace(found, folder=folder)
+        found = replace(_with_assumptions(found, engine, listener) if try_assumptions else found, folder=folder)
         listener.result(found)
         _keep(found, place, picture=picture)
     return found
@@ -153,6 +159,17 @@ def _compared(
             finished = len(list(place.glob("*/journal.jsonl")))
             raise Stopped(f"{finished} of {len(planned)} runs are kept in {place}") from None
     return Compared(request, comparison, tuple(_checked(comparison, request.expectations)), findings, None)
+
+
+def _with_assumptions(found: Compared, engine: Engine, listener: Listener) -> Compared:
+    """With sentences about what was left out and decides."""
+    comparison = found.comparison
+    planned = trials(comparison)
+    what = f"{comparison.name}: trying {' and '.join(trial.key for trial in planned)}"
+    total_ns = sum(trial.scenario.run.duration_ns for trial in planned)
+    with listener.progress(what, total_ns, len(planned), what_each="runs") if planned else nullcontext(no_watch) as watch:
+        sentences = deciding(comparison, planned, engine=engine, watch=watch)
+    return replace(found, comparison=replace(comparison, deciding=sentences))
 
 
 def _checked(comparison: Comparison, expectations: Sequence[Expectation]) -> Iterator[dict[str, Any]]:

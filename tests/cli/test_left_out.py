@@ -71,3 +71,30 @@ def test_a_warm_up_is_a_time_or_auto(ckptsim, job):
     assert 3 == done.exit_code
     assert "run.warmup" in done.stderr
     assert "auto" in done.stderr
+
+
+UPLOAD = """\
+# How long does a checkpoint of 40 GB take?
+version: 1
+job:
+  source: {source: {rate: 20/s, record: 400 B}, parallelism: 2}
+  count: {input: {source: hash}, service: 1 ms, state: {size: 40 GB, backend: rocksdb, update: 10 %, value: 1 kB}, parallelism: 2}
+checkpoint: {interval: 30 s, incremental: true, barriers: aligned}
+storage: {bandwidth: 1 GB/s, file-latency: 10 ms}
+cluster: {placement: spread}
+run: {duration: 70 s}
+"""
+
+
+def test_an_assumption_that_decides_is_said_unless_told_not_to(ckptsim, tmp_path):
+    """On the terminal, in JSON, and in the report of the folder."""
+    (tmp_path / "job.yaml").write_text(UPLOAD)
+    command = ("run", "job.yaml", "--jobs", "1", "--out", "out")
+    plain, silent, as_json = (ckptsim(*command, *options) for options in ((), ("--no-assumptions",), ("--json",)))
+
+    assert "takes 15 s instead of 5.9 s." in " ".join(plain.stdout.split())
+    assert "Assumed" not in silent.stdout
+    (sentence,) = json.loads(as_json.stdout)["deciding"]
+    assert sentence.endswith("takes 15 s instead of 5.9 s.")
+    ckptsim("report", "out", "-o", "page.html")
+    assert "takes 15 s instead of 5.9 s." in (tmp_path / "page.html").read_text().replace("\u00a0", " ")

@@ -151,7 +151,8 @@ def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
         return frames[0]
     if "id" in frames[0]:
         frames = [frame.assign(id=frame["id"] + i * 10**9) for i, frame in enumerate(frames)]
-    return pd.concat(frames, ignore_index=True)
+    filled = [frame for frame in frames if len(frame)]  # an empty one has no types to agree with
+    return pd.concat(filled, ignore_index=True) if filled else frames[0]
 
 
 def _apart(frame: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from sim.analysis.quantities import QUANTITIES
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.single import Single
 
-__all__ = ["verdict"]
+__all__ = ["is_noise", "verdict"]
 
 QUICK_MS = 150.0
 NOISE_SHARE, NOISE_MS = 0.10, 100.0
@@ -67,11 +67,11 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
     if not sound:
         return "Only first uploads were completed after the warm-up: run longer"
     slow, fast = max(sound, key=_median_ms), _best(sound, _median_ms)
-    if not _same(_median_ms(slow), _median_ms(fast)):
+    if not is_noise(_median_ms(slow), _median_ms(fast)):
         return _joined(_cause(slow, several), _instead(fast, slow), _throughput(fast, slow))
     tail = _tail(sound)
     late, early = max(sound, key=tail.ms), _best(sound, tail.ms)
-    if not _same(tail.ms(late), tail.ms(early)):
+    if not is_noise(tail.ms(late), tail.ms(early)):
         return _joined(_tails(late, early, tail), _throughput(early, late))
     return _equal(slow, min(sound, key=_median_ms), len(sound), several)
 
@@ -246,7 +246,7 @@ def _best(lines: Sequence[StrategyRow], duration: Callable[[StrategyRow], float]
     """The quickest strategy; among equally quick and productive ones, the one that stores least."""
     quickest = min(lines, key=duration)
     served = quickest.summary.throughput_per_second * (1 - NOISE_THROUGHPUT)
-    equals = [line for line in lines if _same(duration(line), duration(quickest)) and line.summary.throughput_per_second >= served]
+    equals = [line for line in lines if is_noise(duration(line), duration(quickest)) and line.summary.throughput_per_second >= served]
     return min(equals or [quickest], key=lambda line: (line.summary.persisted_bytes, duration(line)))
 
 
@@ -267,7 +267,8 @@ def _failures(line: StrategyRow) -> int:
     return line.summary.failed - line.summary.interrupted
 
 
-def _same(slow_ms: float, fast_ms: float) -> bool:
+def is_noise(slow_ms: float, fast_ms: float) -> bool:
+    """Whether repetitions of a real run differ by as much."""
     return slow_ms - fast_ms < max(NOISE_MS, NOISE_SHARE * slow_ms)
 
 

@@ -1,0 +1,198 @@
+"""Values that a scenario leaves out, and that decide its answer: found by a run with a likely value instead.
+
+What is left out costs nothing in a simulation: no network card, no limit of a stream, no latency of a file.  Each is tried only where
+arithmetic says that it may matter to one checkpoint, the first upload or the median of the slowest strategy.  What moves it by no more
+than noise is not said.  The warm-up needs no run: the results are summarised again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.analysis.number_texts import bytes_text, ms_text
+from sim.analysis.strategies.single import Single
+from sim.analysis.strategies.verdict import is_noise
+from sim.cells.cell import simulated
+from sim.cells.local import Watch, no_watch, run_each
+from sim.cells.plan import Cell
+from sim.model.scenario import AUTO_WARM_UP, Scenario
+from sim.runtime.run.manifest import identity
+from sim.runtime.run.result import Result
+from sim.runtime.setup.lowering import hosts
+
+if TYPE_CHECKING:
+    from sim.comparison.comparison import Comparison
+    from sim.plane import Engine
+
+__all__ = ["Trial", "deciding", "trials"]
+
+CARD = 1_250_000_000
+"""Bytes per second of a network card of 10 Gbit/s."""
+STREAM = 80_000_000
+"""Bytes per second of one request to an object store (`sim.model.storage.ObjectStore`)."""
+LATENCY_NS = 40_000_000
+"""Median latency of a request to an object store (likewise)."""
+WORTH_IT = 0.1
+"""A value is tried if it adds so large a share to a checkpoint by arithmetic."""
+MOST = 2
+"""Runs, at most: those that add most."""
+MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A run with a value that the scenario leaves out."""
+
+    key: str  # of the scenario
+    assumed: str  # in words
+    value: str  # what is tried, in words
+    strategy: str
+    single: Single  # the checkpoint that is spoken of
+    least_ms: float  # what it takes with the value, by arithmetic
+    scenario: Scenario
+
+
+def deciding(comparison: Comparison, planned: Sequence[Trial], *, engine: Engine = "compiled", watch: Watch = no_watch) -> tuple[str, ...]:
+    """A sentence for each assumption that moves the checkpoint spoken of: those of `planned` (`trials`), and the warm-up."""
+    found = []
+    cells = [Cell(trial.scenario, identity(trial.scenario)) for trial in planned]
+    for i, result in run_each(partial(simulated, engine, False), cells, jobs=1, watch=watch):
+        if isinstance(result, Result) and (sentence := _sentence(planned[i], result)):
+            found.append((i, sentence))
+    return (*(sentence for _, sentence in sorted(found)), *_warm_up(comparison))
+
+
+def trials(comparison: Comparison) -> list[Trial]:
+    """The runs that are worth it, those that may add most first."""
+    candidates = [
+        (line.singles.first_upload or line.singles.median, line.label)
+        for line in comparison.strategies
+        if line.singles.median is not None or line.singles.first_upload is not None
+    ]
+    known = [(single, label) for single, label in candidates if single is not None and not single.replication]
+    if not known:
+        return []
+    single, label = max(known, key=lambda item: item[0].duration_ms)
+    found = _worth_trying(label, single, comparison.results[label][0])
+    return sorted(found, key=lambda trial: -trial.least_ms)[:MOST]
+
+
+def _worth_trying(label: str, single: Single, result: Result) -> Iterator[Trial]:
+    for key, assumed, value, least_ms, change in _left_out(single, result):
+        if is_noise(least_ms, 0.0) or least_ms < WORTH_IT * single.duration_ms:
+            continue
+        scenario = result.scenario
+        rows = result.checkpoints[_row(single, result)]
+        end_ms = float(rows["trigger_timestamp"].iloc[0]) + 2 * (single.duration_ms + least_ms) + 1000
+        run = replace(scenario.run, duration_ns=min(scenario.run.duration_ns, int(end_ms * MS)), warmup_ns=0)
+        yield Trial(key, assumed, value, label, single, least_ms, change(replace(scenario, run=run)))
+
+
+_Change = Callable[[Scenario], Scenario]
+
+
+def _left_out(single: Single, result: Result) -> Iterator[tuple[str, str, str, float, _Change]]:
+    """(key, what is assumed, what is tried, least time of the checkpoint with it [ms], the change)."""
+    scenario, storage = result.scenario, result.scenario.storage
+    by_manager, by_subtask = _written(single, result)
+    is_flat = storage.dfs is None and storage.object_store is None and storage.other is None
+    uploading_ms = single.path.upload_ms
+    is_unlimited = is_flat and storage.bytes_per_second is None  # the bandwidth is the question then
+    if storage.nic_bytes_per_second is None and by_manager and uploading_ms > 0 and not is_unlimited:
+        managers = len(set(hosts(scenario)))
+        rate = bytes_text(1e3 * single.written_bytes / uploading_ms)
+        key = "storage.nic" + (" beside dfs or object-store" if is_flat else "")
+        assumed = f"no network card limits what task managers write ({key}): {rate}/s leave {managers} of them"
+        least_ms = 1e3 * by_manager / CARD
+        yield "storage.nic", assumed, "10 Gbit/s each", least_ms, partial(_with_card, is_flat, uploading_ms / least_ms)
+    if is_unlimited and by_subtask:
+        assumed = "no bandwidth limits a stream of storage (storage.bandwidth)"
+        yield "storage.bandwidth", assumed, f"{bytes_text(STREAM)}/s each", 1e3 * by_subtask / STREAM, _with_bandwidth
+    files = int((result.tables["path"].loc[_row(single, result, "path"), "file"] != "").sum())
+    if is_flat and storage.close_ns == 0 and files:
+        assumed = f"files have no latency (storage.file-latency), and {files} wait for each other"
+        yield "storage.file-latency", assumed, ms_text(LATENCY_NS / MS), files * LATENCY_NS / MS, _with_latency
+
+
+def _written(single: Single, result: Result) -> tuple[float, float]:
+    """The most bytes that a task manager, and a subtask, wrote for the checkpoint."""
+    rows = result.tables["subtasks"][_row(single, result, "subtasks")]
+    first, number = {}, 0
+    for vertex in result.scenario.job.vertices:
+        first[vertex.name] = number
+        number += vertex.parallelism
+    host = hosts(result.scenario)
+    totals: dict[int, float] = {}
+    for name, index, size in rows[["vertex", "index", "checkpointed_size"]].itertuples(index=False, name=None):
+        if first[name] + index < len(host):  # a rescaled job has more
+            manager = host[first[name] + index]
+            totals[manager] = totals.get(manager, 0.0) + size
+    return max(totals.values(), default=0.0), float(rows["checkpointed_size"].max()) if len(rows) else 0.0
+
+
+def _row(single: Single, result: Result, table: str = "checkpoints") -> np.ndarray:
+    rows = result.tables[table]
+    found: np.ndarray = (rows["id"] == single.number).to_numpy()
+    return found & (rows["x_job"] == single.job).to_numpy() if "x_job" in rows and single.job is not None else found
+
+
+def _with_card(is_flat: bool, share: float, scenario: Scenario) -> Scenario:
+    """Streams of flat storage share nothing: each gets the `share` of its bandwidth with which all of a task manager fit its card."""
+    storage = scenario.storage
+    if not is_flat:
+        return replace(scenario, storage=replace(storage, nic_bytes_per_second=CARD))
+    bandwidth = int((storage.bytes_per_second or CARD) * min(1.0, share))
+    return replace(scenario, storage=replace(storage, bytes_per_second=max(1, bandwidth)))
+
+
+def _with_bandwidth(scenario: Scenario) -> Scenario:
+    return replace(scenario, storage=replace(scenario.storage, bytes_per_second=STREAM))
+
+
+def _with_latency(scenario: Scenario) -> Scenario:
+    return replace(scenario, storage=replace(scenario.storage, close_ns=LATENCY_NS))
+
+
+def _sentence(trial: Trial, result: Result) -> str:
+    """Empty: the value moves nothing."""
+    rows = result.checkpoints[_row(trial.single, result)]
+    before = ms_text(trial.single.duration_ms)
+    name = f"{trial.single} ({trial.strategy})"
+    if rows.empty or rows["status"].iloc[0] != "COMPLETED":
+        return f"Assumed: {trial.assumed}. With {trial.value} {name} takes more than {ms_text(trial.least_ms)} instead of {before}."
+    took_ms = float(rows["end_to_end_duration"].iloc[0])
+    if is_noise(*sorted((took_ms, trial.single.duration_ms), reverse=True)):
+        return ""
+    return f"Assumed: {trial.assumed}. With {trial.value} {name} takes {ms_text(took_ms)} instead of {before}."
+
+
+def _warm_up(comparison: Comparison) -> Iterator[str]:
+    """The strategy whose median moves most without the beginning, where the scenario does not say what to leave out."""
+    found = []
+    for line in comparison.strategies:
+        results = comparison.results[line.label]
+        if any(result.scenario.run.warmup_ns for result in results) or not line.summary.completed:
+            continue
+        settled = _settled(comparison, line.label, results)
+        before_ms, after_ms = line.summary.end_to_end_p50_ms, settled.strategies[0].summary.end_to_end_p50_ms
+        if not np.isnan(after_ms) and not is_noise(*sorted((before_ms, after_ms), reverse=True)):
+            change = f"the median of {line.label} is {ms_text(after_ms)} instead of {ms_text(before_ms)}"
+            found.append((abs(after_ms - before_ms), f"the first {settled.warm_ups[line.label]}", change))
+    if found:
+        _, beginning, change = max(found)
+        yield f"Assumed: the beginning counts (run.warmup). Without {beginning}, {change}."
+
+
+def _settled(comparison: Comparison, label: str, results: Sequence[Result]) -> Comparison:
+    """One strategy, without what comes before it has settled."""
+    changed = tuple(replace(result, scenario=_settling(result.scenario)) for result in results)
+    return replace(comparison, results={label: changed}, baselines={})
+
+
+def _settling(scenario: Scenario) -> Scenario:
+    return replace(scenario, run=replace(scenario.run, warmup_ns=AUTO_WARM_UP))

@@ -1,0 +1,111 @@
+"""Every number in every sentence of `run` stands in the tables, over random worlds: none is a mean of unlike checkpoints."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from functools import lru_cache
+
+import pytest
+
+from sim.analysis.strategies.side_by_side import texts
+from sim.comparison.compare import compare
+from sim.runtime.run.simulate import simulate
+from sim.scenario import ScenarioError, loads
+from tests.comparison.sentence_numbers import ID, named, numbers, of_cells, of_checkpoint, of_consequences, of_strategies
+from tests.worlds.generator import FOLDER, text
+
+QUICK_SEEDS = range(700, 708)
+SLOW_SEEDS = range(1000, 1200)
+pytestmark = pytest.mark.filterwarnings("ignore:The behavior of:FutureWarning")  # of pandas, about replications without a failure
+
+
+@lru_cache(maxsize=len(QUICK_SEEDS))
+def compared(seed):
+    """A world under its own barriers and, where it can be, under others, in two replications each."""
+    source = text(seed)
+    results = []
+    for barriers in (None, "unaligned", "aligned"):
+        changes = [] if barriers is None else [f"checkpoint.barriers={barriers}"]
+        try:
+            (scenario,) = loads(source, folder=FOLDER, overrides=changes).scenarios
+        except ScenarioError:
+            continue
+        for k in range(2):
+            run = replace(scenario.run, seed=scenario.run.seed + k)
+            axes = (("checkpoint.barriers", barriers or "own"),)
+            results.append(simulate(replace(scenario, run=run, axes=axes), check=False))
+    return compare(results)
+
+
+def missing(comparison, sentence):
+    """Numbers of a sentence that no table has."""
+    names = {name for line in comparison.strategies for name in (line.label, line.name, line.group, *_messages(line))}
+    names |= {f"'{vertex}'" for results in comparison.results.values() for vertex in results[0].tables["tasks"]["vertex"].unique()}
+    known = {*of_cells(texts(comparison.strategies)[1]), *of_strategies(comparison.table)}
+    known |= {*of_consequences(comparison.consequences.values())}
+    known |= {f"{warm.ns / 1e6:g}" for warm in comparison.warm_ups.values()}
+    for replication, job, number in named(sentence):
+        for results in comparison.results.values():
+            if replication < len(results):
+                known |= {*of_checkpoint(results[replication].tables, job, number)}
+    return [number for number in numbers(sentence, names) if number not in known]
+
+
+def _messages(line):
+    """Messages of Flink and of the run, as the table has them."""
+    row, status = line.summary, line.status
+    return (status.partition(": ")[2].rstrip("."), status.rstrip("."), row.failure.rstrip("."), row.standstill, f"{row.bottleneck}[")
+
+
+def sentences(comparison):
+    return [sentence for sentence in (comparison.verdict, comparison.consequences_sentence) if sentence]
+
+
+def hold(seeds):
+    """Numbers that are missing, by world; and how many numbers there were."""
+    found, count = {}, Counter()
+    for seed in seeds:
+        comparison = compared(seed)
+        for sentence in sentences(comparison):
+            count["numbers"] += len(numbers(sentence))
+            count["ids"] += len(ID.findall(sentence))
+            if lost := missing(comparison, sentence):
+                found[seed] = (sentence, lost)
+    return found, count
+
+
+def test_numbers_of_sentences_stand_in_tables():
+    found, count = hold(QUICK_SEEDS)
+
+    assert {} == found
+    assert count["numbers"] >= 2 * len(QUICK_SEEDS)
+    assert count["ids"] >= 3
+
+
+@pytest.mark.slow
+def test_numbers_of_the_sentences_of_200_worlds_stand_in_tables():
+    found, count = hold(SLOW_SEEDS)
+
+    assert {} == found
+    assert count["numbers"] > 2 * len(SLOW_SEEDS)
+
+
+def test_a_number_that_is_changed_is_missed():
+    """Nine of ten: another number of the tables may be the same by chance."""
+    changed = caught = 0
+    for seed in QUICK_SEEDS[:6]:
+        comparison = compared(seed)
+        for match in re.finditer(r"\d+(?:\.\d+)?(?= (?:ms|s|[kMG]?B|%))", comparison.verdict):
+            other = f"{1.37 * float(match[0]) + 1:.2g}"
+            sentence = comparison.verdict[: match.start()] + other + comparison.verdict[match.end() :]
+            changed += 1
+            caught += bool(missing(comparison, sentence))
+    assert changed >= 6
+    assert caught >= 0.9 * changed
+
+
+def test_numbers_are_found_with_their_units():
+    sentence = "Barriers of checkpoint 7 of job 1 (rate 1k/s) wait behind 3.1 s of 'm2' (busy 99 %), 4.2k records, ±0 %, 12 of 18, 3 MB/s."
+
+    assert ["3.1 s", "99 %", "4.2k", "±0 %", "12", "18", "3 MB/s"] == numbers(sentence, ["rate 1k/s", "'m2'"])
+    assert {(0, 1, 7)} == named(sentence)
