@@ -114,6 +114,8 @@ def remarks(backtest: Backtest | None, limits: Limits) -> list[str]:
 def _history(backtest: Backtest, limit_ms: float) -> str:
     over = sum(duration > limit_ms for duration in backtest.longest_ms)
     at_least = "at least " if over == len(backtest.longest_ms) < backtest.checkpoints else ""
+    if not backtest.longest_ms:
+        return f"History: its longest checkpoints are not known, import it again to hold {ms_text(limit_ms)} to them."
     few = "" if backtest.checkpoints >= ENOUGH else f"; fewer than {ENOUGH} show no 99 % quantile, so the longest decides"
     return (
         f"History: {at_least}{over} of {backtest.checkpoints} recorded checkpoints took longer than {ms_text(limit_ms)}, "

@@ -20,6 +20,7 @@ from sim.advice.texts import LIMITED, name_of, value_text
 from sim.advice.trials import UNDISTURBED, Trial
 from sim.analysis.number_texts import NONE
 from sim.analysis.section import Section
+from sim.model.scenario import Scenario
 from sim.scenario import ScenarioError
 from sim.sweeps.file.design import Point
 from sim.sweeps.file.quantity import Quantity, QuantityError
@@ -78,12 +79,12 @@ def shortlist(race: Race) -> list[Candidate]:
 
 
 def sensitivity(race: Race, marked: Sequence[Unknown], served: dict[str, float], planned: dict[Trial, int]) -> list[Sensitivity]:
-    """A row per unknown, the most important first; `planned` collects the trials that run."""
-    listed = shortlist(race)
-    alone = {candidate.name: {world: values[:1] for world, values in race.trials[candidate.name].items()} for candidate in listed}
-    base = next(setting for setting in race.judged(alone) if setting.name == listed[0].name)
-    own = choose(race.judged(alone), race.changes)
-    found, left_out = [], []
+    """A row per unknown, the most important first; `planned` collects the trials that run.
+
+    Every value is tried by a single run of each listed setting, so the assumed value is judged by the first run of each as well.
+    """
+    listed, found, left_out = shortlist(race), [], []
+    base, own = _at_assumed_values(race, listed)
     for unknown in marked:
         values = plausible(unknown, served.get(str(unknown.path[1]) if len(unknown.path) > 1 else "", 0.0))
         try:
@@ -96,6 +97,19 @@ def sensitivity(race: Race, marked: Sequence[Unknown], served: dict[str, float],
     race.noted(f"other values of {', '.join(left_out)}", covered=not left_out)
     rows = [replace(row, threshold=_threshold(race, listed, unknown, row, own, planned)) for unknown, row in found]
     return sorted(rows, key=lambda row: (not row.changes_advice, -row.largest_move))
+
+
+def _at_assumed_values(race: Race, listed: Sequence[Candidate]) -> tuple[Setting, Setting | None]:
+    """(the first of the listed settings, the setting to advise); these runs are there already."""
+    steady = [scenario for scenario, kind in _first_runs(race, listed) if kind == UNDISTURBED]
+    failing = [scenario for scenario, kind in _first_runs(race, listed) if kind != UNDISTURBED]
+    settings = race.judged(race.measured(steady, failing, unlimited=race.unlimited))
+    return next(setting for setting in settings if setting.name == listed[0].name), choose(settings, race.changes)
+
+
+def _first_runs(race: Race, listed: Sequence[Candidate]) -> list[tuple[Scenario, str]]:
+    """(scenario, kind of trial)."""
+    return [(race.bench.scenario(trial), trial.kind) for candidate in listed for trial in race.bench.trials(candidate)]
 
 
 def section(found: Sequence[Sensitivity]) -> Section:

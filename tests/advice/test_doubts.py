@@ -116,3 +116,11 @@ def test_predictions_may_be_off_as_the_history_says():
     assert (pytest.approx(0.25), pytest.approx(0.56)) == (disagreeing(TODAY, "checkpoint_ms"), disagreeing(OTHER, "checkpoint_ms"))
     assert (0.0, RECOVERY) == (agreeing(OTHER, "loss"), agreeing(TODAY, "recovery_ms"))
     assert (0.0, RECOVERY) == (margins(None, None)(OTHER, "checkpoint_ms"), margins(None, None)(OTHER, "recovery_ms"))
+
+
+def test_a_history_without_its_longest_checkpoints_says_so():
+    """As files of older imports have it: nothing is claimed of the limit, and nothing fails."""
+    (line,) = remarks(Backtest(HOLDS.compared), LIMIT)
+
+    assert "History: its longest checkpoints are not known" in line
+    assert 150.0 == settings(corrected(trials(150.0), Backtest(HOLDS.compared), TODAY, {}))[TODAY].checkpoint_ms

@@ -75,3 +75,20 @@ def test_an_assumption_that_decides_is_said(job, limit_ms, decides):
     sentences = [text for text in texts if "rests on what is assumed: storage bandwidth 5 MB/s." in str(text)]
     assert decides == bool(sentences)
     assert [] == [unknown for unknown in assumptions(scenario, [storage]) if unknown.path == ("storage", "bandwidth")]
+
+
+class Spread(MadeUp):
+    """Later replications take ten times as long as the first."""
+
+    def row(self, axes, k, more_ms):
+        return super().row(axes, k, more_ms) | {"end_to_end_max_ms": 100.0 if not k else 1000.0}
+
+
+def test_the_assumed_value_is_judged_by_as_many_runs_as_the_others(job):
+    """The longest of three runs beside that of one: a value that changes nothing would seem to make checkpoints ten times shorter."""
+    race = Race(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=3000), DAY_S, Spread(dict.fromkeys(("aligned", "unaligned"), 100.0)), 3)
+    race.run_until_sure()
+    (row,) = sensitivity(race, [SERVICE], {}, {})
+
+    assert 3 in race.runs.values()
+    assert not row.moves
