@@ -94,6 +94,7 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
         snapshot=_snapshot(given.snapshot or doc.Snapshot()),
         flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
         commit=build_commit(given.commit, ("job", name, "commit"), has_input=bool(inputs), reading=reading),
+        connector=given.connector or "",
     )
 
 

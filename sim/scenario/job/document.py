@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from sim.model.catalogs.shipping import SHIPPING
+from sim.model.catalogs.sinks import SINKS
 from sim.scenario.distribution.document import DurationField, SizeField
 from sim.scenario.grammar.fields import (
     Axis,
@@ -314,6 +315,8 @@ class Vertex(Section):
     """Files that the operator writes for a snapshot."""
     commit: Axis[CommitField] | None = None
     """two-phase, or its details."""
+    connector: Axis[Annotated[str, choice_of(lambda: SINKS)]] | None = None
+    """What it writes to: no run depends on it, but whether advice lets barriers overtake data."""
 
     @property
     def upstreams(self) -> dict[str, str]:

@@ -1,0 +1,104 @@
+"""What jobs write to: one record per sink, with what it does at a checkpoint and whether barriers may overtake data in front of it.
+
+A vertex names its sink by `connector:`.  Advice asks for it before it lets barriers overtake data.  Each fact has its source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sim.model.catalogs.catalog import Catalog
+
+__all__ = ["ALIGNED_INSIDE", "SINKS", "Overtaking", "SinkKind", "recognised"]
+
+Overtaking = Literal["safe", "aligned inside", "loses", "refused"]
+"""What happens if barriers may overtake data: nothing; Flink keeps barriers aligned inside the sink; records are lost; no job starts."""
+
+_DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/connectors/datastream"
+
+
+@dataclass(frozen=True, slots=True)
+class SinkKind:
+    name: str  # as a scenario and --sink write it
+    title: str
+    at_checkpoint: str  # what it does then, and when its output is visible
+    overtaking: Overtaking
+    source: str  # of the two facts above
+    why: str = ""  # why barriers must not overtake, or what to look at
+    instead: str = ""  # a sink or a setting without this problem
+    timeout: str = ""  # option that bounds how long a transaction stays open, with its default
+    answers_to: tuple[str, ...] = ()  # parts of operators' names that it is known by, in small letters and digits alone
+
+
+ALIGNED_INSIDE = (
+    "Flink keeps barriers aligned between writer and committer (FLINK-36287, Flink 2.0; not before). "
+    "Where FLINK-37870 is not fixed (1.20: before 1.20.2; 2.0.0), such a sink switches unaligned off in the whole job"
+)
+"""Sinks whose committer is not chained.  Sources: release notes of Flink 2.0 and 1.20.2; apache/flink#26619."""
+
+SINKS: Catalog[SinkKind] = Catalog(
+    SinkKind(
+        "kafka-exactly-once", "KafkaSink, exactly once",
+        "a transaction per checkpoint and subtask: output is visible to readers of committed records when the checkpoint completes",
+        "safe", f"{_DOCS}/kafka",
+        why="a transaction that is open for longer than transaction.timeout.ms is lost: it has to exceed the longest checkpoint "
+        "and the longest downtime",
+        timeout="transaction.timeout.ms, 1 h by KafkaSink; brokers allow transaction.max.timeout.ms, 15 min",
+    ),
+    SinkKind(
+        "kafka-at-least-once", "KafkaSink, at least once", "a flush: output is visible at once, and twice after a restart",
+        "safe", f"{_DOCS}/kafka",
+    ),
+    SinkKind(
+        "file-sink", "FileSink", "files of the checkpoint are renamed when it completes: only then readers see them",
+        "safe", f"{_DOCS}/filesystem",
+    ),
+    SinkKind(
+        "file-sink-compaction", "FileSink with compaction", "as FileSink, after a compactor between writer and committer",
+        "aligned inside", "apache/flink#18916 (FLINK-26314); FLINK-36287", why="its compactor cannot work with unaligned checkpoints",
+    ),
+    SinkKind(
+        "iceberg-v1", "Iceberg's FlinkSink", "a committer of parallelism 1 behind an exchange commits all files of the checkpoint",
+        "loses", "apache/iceberg#15846, #15913", answers_to=("icebergfilescommitter", "icebergstreamwriter"),
+        why="a file that arrives behind the barrier of its own checkpoint is dropped when that checkpoint fails: its records are lost",
+        instead="IcebergSink (iceberg-v2)",
+    ),
+    SinkKind(
+        "iceberg-v2", "Iceberg's IcebergSink", "an aggregator and a committer behind the writers commit all files of the checkpoint",
+        "aligned inside", "apache/iceberg#10179; FLINK-36287", why="before FLINK-36287 a file may arrive after the commit",
+    ),
+    SinkKind(
+        "jdbc-xa", "JdbcSink, exactly once", "an XA transaction per checkpoint and subtask, prepared and then committed",
+        "safe", f"{_DOCS}/jdbc; FLINK-22311",
+        why="prepared transactions hold locks until the checkpoint completes; maxRetries has to be 0",
+        timeout="the database's own; PostgreSQL needs max_prepared_transactions > 0",
+    ),
+    SinkKind("jdbc", "JdbcSink, at least once", "a batch is written: output is visible at once", "safe", f"{_DOCS}/jdbc"),
+    SinkKind(
+        "paimon", "Paimon", "a committer of parallelism 1 commits a snapshot of the table", "refused",
+        "apache/paimon#352 (FLINK-29876), #9451", answers_to=("paimon",),
+        why="the job does not start: FlinkSink checks that unaligned checkpoints are off, unless its coordinator commits (#9451)",
+        instead="aligned checkpoints, with buffer debloating",
+    ),
+    SinkKind(
+        "hudi", "Hudi", "writers flush their buckets, a coordinator commits the instant", "loses", "apache/hudi#19763",
+        answers_to=("hoodie", "hudi"),
+        why="its protocol relies on aligned barriers behind the shuffle: after a recovery from an unaligned checkpoint records of "
+        "copy-on-write tables may be hidden",
+        instead="aligned checkpoints, with buffer debloating",
+    ),
+    SinkKind(
+        "pulsar-exactly-once", "PulsarSink, exactly once", "a transaction per checkpoint and subtask", "safe", f"{_DOCS}/pulsar",
+        why="a transaction that is open for longer than its timeout is lost",
+        timeout="pulsar.sink.transactionTimeoutMillis, 3 h",
+    ),
+    SinkKind("at-least-once", "a sink that writes at once", "a flush at most: output is visible at once, and twice after a restart",
+             "safe", "nightlies.apache.org/flink/flink-docs-stable/docs/connectors/datastream/guarantees"),
+)  # fmt: skip
+
+
+def recognised(vertex: str) -> SinkKind | None:
+    """The sink whose operators give a vertex this name; None: its name tells of none."""
+    plain = "".join(letter for letter in vertex.lower() if letter.isalnum())
+    return next((kind for kind in SINKS.values() for part in kind.answers_to if part in plain), None)
