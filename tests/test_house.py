@@ -59,9 +59,11 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # What a folder inside a room may import of the rest of its room.  A folder that encloses it stands for the files that lie flat there.
 INSIDE: dict[str, set[str]] = {
+    "advice/answer": {"advice", "advice/levers", "advice/running"},
     "advice/future": set(),
     "advice/inputs": {"advice", "advice/future"},
     "advice/running": set(),
+    "advice/levers": {"advice", "advice/running"},
     "analysis/strategies": {"analysis"},
     "analysis/sweeps": {"analysis", "analysis/strategies"},
     "cli/console": set(),  # no verb

@@ -17,13 +17,23 @@ import pandas as pd
 from sim.advice.doubts import ENOUGH, corrected, margins
 from sim.advice.judgement import MEASURED, NEGLIGIBLE, SAME, Choice, Limits, Margins, Setting, Trials, choose, judged, measured, redrawn
 from sim.advice.running.bounds import Affords, Lack, NothingRanError, TimeUpError, any_amount, over_budget
-from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate, extras, intervals, protocols, todays_setting, with_default_timeout
+from sim.advice.settings import (
+    NICE_NS,
+    Candidate,
+    Protocol,
+    allowed,
+    behind_the_barrier,
+    candidate,
+    intervals,
+    todays_setting,
+    with_default_timeout,
+)
 from sim.advice.trials import FAILURE, INTERVAL, LONG, PROTOCOL, TRIAL, UNDISTURBED, WORLD, Bench, Trial
 from sim.analysis.theory import renewal
 from sim.model.scenario import Scenario
 from sim.units import format_duration, parse_duration
 
-__all__ = ["Race", "RunTrials", "excess"]
+__all__ = ["Race", "RunTrials", "excess", "no_levers"]
 
 SURE = 0.95
 """The race ends when this share of the draws makes the same choice."""
@@ -42,11 +52,18 @@ SLACK = 0.8
 
 GRID, CERTAINTY, ALL = 0.6, 0.8, 1.0
 """Shares of the budget.  The grid of intervals leaves room for more runs of the best settings, and these for a long run of the choice."""
+AGAIN = 3
+"""Levers are pulled so often: a long run may break a limit that short ones kept."""
 LONG_RUNS = 3
 """Each has 100 checkpoints: if none of 299 is over a limit, 99 % are below it, with 95 % confidence."""
 
 RunTrials = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
 """(undisturbed runs, runs with a failure) -> the rows of these and all earlier runs."""
+
+
+def no_levers(race: Race) -> None:
+    """Barriers and intervals are all that is tried."""
+    del race
 
 
 @dataclass
@@ -60,6 +77,7 @@ class Race:
     max_replications: int  # replications of one setting
     affords: Affords = any_amount
     lack: Lack = over_budget
+    pull_levers: Callable[[Race], object] = no_levers  # where no barriers and no interval keep the limits
 
     def __post_init__(self) -> None:
         self.scenario = self.bench.load(self.bench.common)
@@ -71,9 +89,11 @@ class Race:
         self.longer_ms: dict[tuple[str, str], float] = {}  # longest checkpoints of long runs
         self.long_checkpoints: dict[tuple[str, str], int] = {}
         self._measured: Trials = {}
+        self.rows = pd.DataFrame()  # of all runs of settings
         self.given_up: list[str] = []  # what was not run, and why
         now_ns, self.now = todays_setting(self.scenario)
         self.today = candidate(self.scenario, now_ns, self.now) if now_ns is not None else None
+        self._is_forbidden = not self.now.aligned and all(protocol.aligned for protocol in allowed(self.scenario))
 
     def judged(self, trials: Trials, mtbf_s: float | None = None) -> tuple[Setting, ...]:
         """Settings by the limits of this race, and by how much predictions of its job may be off."""
@@ -95,7 +115,17 @@ class Race:
 
     @property
     def chosen(self) -> Setting | None:
-        return choose(self.settings, self.changes)
+        return choose([setting for setting in self.settings if self.permits(setting.name)], self.changes)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether some setting keeps the limits by more than its prediction may be off."""
+        chosen = self.chosen
+        return chosen is not None and not chosen.tight
+
+    def permits(self, name: tuple[str, str]) -> bool:
+        """Whether the sinks of the job allow a setting: only today's may be one that they do not."""
+        return name != self._today or not self._is_forbidden
 
     @property
     def nearest(self) -> Setting:
@@ -116,8 +146,9 @@ class Race:
         return dearest.loss * parse_duration(dearest.interval) / 1e9
 
     def choice(self) -> Choice:
+        trials = {name: worlds for name, worlds in self.trials.items() if self.permits(name)}
         patience_ms = self.bench.patience_ns / 1e6
-        return redrawn(self.trials, self.limits, self.mtbf_s, self.changes, patience_ms=patience_ms, margins=self.margins)
+        return redrawn(trials, self.limits, self.mtbf_s, self.changes, patience_ms=patience_ms, margins=self.margins)
 
     def advised_at(self, mtbf_s: float) -> Setting | None:
         """The setting that would be advised at another rate of failures."""
@@ -139,11 +170,15 @@ class Race:
         try:
             self._all_intervals()
             self._optimum()
-            if self.chosen is None or self.chosen.tight:
-                self._extras()
-            self._replicate_until_sure()
-            self._repeat()
-            self._confirm()
+            for _ in range(AGAIN):
+                before = len(self.runs)
+                if not self.has_room:
+                    self.pull_levers(self)
+                self._replicate_until_sure()
+                self._repeat()
+                self._confirm()
+                if self.chosen is not None or len(self.runs) == before:
+                    break
         except TimeUpError:
             self.noted("runs that were under way, and all that would have followed", covered=False)
         if not self.runs:
@@ -166,6 +201,7 @@ class Race:
 
     def _measure(self, rows: pd.DataFrame) -> None:
         """The values of the settings that count as run, by as many replications as each has."""
+        self.rows = rows
         if not self.runs:
             return
         counts = {candidate.name: count for candidate, count in self.runs.items()}
@@ -180,7 +216,7 @@ class Race:
         steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == UNDISTURBED]
         return steady, [self._scenario(trial, count) for trial, count in trials if trial.kind == FAILURE]
 
-    def _covers(self, candidates: Sequence[Candidate], replications: int, share: float, what: str) -> bool:
+    def covers(self, candidates: Sequence[Candidate], replications: int, share: float, what: str) -> bool:
         """Whether a share of the budget covers these runs; if not, what is not run is noted."""
         steady, failing = self._scenarios(self.runs | dict.fromkeys(candidates, replications))
         return self.noted(what, covered=self.affords(steady, failing, share))
@@ -213,9 +249,9 @@ class Race:
 
     def _all_intervals(self) -> None:
         left = intervals(self.scenario, recovery_ms=self.limits.recovery_ms, visible_ms=self.limits.visible_ms)
-        advised = protocols()
-        unconfigured = [extra for extra in extras(self.scenario, self.now) if not extra.is_configuration]
-        tried = [*advised, *([self.now] if self.now not in advised else []), *unconfigured]
+        advised = allowed(self.scenario)
+        behind = behind_the_barrier(self.scenario, self.now)
+        tried = [*advised, *([self.now] if self.now not in advised and not self._is_forbidden else []), *([behind] if behind else [])]
         longer = with_default_timeout(self.scenario, self.now)
         self.protocols = {protocol.name: protocol for protocol in (*tried, *([longer] if longer else []))}
         if self.today is not None:
@@ -226,7 +262,7 @@ class Race:
                 return
             extra = [longer] if longer and interval_ns == todays_setting(self.scenario)[0] else []
             settings = [candidate(self.scenario, interval_ns, protocol) for protocol in (*tried, *extra)]
-            if interval_ns != left[0] and not self._covers(settings, 1, GRID, f"intervals of {format_duration(interval_ns)} and more"):
+            if interval_ns != left[0] and not self.covers(settings, 1, GRID, f"intervals of {format_duration(interval_ns)} and more"):
                 return
             self.replicate(settings, 1)
 
@@ -238,19 +274,8 @@ class Race:
         optimum_s = renewal(cost_s, self.mtbf_s)
         nearest = min(NICE_NS, key=lambda interval_ns: abs(math.log(interval_ns / 1e9 / optimum_s)))
         optimum = candidate(self.scenario, nearest, self.protocols[chosen.protocol])
-        if self._covers([optimum], 1, CERTAINTY, f"an interval of {optimum.interval}, which theory proposes"):
+        if self.covers([optimum], 1, CERTAINTY, f"an interval of {optimum.interval}, which theory proposes"):
             self.replicate([optimum], 1)
-
-    def _extras(self) -> None:
-        """If no setting keeps the limits: add single options to the nearest setting and to today's."""
-        bases = dict.fromkeys([self.nearest.name, *([self.today.name] if self.today else [])])
-        found = []
-        for interval, name in bases:
-            extended = list(extras(self.scenario, self.protocols[name]))
-            self.protocols |= {protocol.name: protocol for protocol in extended}
-            found += [candidate(self.scenario, parse_duration(interval), protocol) for protocol in extended]
-        if self._covers(found, 1, CERTAINTY, f"{len(found)} further options of the settings nearest to the limits"):
-            self.replicate(found, 1)
 
     def _replicate_until_sure(self) -> None:
         while True:
@@ -261,7 +286,7 @@ class Race:
             if fewest >= self.max_replications or (fewest >= FIRST and choice.same_setting >= SURE):
                 return
             runs = min(max(FIRST, fewest * 2), self.max_replications)
-            if not self._covers(stay, runs, CERTAINTY, f"{runs} runs of each setting that may be the best"):
+            if not self.covers(stay, runs, CERTAINTY, f"{runs} runs of each setting that may be the best"):
                 return
             self.replicate(stay, runs)
 
@@ -270,7 +295,7 @@ class Race:
         chosen = self.chosen
         once = [] if chosen is None else [self.candidate_of(name) for name in dict.fromkeys([chosen.name, self._today]) if name is not None]
         once = [candidate for candidate in once if self.runs[candidate] < min(REPEATED, self.max_replications)]
-        if once and self._covers(once, REPEATED, CERTAINTY, f"{REPEATED} runs of the advised and of today's setting"):
+        if once and self.covers(once, REPEATED, CERTAINTY, f"{REPEATED} runs of the advised and of today's setting"):
             self.replicate(once, REPEATED)
 
     def _confirm(self) -> None:

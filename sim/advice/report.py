@@ -9,28 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from sim.advice import texts
+from sim.advice.answer.build import advised_scenario, answer
+from sim.advice.answer.configuration import difference
 from sim.advice.doubts import capped, doubts, remarks
 from sim.advice.inputs.questions import assumptions, greatest_rates, marked_unknowns, questions
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.lasting import horizon_sentence, lasting, lasting_sentence, to_json
+from sim.advice.levers.requirements import requirements
+from sim.advice.levers.search import Levers
 from sim.advice.race import Race, RunTrials
-from sim.advice.requirements import requirements
 from sim.advice.running.bounds import Affords, Lack, any_amount, over_budget
 from sim.advice.sensitivity import Sensitivity, sensitivity
-from sim.advice.settings import TIMEOUT_NS, Candidate
+from sim.advice.settings import Candidate
 from sim.advice.sweep_file import write_sweep
-from sim.advice.trials import UNDISTURBED, Bench
+from sim.advice.trials import Bench
 from sim.analysis.section import Section
 from sim.analysis.theory import daly, renewal, young
 from sim.model.scenario import Scenario
 from sim.scenario.flink.text import flink_text
-from sim.units import format_duration
 
 __all__ = ["Report", "report"]
 
 ASSUMED_MTBF_MS = 86_400_000.0
-ROOM = 2
-"""The timeout of checkpoints is at least so many times the longest checkpoint seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ def report(
     affords: Affords = any_amount, lack: Lack = over_budget, vary: bool,
 ) -> Report:  # fmt: skip
     """Run the race and describe its result.  `mtbf_ms` None: the rate of failures is not known."""
-    race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack)
+    levers = Levers()
+    race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack, levers)
     race.run_until_sure()
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen)
@@ -59,12 +60,13 @@ def report(
     marked = marked_unknowns(bench)
     assumed = {unknown.key: unknown.assumed for unknown in marked}
     lasts = lasting(race, planned)
+    enough = requirements(race, planned, assumed) if chosen is None and race.settings else []
+    given_answer = answer(race, levers, chosen, enough, planned)
+    first, *others = texts.verdict(race, choice)
     parts: list[str | Section | None] = [
-        *texts.verdict(race, choice), horizon_sentence(bench.horizon), lasting_sentence(race, lasts), *remarks(bench.backtest, limits),
-        texts.comparison_with_today(race),
+        first, given_answer.screen, *others, horizon_sentence(bench.horizon), lasting_sentence(race, lasts),
+        *remarks(bench.backtest, limits), texts.comparison_with_today(race), *given_answer.parts, *enough,
     ]  # fmt: skip
-    if chosen is None and race.settings:
-        parts += requirements(race, planned, assumed)
     if configured:
         parts.append(configured)
     if chosen is not None:
@@ -77,7 +79,13 @@ def report(
     parts += questions(race, marked, found, rates, mtbf_ms)
     parts.append(texts.all_settings(race))
     write_sweep(folder / "sweep.yaml", bench, planned, assumed)
-    data = _to_json(race, choice, chosen, configured) | {"unknown": [_plain(row) for row in found]} | to_json(bench.horizon, lasts)
+    given_answer.keep(folder)
+    data = (
+        _to_json(race, choice, chosen, configured)
+        | given_answer.data
+        | {"unknown": [_plain(row) for row in found]}
+        | to_json(bench.horizon, lasts)
+    )
     candidate = None if chosen is None else race.candidate_of(chosen.name)
     return Report(chosen, candidate, [part for part in parts if part], data)
 
@@ -99,13 +107,10 @@ def _remarks(race: Race) -> list[str | Section | None]:
 
 def _configuration(race: Race, chosen: Setting) -> str:
     """The configuration to paste, with a timeout that leaves room."""
-    candidate = race.candidate_of(chosen.name)
-    trial = next(trial for trial in race.bench.trials(candidate) if trial.kind == UNDISTURBED)
-    scenario = race.bench.scenario(trial)
-    now_ns = race.scenario.checkpoint.timeout_ns
-    if now_ns < TIMEOUT_NS and chosen.longest_ms * ROOM * 1e6 <= now_ns:
-        scenario = race.bench.load(trial.point | {"checkpoint.timeout": format_duration(now_ns)})
-    return _with_head(flink_text(scenario, candidate.point), scenario, race, chosen)
+    candidate, scenario = race.candidate_of(chosen.name), advised_scenario(race, chosen)
+    text = flink_text(scenario, candidate.point)
+    further = [f"{item.key}: {item.advised}" for item in difference(race.scenario, scenario) if item.advised and item.key not in text]
+    return _with_head("\n".join([text.rstrip(), *further]), scenario, race, chosen)
 
 
 def _with_head(text: str, scenario: Scenario, race: Race, chosen: Setting) -> str:

@@ -1,25 +1,35 @@
-"""The settings of a job that advice can change: barriers, interval, data in flight.  Each is a change of the scenario.
+"""The settings of a job that advice tries first: barriers and interval.  Each is a change of the scenario.
 
-`protocols` are tried at every interval, from the smallest change of a job to the largest.  `extras` are single options on top of them.
-They are tried where no protocol keeps the limits.
+`protocols` are tried at every interval, from the smallest change of a job to the largest.  A sink that loses records when barriers
+overtake data excludes those that do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import BARRIERS, BarrierKind
+from sim.model.catalogs.sinks import SINKS, SinkKind, recognised
 from sim.sweeps.file.design import Point
 from sim.units import format_duration
 
 if TYPE_CHECKING:
-    from sim.model.job import Vertex
     from sim.model.scenario import Scenario
 
-__all__ = ["NICE_NS", "Candidate", "Protocol", "candidate", "extras", "intervals", "protocols", "todays_setting", "with_default_timeout"]
+__all__ = [
+    "NICE_NS",
+    "Candidate",
+    "Protocol",
+    "allowed",
+    "behind_the_barrier",
+    "candidate",
+    "intervals",
+    "protocols",
+    "sinks_of",
+    "todays_setting",
+    "with_default_timeout",
+]
 
 _S = 1_000_000_000
 INTERVALS_NS = tuple(seconds * _S for seconds in (10, 30, 60, 180, 600))
@@ -28,7 +38,6 @@ TIMEOUT_NS = 600 * _S
 """execution.checkpointing.timeout unless the job sets it: no trial has a shorter one."""
 
 _BARRIERS, _DEBLOAT = "checkpoint.barriers", "cluster.network.debloat"
-SMALL_SEGMENT, FEW_FLOATING = 8192, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +56,20 @@ class Protocol:
 def protocols() -> tuple[Protocol, ...]:
     """Every way of barriers that advice tries."""
     return tuple(_advised(kind, debloat) for kind in BARRIERS.values() for debloat in kind.advised)
+
+
+def sinks_of(scenario: Scenario) -> dict[str, SinkKind | None]:
+    """Vertex that nobody reads -> its sink: as the job says, or as its name tells; None: unknown."""
+    read = {upstream for upstream, _ in scenario.job.edges}
+    last = [vertex for vertex in scenario.job.vertices if vertex.name not in read]
+    found = {vertex.name: SINKS[vertex.connector] for vertex in scenario.job.vertices if vertex.connector}
+    return {vertex.name: recognised(vertex.name) for vertex in last} | found
+
+
+def allowed(scenario: Scenario) -> tuple[Protocol, ...]:
+    """Every way of barriers that the sinks of the job allow."""
+    forbidden = any(kind is not None and kind.overtaking in ("loses", "refused") for kind in sinks_of(scenario).values())
+    return tuple(protocol for protocol in protocols() if protocol.aligned or not forbidden)
 
 
 def _advised(kind: BarrierKind, debloat: str) -> Protocol:
@@ -114,27 +137,10 @@ def with_default_timeout(scenario: Scenario, now: Protocol) -> Protocol | None:
     return Protocol(f"{now.name}, timeout {format_duration(TIMEOUT_NS)}", now.point, now.aligned)
 
 
-def extras(scenario: Scenario, base: Protocol) -> Iterator[Protocol]:
-    """`base` with one further option each."""
-    network, state = scenario.cluster.network, scenario.checkpoint.state
-
-    def base_with(name: str, point: Point, *, is_configuration: bool = True) -> Protocol:
-        return Protocol(f"{base.name}, {name}", {**base.point, **point}, base.aligned, is_configuration)
-
-    debloating = "debloating" in base.name
-    if not debloating and network.segment_bytes > SMALL_SEGMENT:
-        yield base_with("segments of 8 KiB", {"cluster.network.segment-size": "8 KiB"})
-    if not debloating and scenario.cluster.profile != "2.x" and network.floating_per_gate > FEW_FLOATING:
-        yield base_with("2 floating buffers", {"cluster.network.floating-buffers-per-gate": FEW_FLOATING})
-    backends = {vertex.state.backend for vertex in scenario.job.vertices if vertex.state is not None}
-    if any(BACKENDS[backend].keeps_files for backend in backends) and not state.incremental:
-        yield base_with("incremental", {"checkpoint.incremental": True})
-    if backends and not state.local_recovery:
-        yield base_with("local recovery", {"checkpoint.local-recovery": True})
-    if scenario.checkpoint.operator_io == "pre-barrier" and any(_works_before(vertex) for vertex in scenario.job.vertices):
-        yield base_with("operator files behind the barrier (FLINK-37375)", {"checkpoint.operator-io": "async"}, is_configuration=False)
-
-
-def _works_before(vertex: Vertex) -> bool:
-    """Whether an operator works before it forwards the barrier."""
-    return vertex.flush is not None or vertex.snapshot.pre_barrier_ns > 0
+def behind_the_barrier(scenario: Scenario, base: Protocol) -> Protocol | None:
+    """`base` with operators that write their files behind the barrier (FLINK-37375); None: none works before it."""
+    works = any(vertex.flush is not None or vertex.snapshot.pre_barrier_ns > 0 for vertex in scenario.job.vertices)
+    if not works or scenario.checkpoint.operator_io != "pre-barrier":
+        return None
+    name = f"{base.name}, operator files behind the barrier (FLINK-37375)"
+    return Protocol(name, {**base.point, "checkpoint.operator-io": "async"}, base.aligned, is_configuration=False)

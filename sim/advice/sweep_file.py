@@ -10,6 +10,9 @@ from typing import Any
 
 from sim.advice.trials import Bench, Trial
 from sim.model.scenario import Scenario
+from sim.scenario.overrides import path_of
+from sim.scenario.text.plain import compose, read_text
+from sim.scenario.text.problems import DocumentPath, Reading
 from sim.units import format_duration, format_size
 from sim.whole_file import replace_text
 
@@ -25,7 +28,7 @@ def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: 
 def _lines(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mapping[str, Any]) -> list[str]:
     rows = [{**trial.point, "run.replications": count} for trial, count in trials.items()]
     keys = list(dict.fromkeys(key for row in rows for key in row))
-    now = {**_todays(bench.load(bench.common)), **assumed}
+    now = _Present(bench, {**_todays(bench.load(bench.common)), **assumed})
     head = [
         "# What was tried to advise on this job: every setting undisturbed, and with a failure late in an interval.",
         f"# Again: ckptsim sweep {file.name} --out .",
@@ -34,9 +37,41 @@ def _lines(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mappi
     ]
     columns = []
     for i, key in enumerate(keys):
-        values = ", ".join(json.dumps(row[key] if key in row else now[key]) for row in rows)
+        values = ", ".join(json.dumps(row[key] if key in row else now.value(key)) for row in rows)
         columns.append(f"  {'- ' if not i else '  '}{json.dumps(key)}: [{values}]")
     return [*head, *columns]
+
+
+class _Present:
+    """What a key has today: as a setting, as the file of the job says, or as its default is."""
+
+    def __init__(self, bench: Bench, settings: Mapping[str, Any]) -> None:
+        self.settings = settings
+        self.plain = compose(read_text(bench.file), Reading(str(bench.file)))
+        self.scenario = bench.load(bench.common)
+
+    def value(self, key: str) -> Any:
+        if key in self.settings:
+            return self.settings[key]
+        path = path_of(key)
+        node = self.plain
+        for step in path:
+            node = node.get(step) if isinstance(node, Mapping) else None
+        return self._default(path) if node is None else node
+
+    def _default(self, path: DocumentPath) -> Any:
+        if path[0] == "job":
+            vertex = self.scenario.job.vertex(str(path[1]))
+            defaults: dict[str, Any] = {
+                "backend": "" if vertex.state is None else vertex.state.backend, "changelog": "off", "service": f"{vertex.service.mean} ns",
+                "parallelism": vertex.parallelism,
+            }  # fmt: skip
+            return defaults[str(path[-1])]
+        options = self.scenario.checkpoint
+        return {
+            "checkpoint.min-pause": format_duration(options.min_pause_ns), "checkpoint.transfer-threads": options.state.transfer_threads,
+            "storage.file-merging": "off", "storage.object-store.prefixes": 1,
+        }[".".join(map(str, path))]  # fmt: skip
 
 
 def _todays(scenario: Scenario) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sim.advice.differences import differences
+from sim.advice.answer.differences import differences
 from sim.advice.doubts import ENOUGH, doubts, kept_but_for_the_tail
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.race import LONG_RUNS, Race
@@ -17,6 +17,7 @@ from sim.units import parse_duration
 
 __all__ = [
     "all_settings",
+    "close_value",
     "closest",
     "comparison_with_today",
     "failures",
@@ -132,8 +133,8 @@ def closest(race: Race) -> list[str]:
     if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
     near, limits = race.nearest, race.limits
-    broken = [f"{_QUANTITY[limit.column]} is {_value(limit.column, near)} instead of {_bound(limit)}"
-              for limit in limits.of_means() if limit.column in near.breaks]  # fmt: skip
+    broken = [f"{_QUANTITY[limit.column]} is {close_value(limit.column, float(getattr(near, limit.column)), limit.at_most)} "
+              f"instead of {_bound(limit)}" for limit in limits.of_means() if limit.column in near.breaks]  # fmt: skip
     keeps = [f"{_QUANTITY[limit.column]} {_value(limit.column, near)}" for limit in limits.of_means() if limit.column not in near.breaks]
     kept = f"; {', '.join(keeps)} within the limit" if keeps else ""
     return [f"Closest: {name_of(near.name)}: {', '.join(broken)}{kept}."]
@@ -184,7 +185,7 @@ def _remarks(setting: Setting, race: Race) -> Iterator[str]:
 def _breaks_text(setting: Setting, limits: Limits) -> str:
     """``p99 6.3 s > 2 s``."""
     return ", ".join(
-        f"{_SHORT[limit.column]} {_value(limit.column, setting)} > {_bound(limit)}"
+        f"{_SHORT[limit.column]} {close_value(limit.column, float(getattr(setting, limit.column)), limit.at_most)} > {_bound(limit)}"
         for limit in limits.of_means() if limit.column in setting.breaks
     )  # fmt: skip
 
@@ -251,6 +252,14 @@ def share(value: float) -> str:
 
 def value_text(column: str, value: float) -> str:
     return share(max(value, 0.0)) if column == "loss" else _ms(value)
+
+
+def close_value(column: str, value: float, bound: float) -> str:
+    """A value with as many digits as tell it from the bound that it is held to."""
+    own, limit = value_text(column, value), value_text(column, bound)
+    if own != limit or value == bound or not math.isfinite(value):
+        return own
+    return f"{value / 1e3:.4g} s" if column != "loss" else f"{100 * value:.4g} %"
 
 
 def _value(column: str, setting: Setting) -> str:

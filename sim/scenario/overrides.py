@@ -9,7 +9,7 @@ from typing import Any
 from sim.scenario.text.plain import Mapping, compose
 from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean
 
-__all__ = ["apply", "key_of"]
+__all__ = ["apply", "key_of", "path_of"]
 
 _STEP = re.compile(r'"([^"]+)"|([^.="]+)')
 _VERBATIM = ("flink", "expect")
@@ -38,6 +38,11 @@ def apply(plain: Any, overrides: Sequence[str], reading: Reading) -> Any:
         reading.problems.update(source.problems)
         reading.marks.update({at: Mark(source.file, 1, mark.column) for at, mark in source.marks.items() if at})
     return plain
+
+
+def path_of(key: str) -> DocumentPath:
+    """The place that the key of an override names."""
+    return _split(f"{key}=")[0]
 
 
 def _split(override: str) -> tuple[DocumentPath, str]:

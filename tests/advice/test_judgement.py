@@ -6,7 +6,7 @@ from itertools import product
 import pandas as pd
 import pytest
 
-from sim.advice.differences import differences
+from sim.advice.answer.differences import differences
 from sim.advice.judgement import Limits, choose, judged, measured, redrawn
 
 DAY_S = 86_400.0

@@ -7,7 +7,7 @@ import typer.main
 import typer.testing
 from typer.testing import CliRunner
 
-from sim.advice import race, settings, trials
+from sim.advice import settings, trials
 from sim.cli import app
 
 S = 10**9
@@ -34,7 +34,7 @@ def short_trials():
         for name, ns in (("SETTLED_NS", S), ("OBSERVED_NS", 2 * S), ("PATIENCE_NS", 3 * S)):
             patch.setattr(trials, name, ns)
         first, *_, last = settings.protocols()
-        patch.setattr(race, "protocols", lambda: (first, last))
+        patch.setattr(settings, "protocols", lambda: (first, last))
         yield
 
 

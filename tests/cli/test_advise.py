@@ -110,7 +110,7 @@ def test_no_setting_will_do(advise):
     assert "No setting that was tried keeps the limits (checkpoints at most 0 ms)" in done.stdout
     assert re.search(r"Closest: .*, every \d s: p99 of checkpoints is [\d.]+ ms instead of 0 ms", done.stdout)
     assert re.search(r"p99 [\d.]+ ms > 0 ms", done.stdout)
-    assert "Even with checkpoint storage 10 times as fast none of the nearest settings would." in done.stdout
+    assert re.search(r"Even with checkpoint storage 64 times as fast .*, every \d s would not keep them\.", done.stdout)
     assert "how often does the job fail?" not in done.stdout
 
 

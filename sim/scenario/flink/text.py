@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import DEADLINE
+from sim.model.checkpoint import CheckpointOptions
+from sim.model.cluster import NetworkMemory
 from sim.model.scenario import Scenario
-from sim.scenario.state.keys import LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE
+from sim.scenario.state.keys import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE
+from sim.scenario.storage.keys import MERGING
 from sim.units import format_duration, format_size
 
-__all__ = ["flink_text"]
+__all__ = ["flink_lines", "flink_text"]
 
 _CHECKPOINTING = "execution.checkpointing"
 _OLDER = {
     f"{_CHECKPOINTING}.unaligned.enabled": f"{_CHECKPOINTING}.unaligned",
     f"{_CHECKPOINTING}.incremental": "state.backend.incremental",
+    "state.backend.type": "state.backend",
 }
 """Names of Flink before 1.20, which later ones still read."""
 
@@ -43,6 +48,42 @@ def flink_text(scenario: Scenario, also: Collection[str] = ()) -> str:
     if "cluster.network.floating-buffers-per-gate" in also:
         lines["taskmanager.network.memory.floating-buffers-per-gate"] = str(network.floating_per_gate)
     return "".join(f"{_OLDER.get(key, key) if profile == '1.15' else key}: {value}\n" for key, value in lines.items())
+
+
+def flink_lines(scenario: Scenario) -> dict[str, str]:
+    """Every key of Flink that advice may change, with its value here; one that has Flink's default is left out."""
+    options, network, profile = scenario.checkpoint, scenario.cluster.network, scenario.cluster.profile
+    default = CheckpointOptions(None)
+    lines = {} if options.interval_ns is None else {f"{_CHECKPOINTING}.interval": _flink(options.interval_ns)}
+    if options.timeout_ns != default.timeout_ns:
+        lines[f"{_CHECKPOINTING}.timeout"] = _flink(options.timeout_ns)
+    if options.min_pause_ns:
+        lines[f"{_CHECKPOINTING}.min-pause"] = _flink(options.min_pause_ns)
+    if options.max_concurrent != default.max_concurrent:
+        lines[f"{_CHECKPOINTING}.max-concurrent-checkpoints"] = str(options.max_concurrent)
+    deadline = _flink(options.barriers.timeout_ns)
+    lines |= {key: value.replace(DEADLINE, deadline) for key, value in options.barriers.record.flink.items() if value != "false"}
+    states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
+    for kind in BACKENDS.values():
+        if any(state.backend == kind.name for state in states) and kind.name != next(iter(BACKENDS)):
+            lines["state.backend.type"] = kind.name
+    if options.state.transfer_threads != default.state.transfer_threads:
+        lines["state.backend.rocksdb.checkpoint.transfer.thread.num"] = str(options.state.transfer_threads)
+    own = [LOCAL_RECOVERY] if profile == "1.15" else [LOCAL_BACKUP, LOCAL_RESTORE]
+    on = {
+        f"{_CHECKPOINTING}.incremental": options.state.incremental,
+        CHANGELOG: any(state.changelog is not None for state in states),
+        **dict.fromkeys(own, options.state.local_recovery),
+        MERGING: scenario.storage.merging is not None,
+        "taskmanager.network.memory.buffer-debloat.enabled": network.debloat is not None,
+    }
+    lines |= {key: "true" for key, is_on in on.items() if is_on}
+    usual = NetworkMemory()
+    if network.segment_bytes != usual.segment_bytes:
+        lines["taskmanager.memory.segment-size"] = format_size(network.segment_bytes).replace("KiB", "kb").replace(" ", "")
+    if profile != "2.x" and network.floating_per_gate != usual.floating_per_gate:
+        lines["taskmanager.network.memory.floating-buffers-per-gate"] = str(network.floating_per_gate)
+    return {_OLDER.get(key, key) if profile == "1.15" else key: value for key, value in lines.items()}
 
 
 def _switch(on: bool) -> str:

@@ -1,0 +1,184 @@
+"""From a race and its levers to everything that an advice says first: the screen, the difference, cautions, patches, what to watch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.advice.answer.configuration import Difference, difference, patch
+from sim.advice.answer.summary import no_setting, summary
+from sim.advice.answer.watch import watch
+from sim.advice.levers.cautions import Caution, cautions, refusals
+from sim.advice.levers.situation import dominant, situation_of
+from sim.advice.running.bounds import BudgetUsedError
+from sim.advice.sensitivity import advise_if
+from sim.advice.settings import TIMEOUT_NS
+from sim.advice.texts import closest, passes_text, value_text
+from sim.advice.trials import UNDISTURBED
+from sim.analysis.number_texts import change_text
+from sim.analysis.section import Section
+from sim.units import format_duration, parse_duration
+from sim.whole_file import replace_text
+
+if TYPE_CHECKING:
+    from sim.advice.judgement import Setting
+    from sim.advice.levers.lever import Change
+    from sim.advice.levers.search import Levers
+    from sim.advice.race import Race
+    from sim.advice.settings import Candidate
+    from sim.advice.trials import Trial
+    from sim.model.scenario import Scenario
+
+__all__ = ["Answer", "advised_scenario", "answer"]
+
+ADVISED, ROLLBACK = "advised.yaml", "rollback.yaml"
+ROOM = 2
+"""The timeout of checkpoints is at least so many times the longest checkpoint seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    screen: str  # twelve lines of eighty characters, below the verdict
+    parts: list[str | Section]  # the same in full
+    data: dict[str, Any]  # as JSON
+    files: dict[str, str] = field(default_factory=dict)  # name -> text: patches
+
+    def keep(self, folder: Path) -> None:
+        """Write the patches; those of an earlier advice go."""
+        for name in (ADVISED, ROLLBACK):
+            (folder / name).unlink(missing_ok=True)
+        for name, text in self.files.items():
+            replace_text(folder / name, text)
+
+
+def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[str], planned: dict[Trial, int]) -> Answer:
+    """`enough`: the smallest changes with which the nearest setting would fit.  `planned` collects the trials that run."""
+    refused = refusals(race.scenario)
+    if chosen is None:
+        near = dominant(situation_of(race, race.nearest.name)) if race.settings else ""
+        lines = closest(race) if race.settings else []
+        screen = no_setting(near, [line.removeprefix("Closest: ") for line in lines], enough, refused)
+        return Answer(
+            screen, _cautions(refused), {"dominates": near, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]}
+        )
+    changes, candidate = levers.changes(chosen.name), race.candidate_of(chosen.name)
+    found = difference(race.scenario, advised_scenario(race, chosen))
+    warnings = cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes)
+    today = next((setting for setting in race.settings if race.today is not None and setting.name == race.today.name), None)
+    where = dominant(situation_of(race, today.name)) if today is not None else ""
+    seen = watch(chosen, race.limits, race.bench.backtest, parse_duration(chosen.interval) / 1e9)
+    others = _others(candidate, changes)
+    screen = summary(
+        chosen, today, race.limits, dominant=where, changes=changes, differences=found, cautions=warnings, refusals=refused, watch=seen,
+        others=[f"{what}: {value}" for what, value in others.items()],
+    )  # fmt: skip
+    assumed = _assumptions(race, candidate, chosen, changes, planned)
+    parts: list[str | Section] = [
+        *_difference(found, others),
+        *_cautions([*refused, *warnings]),
+        *_without_overtaking(race, chosen),
+        *assumed,
+    ]
+    parts += _pulled(changes)
+    files = {ADVISED: patch(found, back=False, others=others), ROLLBACK: patch(found, back=True, others={})} if found else {}
+    data = {
+        "dominates": where,
+        "levers": [{"name": change.name, "costs": change.lever.costs, "source": change.lever.source} for change in changes],
+        "difference": [asdict(item) for item in found],
+        "beside_flinks_keys": others,
+        "cautions": [asdict(caution) for caution in (*refused, *warnings)],
+        "watch": seen.plain(),
+        "patches": files,
+    }
+    return Answer(screen, parts, data, files)
+
+
+def advised_scenario(race: Race, chosen: Setting) -> Scenario:
+    """The job as advised, with a timeout that leaves room."""
+    trial = next(trial for trial in race.bench.trials(race.candidate_of(chosen.name)) if trial.kind == UNDISTURBED)
+    scenario = race.bench.scenario(trial)
+    now_ns = race.scenario.checkpoint.timeout_ns
+    if now_ns < TIMEOUT_NS and chosen.longest_ms * ROOM * 1e6 <= now_ns:
+        return race.bench.load(trial.point | {"checkpoint.timeout": format_duration(now_ns)})
+    return scenario
+
+
+def _others(candidate: Candidate, changes: Sequence[Change]) -> dict[str, str]:
+    """What is to be done that no key of Flink's configuration says."""
+    found = {}
+    for change in changes:
+        if not change.lever.is_configuration:
+            keys = {key: value for key, value in change.point.items() if key in candidate.point}
+            found[change.lever.name] = ", ".join(f"{key} = {value}" for key, value in keys.items()) or change.name
+    return found
+
+
+def _difference(found: Sequence[Difference], others: dict[str, str]) -> list[str]:
+    """As a block of code; nothing if nothing changes."""
+    lines = [line for item in found for line in item.lines()] + [f"+ {what}: {value}" for what, value in others.items()]
+    return ["\n".join(["# against today; what is not set has Flink's default", *lines])] if lines else []
+
+
+def _cautions(warnings: Sequence[Caution]) -> list[str | Section]:
+    return [f"{'Ask first' if caution.is_question else 'Caution'}: {_with_source(caution.text, caution.source)}" for caution in warnings]
+
+
+def _with_source(text: str, source: str) -> str:
+    return f"{text} Source: {source}." if source else text
+
+
+def _without_overtaking(race: Race, chosen: Setting) -> list[str]:
+    """The best setting that keeps barriers aligned, where unaligned ones are advised: a sink may forbid those."""
+    own = race.protocols.get(chosen.protocol)
+    if own is None or own.aligned:
+        return []
+    aligned = [setting for setting in race.settings if setting.completed and _is_aligned(race, setting)]
+    fitting = sorted((setting for setting in aligned if not setting.breaks), key=lambda setting: setting.lost)
+    if fitting:
+        least = fitting[0]
+        return [
+            f"If the sink forbids unaligned checkpoints: {least.protocol}, every {least.interval} keeps the limits as well, in short runs."
+        ]
+    return [
+        "If the sink forbids unaligned checkpoints: no aligned setting that was tried keeps the limits. Say the sink to try further levers."
+    ]
+
+
+def _is_aligned(race: Race, setting: Setting) -> bool:
+    return setting.protocol in race.protocols and race.protocols[setting.protocol].aligned
+
+
+def _assumptions(
+    race: Race, candidate: Candidate, chosen: Setting, changes: Sequence[Change], planned: dict[Trial, int]
+) -> list[str | Section]:  # fmt: skip
+    """What the advised setting does at the bounds of what a lever takes for granted."""
+    rows = []
+    for change in changes:
+        if change.assumption is None:
+            continue
+        own = change.assumption
+        for value, point in ((own.least, own.least_point), (own.most, own.most_point)):
+            other = type(candidate)(candidate.interval, candidate.protocol, candidate.point | point)
+            try:
+                there = advise_if(race, [other], {}, planned)
+            except BudgetUsedError:
+                race.noted(f"{own.what}: {value}", covered=False)
+                continue
+            setting = None if there is None else there[0]
+            if setting is not None:
+                rows.append([own.what, own.assumed, value, *_kept_at(race, setting, chosen.per_second / (1 - chosen.loss))])
+    header = ["UNKNOWN", "assumed", "tried", "throughput", "checkpoints p99", "recovery", "limits"]
+    return [Section("What a lever takes for granted: each bound in a short run", header, rows)] if rows else []
+
+
+def _kept_at(race: Race, setting: Setting, bare: float) -> list[str]:
+    """`bare`: records per second of today's job without checkpoints."""
+    kept = passes_text(setting, race.limits) if setting.breaks or not setting.completed else "kept"
+    numbers = [value_text("checkpoint_ms", setting.checkpoint_ms), value_text("recovery_ms", setting.recovery_ms)]
+    return [change_text(setting.per_second / bare - 1), *numbers, kept]
+
+
+def _pulled(changes: Sequence[Change]) -> list[str | Section]:
+    return [_with_source(f"Lever: {change.name}. It costs: {change.lever.costs}.", change.lever.source) for change in changes]

@@ -1,0 +1,63 @@
+"""Flink's configuration as a difference against today, and as patches of a FlinkDeployment: one that sets it, one that takes it back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sim.model.scenario import Scenario
+from sim.scenario.flink.text import flink_lines
+
+__all__ = ["Difference", "difference", "patch"]
+
+BACKEND = "state.backend.type"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One key of Flink: what it is today, and what it shall be; None: not set."""
+
+    key: str
+    today: str | None
+    advised: str | None
+
+    def lines(self) -> list[str]:
+        """``- key: old`` and ``+ key: new``."""
+        sides = (("-", self.today), ("+", self.advised))
+        return [f"{sign} {self.key}: {value}" for sign, value in sides if value is not None]
+
+
+def difference(today: Scenario, advised: Scenario) -> list[Difference]:
+    """The keys that differ; one that has Flink's default today is not set there."""
+    now, then = flink_lines(today), flink_lines(advised)
+    keys = [key for key in dict.fromkeys((*then, *now)) if now.get(key) != then.get(key)]
+    return [Difference(key, now.get(key), then.get(key)) for key in keys]
+
+
+def patch(found: list[Difference], *, back: bool, others: Mapping[str, Any]) -> str:
+    """A merge patch of a FlinkDeployment of the Kubernetes operator.  `back`: it sets today's values again; null removes a key.
+
+    `others`: what no key of Flink says, by what it is.
+    """
+    name = "rollback.yaml" if back else "advised.yaml"
+    return "".join(f"{line}\n" for line in _lines(found, name, back=back, others=others))
+
+
+def _lines(found: list[Difference], name: str, *, back: bool, others: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# kubectl patch flinkdeployment NAME --type merge --patch-file {name}"
+    moves_state = any(item.key == BACKEND for item in found)
+    if moves_state:
+        yield "# State moves to another backend: only a canonical savepoint can be read by both, a checkpoint cannot."
+    for what, value in others.items():
+        yield f"# Not in this patch, {what}: {value}"
+    yield "spec:"
+    yield "  job:"
+    yield "    upgradeMode: savepoint" if moves_state else "    upgradeMode: last-state"
+    yield "  flinkConfiguration:"
+    if moves_state:
+        yield '    kubernetes.operator.savepoint.format.type: "CANONICAL"'
+    for item in found:
+        value = item.today if back else item.advised
+        yield f"    {item.key}: {'null' if value is None else json.dumps(value)}"

@@ -1,0 +1,96 @@
+"""The answer on one screen: what the setting keeps, what it costs, the difference in Flink's configuration, what to know and to watch.
+
+With the verdict above it, it takes fifteen lines of eighty characters; tables and sentences in full follow below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sim.advice.texts import LIMITED, close_value, share, value_text
+from sim.analysis.number_texts import bytes_text, change_text
+from sim.foreign import one_line
+
+if TYPE_CHECKING:
+    from sim.advice.answer.configuration import Difference
+    from sim.advice.answer.watch import Watch
+    from sim.advice.judgement import Limits, Setting
+    from sim.advice.levers.cautions import Caution
+    from sim.advice.levers.lever import Change
+
+__all__ = ["LINES", "WIDTH", "no_setting", "summary"]
+
+WIDTH, LINES = 80, 12
+"""The verdict takes two more lines, and one stays empty."""
+LABEL = 8
+QUESTIONS = 2
+_SHORT = LIMITED | {"checkpoint_ms": "p99 of checkpoints", "visible_ms": "output visible"}
+
+
+def summary(
+    chosen: Setting, today: Setting | None, limits: Limits, *, dominant: str, changes: Sequence[Change], differences: Sequence[Difference],
+    cautions: Sequence[Caution], refusals: Sequence[Caution], watch: Watch, others: Sequence[str] = (),
+) -> str:  # fmt: skip
+    """`dominant`: where today's time goes.  `others`: what no key of Flink says."""
+    head = [*_labelled("keeps", _keeps(chosen, today, limits)), *_labelled("today", [dominant] if dominant else [])]
+    head += _labelled("costs", _costs(chosen, today, changes))
+    known = [caution.short for caution in (*refusals, *cautions) if not caution.is_question][:1]
+    questions = [caution.short for caution in cautions if caution.is_question][:QUESTIONS]
+    last = [*_labelled("watch", [watch.watched()]), *_labelled("back", [watch.taken_back()])]
+    line_count = sum(len(difference.lines()) for difference in differences) + len(others)
+    if line_count + len(head) + len(questions) + len(known) + len(last) > LINES:
+        questions = questions[:1]
+    tail = [*_labelled("ask", questions), *_labelled("caution", known), *last]
+    return "\n".join([*head, *_change(differences, others, LINES - len(head) - len(tail)), *tail])
+
+
+def no_setting(dominant: str, closest: Sequence[str], enough: Sequence[str], refusals: Sequence[Caution]) -> str:
+    """What dominates, how near the nearest setting comes, and the smallest changes with which it would fit."""
+    lines = _labelled("today", [dominant] if dominant else [])
+    for label, texts in (("closest", closest), ("fits", enough), ("caution", [caution.short for caution in refusals])):
+        lines += _labelled(label, texts, wrapped=True)
+    return "\n".join(lines[:LINES])
+
+
+def _keeps(chosen: Setting, today: Setting | None, limits: Limits) -> Iterator[str]:
+    """``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 73 % of it is room)``."""
+    for limit in limits.of_means():
+        value = float(getattr(chosen, limit.column))
+        if math.isnan(value):
+            continue
+        before = "" if today is None or today.name == chosen.name else f"{value_text(limit.column, getattr(today, limit.column))} -> "
+        room = f": {share(1 - value / limit.at_most)} of it is room" if limit.at_most > 0 else ""
+        bound = value_text(limit.column, limit.at_most)
+        yield f"{_SHORT[limit.column]} {before}{close_value(limit.column, value, limit.at_most)} (limit {bound}{room})"
+
+
+def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change]) -> Iterator[str]:
+    before = None if today is None or today.name == chosen.name else today
+    than = f" (today {bytes_text(before.written_per_hour)})" if before else ""
+    yield f"throughput {change_text(-chosen.loss)}; {bytes_text(chosen.written_per_hour)} written per hour{than}"
+    for change in changes:
+        if change.assumption is not None:
+            yield f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed"
+
+
+def _change(differences: Sequence[Difference], others: Sequence[str], room: int) -> list[str]:
+    """As many lines of the difference as there is room for."""
+    lines = [line for difference in differences for line in difference.lines()] + [f"+ {other}" for other in others]
+    if not lines:
+        return []
+    if len(lines) > max(room, 1):
+        kept = max(room, 2) - 1
+        lines = [*lines[:kept], f"  ... {len(lines) - kept} more lines: see below, and advised.yaml"]
+    return _labelled("change", lines)
+
+
+def _labelled(label: str, texts: Sequence[str] | Iterator[str], *, wrapped: bool = False) -> list[str]:
+    """The label once, texts beside it; each is cut to a line, or wrapped."""
+    from textwrap import wrap
+
+    lines: list[str] = []
+    for text in texts:
+        lines += wrap(text, WIDTH - LABEL) if wrapped else [one_line(text, WIDTH - LABEL)]
+    return [f"{label if not i else '':{LABEL}}{line}" for i, line in enumerate(lines)]

@@ -1,0 +1,61 @@
+"""What to watch after a change, as predicted ranges, and when to take it back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
+
+if TYPE_CHECKING:
+    from sim.advice.judgement import Limits, Setting
+    from sim.model.backtest import Backtest
+
+__all__ = ["Watch", "watch"]
+
+FACTOR = 1.6
+"""Within which p50 under other settings was predicted, where a history says nothing better: of nine in ten recordings (docs/truth.md)."""
+SLOWER = 0.05
+"""Throughput below its prediction by this share is no noise: repetitions of one job differ by 1.5 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Predicted ranges, in ms, bytes and records per second.  `factor`: within which durations are predicted."""
+
+    factor: float
+    least_ms: float
+    most_ms: float
+    checkpointed_bytes: float
+    per_second: float
+    least_per_second: float
+    limit_ms: float | None
+
+    def watched(self) -> str:
+        return (
+            f"p50 {ms_text(self.least_ms)} to {ms_text(self.most_ms)}, {bytes_text(self.checkpointed_bytes)} each, "
+            f"{per_second_text(self.per_second)} served"
+        )
+
+    def taken_back(self) -> str:
+        over = "" if self.limit_ms is None else f", or p99 > {ms_text(self.limit_ms)}"
+        return f"if p50 > {ms_text(self.most_ms)}{over}, or under {per_second_text(self.least_per_second)}, in 10 checkpoints"
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "factor": self.factor, "p50_ms": [self.least_ms, self.most_ms], "checkpointed_bytes": self.checkpointed_bytes,
+            "per_second": self.per_second, "roll_back_below_per_second": self.least_per_second,
+            "roll_back_above_p50_ms": self.most_ms, "roll_back_above_p99_ms": self.limit_ms,
+        }  # fmt: skip
+
+
+def watch(chosen: Setting, limits: Limits, backtest: Backtest | None, interval_s: float) -> Watch:
+    """The ranges of the advised setting.  `backtest`: its history says how far other settings are off."""
+    known = None if backtest is None or backtest.other_settings is None else backtest.other_settings.p50
+    factor = FACTOR if known is None or not math.isfinite(known) else max(known, 1.05)
+    p50_ms = chosen.checkpoint_p50_ms
+    return Watch(
+        factor, p50_ms / factor, p50_ms * factor, chosen.written_per_hour / 3600 * interval_s, chosen.per_second,
+        chosen.per_second * (1 - SLOWER), limits.checkpoint_ms,
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""A lever: one thing that can be changed about a job, the parts of a checkpoint that it shortens, and what has to be known first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sim.sweeps.file.design import Point
+
+if TYPE_CHECKING:
+    from sim.advice.settings import Protocol
+    from sim.model.scenario import Scenario
+
+__all__ = [
+    "ALIGNMENT", "ASYNC_WORK", "CHANNEL_STATE", "EXPIRY", "LOSS", "PARTS", "PRE_BARRIER", "QUEUE", "REPLAY", "RESTORE", "SYNC", "UPLOAD",
+    "Assumption", "Change", "Lever", "Situation",
+]  # fmt: skip
+
+QUEUE, ALIGNMENT, PRE_BARRIER, SYNC = "queue", "alignment", "pre-barrier", "sync"
+UPLOAD, ASYNC_WORK, CHANNEL_STATE = "upload", "asynchronous work", "channel state"
+EXPIRY, RESTORE, REPLAY, LOSS = "expiry", "restore", "replay", "loss"
+PARTS: dict[str, str] = {
+    QUEUE: "barriers wait behind data",
+    ALIGNMENT: "from the first to the last barrier",
+    PRE_BARRIER: "work of operators before the barrier",
+    SYNC: "synchronous parts",
+    UPLOAD: "upload of state",
+    ASYNC_WORK: "asynchronous work beside files",
+    CHANNEL_STATE: "upload of data in flight",
+    EXPIRY: "checkpoints expire",
+    RESTORE: "restart and restore",
+    REPLAY: "records processed again",
+    LOSS: "throughput that checkpoints cost",
+}
+"""Where the time goes that breaks a limit: part -> what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What a change takes for granted and nobody measured.  `points`: the assumed value and its bounds, as changes of the scenario."""
+
+    what: str  # "a state access in RocksDB"
+    assumed: str
+    least: str
+    most: str
+    least_point: Point = field(hash=False)
+    most_point: Point = field(hash=False)
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One way to pull a lever; it stands behind the barriers in the name of a setting."""
+
+    lever: Lever
+    name: str
+    point: Point = field(default_factory=dict, hash=False)
+    interval_ns: int | None = None  # another interval; None: as it is
+    protocol: Protocol | None = None  # other barriers; None: as they are
+    assumption: Assumption | None = field(default=None, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A setting that breaks limits, and why: what levers look at."""
+
+    scenario: Scenario  # its undisturbed trial
+    plain: Mapping[str, Any]  # the document of the job
+    protocol: Protocol
+    interval_ns: int
+    shares: Mapping[str, float]  # part -> its share of what breaks the limits; they sum to 1, unless nothing is known
+    milliseconds: Mapping[str, float]  # part -> what the slowest tenth of the checkpoints spends there
+    checkpoint_ms: float = 0.0
+    uploaded_bytes: float = 0.0  # by a checkpoint, of all subtasks
+    full: str = ""  # the vertex whose busiest subtask has no time left; empty: none
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    name: str
+    helps: frozenset[str]  # parts that it shortens
+    proposes: Callable[[Situation], Iterator[Change]] = field(hash=False)  # nothing: it does not apply to this job
+    costs: str
+    ask: str = ""  # what has to be known first
+    caution: str = ""
+    short_ask: str = ""  # the same in seventy characters
+    short_caution: str = ""
+    source: str = ""
+    is_configuration: bool = True  # False: it takes machines, storage, or another version
+
+    def share(self, situation: Situation) -> float:
+        """The part of what breaks the limits that it can shorten."""
+        return sum(situation.shares.get(part, 0.0) for part in self.helps)

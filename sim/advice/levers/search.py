@@ -1,0 +1,132 @@
+"""Which levers are pulled: those that shorten what breaks the limits, one after the other, each on top of the best so far.
+
+A lever is tried by the same trials as any setting.  As soon as one keeps the limits, what it needed is taken away again, as far as the
+limits allow: whoever reads the advice has to carry it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sim.advice.levers.catalogue import ranked
+from sim.advice.levers.lever import Change
+from sim.advice.levers.situation import situation_of
+from sim.advice.levers.state import ROCKSDB
+from sim.advice.race import excess
+from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate
+from sim.units import parse_duration
+
+if TYPE_CHECKING:
+    from sim.advice.race import Race
+
+__all__ = ["Levers", "Pulled"]
+
+ROUNDS = 4
+"""Levers on top of each other, at most."""
+BETTER = 0.95
+"""A lever that leaves more than this share of what breaks the limits helps nobody."""
+SHARE = 0.75
+"""The part of the budget that levers may use; the rest is for more runs of the best settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A setting with levers."""
+
+    interval_ns: int
+    protocol: Protocol
+    changes: tuple[Change, ...] = ()
+
+    def with_change(self, change: Change) -> Pulled:
+        if change.protocol is not None:
+            return replace(self, protocol=change.protocol)
+        if change.interval_ns is not None:
+            return replace(self, interval_ns=change.interval_ns)
+        return replace(self, changes=(*self.changes, change))
+
+    def candidate(self, race: Race) -> Candidate:
+        """The setting, whose protocol the race knows from then on."""
+        name = ", ".join([self.protocol.name, *(change.name for change in self.changes)])
+        point = dict(self.protocol.point)
+        for change in self.changes:
+            point |= change.point
+        is_configuration = self.protocol.is_configuration and all(change.lever.is_configuration for change in self.changes)
+        race.protocols.setdefault(name, Protocol(name, point, self.protocol.aligned, is_configuration))
+        return candidate(race.scenario, self.interval_ns, race.protocols[name])
+
+
+class Levers:
+    """The levers of one race: which settings ran with which of them."""
+
+    def __init__(self) -> None:
+        self.tried: dict[tuple[str, str], Pulled] = {}
+
+    def __call__(self, race: Race) -> None:
+        """Pull levers until one keeps the limits, or none helps any more."""
+        if race.has_room or not race.settings:
+            return
+        name = race.nearest.name
+        current = self._pulled(race, name)
+        for _ in range(ROUNDS - len(current.changes)):
+            before, best, best_excess = excess(race.nearest, race.limits), None, float("inf")
+            for lever, changes in ranked(situation_of(race, name)):
+                if lever in {change.lever for change in current.changes}:
+                    continue
+                found = [current.with_change(change) for change in changes]
+                if not self._ran(race, found, f"the lever '{lever.name}' and further ones"):
+                    return
+                if race.has_room:
+                    self._simplify(race)
+                    return
+                for pulled in found:
+                    own = _excess(race, pulled)
+                    if own < best_excess:
+                        best, best_excess = pulled, own
+            if best is None or best_excess > before * BETTER:
+                return
+            current, name = best, best.candidate(race).name
+
+    def _pulled(self, race: Race, name: tuple[str, str]) -> Pulled:
+        return self.tried.get(name) or Pulled(parse_duration(name[0]), race.protocols.get(name[1], race.now))
+
+    def changes(self, name: tuple[str, str]) -> tuple[Change, ...]:
+        """The levers of a setting."""
+        return self.tried[name].changes if name in self.tried else ()
+
+    def _ran(self, race: Race, found: Sequence[Pulled], what: str) -> bool:
+        """Whether the budget covered these settings; they have run then."""
+        candidates = [pulled.candidate(race) for pulled in found]
+        if not race.covers(candidates, 1, SHARE, what):
+            return False
+        race.replicate(candidates, 1)
+        self.tried |= {own.name: pulled for own, pulled in zip(candidates, found, strict=True)}
+        return True
+
+    def _simplify(self, race: Race) -> None:
+        """Today's barriers and interval with the same levers, fewer levers, and the intervals beside it."""
+        chosen = race.chosen
+        if chosen is not None and chosen.name in self.tried:
+            found = dict.fromkeys(_simpler(race, self.tried[chosen.name]))
+            self._ran(race, list(found), "simpler settings and other intervals with the same levers")
+
+
+def _excess(race: Race, pulled: Pulled) -> float:
+    name = pulled.candidate(race).name
+    return next((excess(setting, race.limits) for setting in race.settings if setting.name == name), float("inf"))
+
+
+def _simpler(race: Race, pulled: Pulled) -> Iterator[Pulled]:
+    today_ns = None if race.today is None else parse_duration(race.today.interval)
+    if today_ns is not None:
+        yield replace(pulled, protocol=race.now, interval_ns=today_ns)
+        yield replace(pulled, interval_ns=today_ns)
+    yield replace(pulled, protocol=race.now)
+    for i, change in enumerate(pulled.changes if len(pulled.changes) > 1 else ()):
+        if not (change.lever is ROCKSDB and race.bench.horizon.states):  # state that grows leaves the heap one day
+            yield replace(pulled, changes=pulled.changes[:i] + pulled.changes[i + 1 :])
+    shorter = [other for other in NICE_NS if other < pulled.interval_ns]
+    longer = [other for other in NICE_NS if other > pulled.interval_ns]
+    for other in (*shorter[-1:], *longer[:2]):
+        yield replace(pulled, interval_ns=other)

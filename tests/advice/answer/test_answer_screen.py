@@ -1,0 +1,144 @@
+"""The answer on one screen: fifteen lines of eighty characters with the verdict above it."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from sim.advice.answer.configuration import Difference, difference, patch
+from sim.advice.answer.summary import LINES, WIDTH, no_setting, summary
+from sim.advice.answer.watch import watch
+from sim.advice.judgement import Limits, judged
+from sim.advice.levers.catalogue import ranked
+from sim.advice.levers.cautions import cautions, refusals
+from sim.advice.levers.lever import QUEUE, UPLOAD
+from sim.advice.settings import protocols
+from sim.model.backtest import Backtest, OtherSettings
+from sim.scenario import loads
+from sim.sweeps.file.design import override
+from tests.advice.levers.test_levers import JOB, situation
+from tests.advice.test_judgement import measured, results
+
+LONG = "a-vertex-with-a-name-that-is-as-long-as-names-of-sql-jobs-are-today"
+LIMITS = Limits(recovery_ms=60_000, checkpoint_ms=2_000, loss=0.05, visible_ms=math.inf)
+
+
+def settings():
+    found = judged(measured(results(), now="aligned", unlimited=False), LIMITS, 86_400.0)
+    named = {setting.name: setting for setting in found}
+    return named["10 s", "aligned"], named["60 s", "unaligned"]
+
+
+def changes():
+    """A lever of state, and one that takes machines."""
+    where = situation(JOB.replace("count", LONG), full=LONG, **{UPLOAD: 0.5, QUEUE: 0.5})
+    return [own[0] for lever, own in ranked(where) if lever.name in ("RocksDB incremental", "parallelism")]
+
+
+def screen(differences=(), limits=LIMITS):
+    today, chosen = settings()
+    job = loads(JOB.replace("count", LONG)).scenarios[0]
+    pulled = changes()
+    return summary(
+        chosen, today, limits, dominant="upload of state takes 18 s of 21 s: 9.3 GB at 504 MB/s", changes=pulled, differences=differences,
+        cautions=cautions(job, protocols()[-1], pulled), refusals=(), watch=watch(chosen, limits, None, 60.0),
+        others=[f"parallelism: job.{LONG}.parallelism = 4"],
+    ).splitlines()  # fmt: skip
+
+
+NINE = [Difference(f"execution.checkpointing.some-quite-long-key-of-flink-{i}", "5 s", "15 s") for i in range(9)]
+
+
+@pytest.mark.parametrize("differences", [[], NINE[:1], NINE])
+def test_a_screenful(differences):
+    lines = screen(differences)
+
+    assert len(lines) <= LINES
+    assert [] == [line for line in lines if len(line) > WIDTH]
+    labels = [line[:8].strip() for line in lines if line[:8].strip()]
+    assert ["keeps", "today", "costs", "change", "ask", "caution", "watch", "back"] == labels
+
+
+def test_what_does_not_fit_is_counted():
+    """The patch has all of it."""
+    assert any("more lines: see below, and advised.yaml" in line for line in screen(NINE))
+
+
+def test_what_nothing_keeps():
+    """Long names are wrapped."""
+    text = no_setting("upload", [f"unaligned: p99 of {LONG} " * 3], [f"With storage 2 times as fast {LONG} would keep the limits."], [])
+
+    assert len(text.splitlines()) <= LINES
+    assert [] == [line for line in text.splitlines() if len(line) > WIDTH]
+
+
+@pytest.fixture
+def both():
+    """Today's scenario, and one with RocksDB and unaligned barriers."""
+    point = changes()[0].point | {"checkpoint.barriers": "unaligned", "checkpoint.interval": "5 s"}
+    text = JOB.replace("count", LONG)
+    return loads(text).scenarios[0], loads(text, overrides=[override(key, value) for key, value in point.items()]).scenarios[0]
+
+
+def test_the_difference_names_what_changes_and_nothing_else(both):
+    found = {item.key: (item.today, item.advised) for item in difference(*both)}
+
+    assert {
+        "execution.checkpointing.interval": ("10 s", "5 s"),
+        "execution.checkpointing.unaligned.enabled": (None, "true"),
+        "state.backend.type": (None, "rocksdb"),
+        "execution.checkpointing.incremental": (None, "true"),
+    } == found
+    assert [] == difference(both[0], both[0])
+
+
+def test_flink_reads_what_the_difference_says(both):
+    """The keys in the block of a scenario give the scenario that was advised, but for what RocksDB costs."""
+    today, advised = both
+    block = {item.key: item.advised for item in difference(today, advised)}
+    text = JOB.replace("count", LONG).replace("checkpoint: {interval: 10 s}\n", "") + "flink:\n"
+    read = loads(text + "".join(f"  {key}: {value}\n" for key, value in block.items())).scenarios[0]
+
+    assert replace(advised.checkpoint) == read.checkpoint
+    assert "rocksdb" == read.job.vertices[1].state.backend
+
+
+def test_the_patches_set_it_and_take_it_back(both):
+    """A merge patch of a FlinkDeployment; state moves by a canonical savepoint, and null removes a key."""
+    found = difference(*both)
+    there, back = (yaml.safe_load(patch(found, back=way, others={})) for way in (False, True))
+    own = there["spec"]["flinkConfiguration"]
+
+    assert {"5 s", "true", "rocksdb", "CANONICAL"} == set(own.values())
+    assert "savepoint" == there["spec"]["job"]["upgradeMode"]
+    assert "10 s" == back["spec"]["flinkConfiguration"]["execution.checkpointing.interval"]
+    assert back["spec"]["flinkConfiguration"]["state.backend.type"] is None
+    assert set(own) == set(back["spec"]["flinkConfiguration"])
+
+
+def test_ranges_are_those_of_the_history():
+    """The factor of other settings bounds the median; without a history it is that of most recordings."""
+    _, chosen = settings()
+    history = Backtest((), other_settings=OtherSettings(1.25, 1.5))
+    own, without = watch(chosen, LIMITS, history, 60.0), watch(chosen, LIMITS, None, 60.0)
+
+    assert (chosen.checkpoint_p50_ms / 1.25, chosen.checkpoint_p50_ms * 1.25) == (own.least_ms, own.most_ms)
+    assert without.factor > own.factor
+    assert f"p99 > {2} s" in own.taken_back()
+
+
+def test_unaligned_is_never_advised_without_a_word_about_the_sink():
+    """Asked for if nobody said it; a reason if it is forbidden; nothing if barriers stay aligned."""
+    job = loads(JOB).scenarios[0]
+    own = cautions(job, protocols()[-1], [])
+
+    assert own[0].is_question
+    assert "apache/iceberg#15846" in own[0].text
+    assert "--set 'job.sink.connector=NAME'" in own[0].text
+    assert [] == cautions(job, protocols()[0], [])
+    iceberg = loads(JOB.replace("count: forward}", "count: forward}, connector: iceberg-v1")).scenarios[0]
+    (refused,) = refusals(iceberg)
+    assert "loses records" in refused.text
+    assert "apache/iceberg#15846" in refused.source
+    assert "change that first" not in refused.text

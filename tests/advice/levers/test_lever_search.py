@@ -1,0 +1,87 @@
+"""Levers are pulled where no barriers and no interval keep the limits: on a job that is not simulated but made up."""
+
+import pytest
+
+from sim.advice.levers.search import Levers
+from tests.advice.test_race import MadeUp, race
+
+JOB = """\
+# A job with state on the heap.
+version: 1
+job:
+  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
+  sink: {input: {source: hash}, service: 1 ms, parallelism: 2, state: {size: 1 GB}}
+checkpoint: {interval: 30 s}
+storage: {bandwidth: 10 MB/s}
+run: {duration: 3 s}
+"""
+
+
+class Uploading(MadeUp):
+    """Most of each checkpoint is upload of state."""
+
+    def row(self, axes, k, more_ms):
+        row = super().row(axes, k, more_ms)
+        ms = row["end_to_end_p50_ms"]
+        return row | {"tail_upload_ms": 0.9 * ms, "tail_queue_ms": 0.1 * ms, "busiest_subtask_share": 0.2, "bottleneck": "sink"}
+
+
+def searched(job, durations, **limits):
+    levers = Levers()
+    return race(job, Uploading(durations), levers=levers, **limits), levers
+
+
+def test_the_lever_that_helps_is_chosen(job):
+    """RocksDB, with what it changes; today's barriers suffice with it, so they stay."""
+    slow = {"aligned": 9000.0, "unaligned": 8000.0, "unaligned, RocksDB incremental": 500.0, "aligned, RocksDB incremental": 600.0}
+    found, levers = searched(job, slow, checkpoint_ms=1000)
+
+    assert "aligned, RocksDB incremental" == found.chosen.protocol
+    assert ["RocksDB incremental"] == [change.name for change in levers.changes(found.chosen.name)]
+    assert "rocksdb" == found.candidate_of(found.chosen.name).point["job.sink.state.backend"]
+
+
+def test_levers_stand_on_top_of_each_other(job):
+    """One is not enough: the next one is tried on top of the best so far, and what is not needed is taken away again."""
+    slow = {
+        "aligned": 9000.0, "aligned, RocksDB incremental": 2000.0, "aligned, changelog": 5000.0,
+        "aligned, RocksDB incremental, changelog": 500.0,
+    }  # fmt: skip
+    found, levers = searched(job, slow, checkpoint_ms=1000)
+
+    assert "aligned, RocksDB incremental, changelog" == found.chosen.protocol
+    assert ["RocksDB incremental", "changelog"] == [change.name for change in levers.changes(found.chosen.name)]
+
+
+def test_where_barriers_suffice_no_lever_is_pulled(job):
+    found, levers = searched(job, {"aligned": 100.0}, checkpoint_ms=1000)
+
+    assert "aligned" == found.chosen.protocol
+    assert {} == levers.tried
+
+
+def test_levers_that_help_nobody_end_the_search(job):
+    found, levers = searched(job, {"aligned": 9000.0, "aligned, RocksDB incremental": 8900.0}, checkpoint_ms=1000)
+
+    assert found.chosen is None
+    assert max(len(pulled.changes) for pulled in levers.tried.values()) == 1
+
+
+@pytest.mark.parametrize(("connector", "protocol"), [("iceberg-v1", None), ("iceberg-v2", "unaligned")])
+def test_a_sink_that_loses_records_is_never_overtaken(job, connector, protocol):
+    """Unaligned would keep the limit; in front of Iceberg's FlinkSink it is not even tried."""
+    job.write_text(JOB.replace("service: 1 ms", f"service: 1 ms, connector: {connector}"))
+    found, _ = searched(job, {"aligned": 9000.0, "unaligned": 100.0}, checkpoint_ms=1000)
+
+    assert protocol == (found.chosen and found.chosen.protocol)
+    assert (protocol is not None) == any("unaligned" in name for _, name in found.trials)
+
+
+def test_todays_setting_is_not_advised_if_it_loses_records(job):
+    """However well it does."""
+    today = JOB.replace("interval: 30 s", "interval: 30 s, barriers: unaligned")
+    job.write_text(today.replace("service: 1 ms", "service: 1 ms, connector: iceberg-v1"))
+    found, _ = searched(job, {"aligned": 900.0, "unaligned": 100.0}, checkpoint_ms=1000)
+
+    assert "aligned" == found.chosen.protocol
+    assert {("30 s", "unaligned")} == {name for name in found.trials if "unaligned" in name[1]}

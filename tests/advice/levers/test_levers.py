@@ -1,0 +1,119 @@
+"""Which levers apply to a job, in which order, and what they change."""
+
+import pytest
+
+from sim.advice.levers.catalogue import LEVERS, ranked
+from sim.advice.levers.lever import CHANNEL_STATE, LOSS, PARTS, QUEUE, RESTORE, UPLOAD, Situation
+from sim.advice.levers.machines import more_subtasks
+from sim.advice.levers.situation import dominant
+from sim.advice.settings import protocols
+from sim.model.catalogs.shipping import SHIPPING
+from sim.scenario import loads
+from sim.scenario.text.plain import compose
+from sim.scenario.text.problems import Reading
+from sim.sweeps.file.design import override
+
+JOB = """\
+# A job with state on the heap.
+version: 1
+job:
+  source: {source: {rate: 1k/s, record: 100 B}, parallelism: 2}
+  count: {input: {source: {ship: hash, weights: [1, 2]}}, service: 500 us, parallelism: 2, state: {size: 1 GB}}
+  sink: {input: {count: forward}, service: {exponential: 10 us}, parallelism: 2}
+checkpoint: {interval: 10 s}
+storage: {bandwidth: 100 MB/s}
+run: {duration: 1 min}
+"""
+
+
+def situation(text=JOB, full="", **shares):
+    return Situation(loads(text).scenarios[0], compose(text, Reading("job")), protocols()[0], 10**10, shares, {}, full=full)
+
+
+def names(where):
+    return [lever.name for lever, _ in ranked(where)]
+
+
+def test_upload_of_state_on_the_heap_calls_for_rocksdb():
+    """It comes before the changelog, and barriers are no help."""
+    found = names(situation(**{UPLOAD: 1.0}))
+
+    assert found.index("RocksDB incremental") < found.index("changelog")
+    assert "barriers" not in found
+    assert "incremental" not in found
+
+
+def test_state_in_rocksdb_calls_for_increments():
+    found = names(situation(JOB.replace("size: 1 GB", "size: 1 GB, backend: rocksdb"), **{UPLOAD: 1.0}))
+
+    assert "incremental" in found
+    assert "RocksDB incremental" not in found
+
+
+def test_data_in_flight_calls_for_barriers_and_smaller_buffers():
+    """What takes machines comes last."""
+    found = names(situation(full="count", **{QUEUE: 0.8, CHANNEL_STATE: 0.2}))
+
+    assert ["barriers", "segments", "parallelism"] == found
+    assert "parallelism" not in names(situation(**{QUEUE: 1.0}))
+
+
+def test_a_restore_calls_for_local_copies():
+    assert "local recovery" in names(situation(**{RESTORE: 1.0}))
+
+
+def test_parts_that_take_nothing_call_for_nothing():
+    assert [] == names(situation())
+    assert "RocksDB incremental" not in names(situation(**{UPLOAD: 0.01, LOSS: 0.99}))
+
+
+def test_every_lever_shortens_known_parts():
+    assert set() == {part for lever in LEVERS for part in lever.helps} - set(PARTS)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_change_makes_a_scenario(part):
+    """Keys that a lever changes are keys of a scenario, with values that it takes."""
+    where = situation(full="count", **{part: 1.0})
+    for _, changes in ranked(where):
+        for change in changes:
+            points = [change.point]
+            if change.assumption is not None:
+                points += [change.point | change.assumption.least_point, change.point | change.assumption.most_point]
+            for point in points:
+                loads(JOB, overrides=[override(key, value) for key, value in point.items()])
+
+
+def test_rocksdb_costs_service_time():
+    """Vertices with state take longer for each record, no others do."""
+    (change,) = next(changes for lever, changes in ranked(situation(**{UPLOAD: 1.0})) if lever.name == "RocksDB incremental")
+    own = change.point
+
+    assert {"job.count.state.backend": "rocksdb", "checkpoint.incremental": True, "job.count.service": "510000 ns"} == own
+    assert {"job.count.service": "600000 ns"} == change.assumption.most_point
+
+
+def test_more_subtasks_keep_their_key_groups_and_forwarded_edges():
+    """Whoever is forwarded to follows; weights stay those of the groups that they were counted on."""
+    point = more_subtasks(situation(), "count", 2)
+    job = loads(JOB, overrides=[override(key, value) for key, value in point.items()]).scenarios[0].job
+
+    assert [2, 4, 4] == [vertex.parallelism for vertex in job.vertices]
+    assert SHIPPING["forward"].one_to_one
+    assert "forward" == job.vertex("sink").inputs[0].ship
+    counted = job.vertex("count")
+    shares = [float(share) for share in counted.shares(counted.inputs[0])]
+    assert pytest.approx([1 / 6, 1 / 6]) == shares[:2]  # the other half is that of one hot key, as far as anybody can tell
+    assert pytest.approx(1.0) == sum(shares)
+
+
+def test_no_more_subtasks_than_key_groups():
+    assert {} == more_subtasks(situation(), "count", 128)
+
+
+def test_what_dominates():
+    where = situation()
+    slow = Situation(where.scenario, where.plain, where.protocol, 10**10, {}, {UPLOAD: 18_000.0, QUEUE: 2_000.0}, 0.0, 9e9)
+
+    assert "upload of state takes 18 s of 20 s: 9 GB at 500 MB/s" == dominant(slow)
+    assert "" == dominant(where)
