@@ -34,6 +34,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1790000000")  # files of results have a date: here all have the same
+
+
 def pytest_collection_finish():
     """What is loaded now stays: looking through it for garbage, again and again, costs more than many tests."""
     gc.collect()

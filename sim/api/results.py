@@ -191,7 +191,11 @@ class Results:
 
         command = "" if self.compared is None else self.compared.request.command(self.compared.folder)
         first = {name: stories[0] for name, stories in self.violations.items()}
-        page = comparison_page(Reported(self.comparison, self.assumptions, command, first, self.backtest))
+        findings, notes, outcomes = ((), [], []) if (found := self.compared) is None else (found.findings, found.notes, found.outcomes)
+        reported = Reported(
+            self.comparison, self.assumptions, command, first, self.backtest, findings, tuple(notes), tuple(outcomes), self.errors
+        )
+        page = comparison_page(reported)
         replace_text(Path(file), html(page))
         return Path(file)
 

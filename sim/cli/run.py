@@ -83,20 +83,14 @@ def _print_json(found: Compared) -> None:
 def _print(found: Compared) -> None:
     from sim.analysis.strategies.side_by_side import texts
 
-    comparison, checked = found.comparison, found.expectations
+    comparison = found.comparison
     if comparison.question:
         put(f"{comparison.question}\n")
     if comparison.strategies:
         show(*texts(comparison.strategies))
         put(f"\n{comparison.verdict}")
-    for name, load in comparison.scarce.items():
-        put(f"Cores are scarce: {name}: {load}.")
-    for sentence in comparison.deciding:
-        put(sentence)
-    for name, resolution in comparison.resolutions.items():
-        put(f"{name}: {resolution}.")
-    if comparison.left_out:
-        put(comparison.left_out)
+    for note in found.notes:
+        put(note)
     if (consequences := comparison.consequences_texts()) is not None:
         print()
         show(*consequences)
@@ -105,21 +99,14 @@ def _print(found: Compared) -> None:
     for section in comparison.stored:
         put(f"\n{section.title}")
         show(section.header, section.rows)
-    if comparison.stored and checked:
+    if comparison.stored and found.expectations:
         print()
     for name, error in comparison.errors.items():
         print_message(f"{name}: {error}")
-    for name, repetition in comparison.repetitions.items():
-        put(f"At least once, as asked for: {name}: {repetition}.")
-    for name, refusal in comparison.refusals.items():
-        put(f"Refused: {name}: {refusal}.")
     for name, stories in comparison.violations.items():
         _tell(name, stories)
-    for row in checked:
-        if not row["holds"]:
-            put(f"expectation failed: {row['strategy']}: {row['metric']} {row['condition']}: {row['reached']}")
-    if checked and all(row["holds"] for row in checked):
-        print(f"All {len(checked)} expectations hold." if len(checked) > 1 else "The expectation holds.")
+    for outcome in found.outcomes:
+        put(outcome)
 
 
 def _tell(strategy: str, stories: Sequence[str]) -> None:

@@ -13,7 +13,9 @@ import pandas as pd
 from sim.analysis.quantities import in_words
 from sim.analysis.section import Section
 from sim.explain.runs import FolderError
+from sim.report.advice_figure import advice_block
 from sim.report.page import Block, Page
+from sim.report.results import made_by
 from sim.report.sweep_figures import heat_map, intervals, sensitivity, trade_off
 
 __all__ = ["ADVICE", "ANSWER", "answer_page"]
@@ -33,7 +35,11 @@ def answer_page(folder: Path, name: str) -> Page:
         raise FolderError(f"{folder}: is not what 'ckptsim sweep' or 'advise' wrote: {error}".splitlines()[0]) from None
     names = [name for name in table.columns if "_" in name]
     blocks = [*_parts(parts, names), *_figures(kept, table)]
-    return Page(title, question, _spelled(verdict, names), blocks, assumptions, command)
+    if (picture := advice_block(kept.get("data", {}))) is not None:
+        first_table = next((i for i, block in enumerate(blocks) if block.table is not None or block.code), len(blocks))
+        blocks.insert(first_table, picture)
+    findings = [str(line) for line in kept.get("findings", ())]
+    return Page(title, question, _spelled(verdict, names), blocks, assumptions, command, findings, made_by(kept))
 
 
 def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:

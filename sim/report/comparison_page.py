@@ -30,22 +30,25 @@ def comparison_page(results: Results) -> Page:
     comparison = results.comparison
     runs = {name: found[0].tables for name, found in comparison.results.items()}
     title = f"Checkpoints of {comparison.name}"
-    blocks = list(_blocks(comparison, runs, results.violations))
+    blocks = list(_blocks(results, runs))
     if results.backtest is not None:
         blocks.append(history(results.backtest))
-    return Page(
-        title, comparison.question, " ".join([comparison.verdict, *comparison.deciding]), blocks, results.assumptions, results.command
-    )
+    assumptions = [line for line in results.assumptions if not any(line in finding for finding in results.findings)]
+    return Page(title, comparison.question, comparison.verdict, blocks, assumptions, results.command, results.findings, results.made)
 
 
-def _blocks(comparison: Comparison, runs: Mapping[str, Tables], violations: Mapping[str, str]) -> Iterator[Block]:
+def _blocks(results: Results, runs: Mapping[str, Tables]) -> Iterator[Block]:
+    comparison = results.comparison
     header, rows = texts(comparison.strategies)
     titles = headings()
     named = [titles.get(name, f"{name[:1].upper()}{name[1:]}") for name in header]
     table = Section("", ["", *(row[0] for row in rows)], [[name, *(row[i] for row in rows)] for i, name in enumerate(named) if i])
+    yield from (Block("", note) for note in results.notes)
     yield Block("The strategies side by side", table=table)
-    for name, story in violations.items():
-        yield Block(f"{name}: a run broke what checkpoints promise", code=story)
+    yield from (Block(f"{name}: no result", code=f"{name}: {error}") for name, error in results.errors.items())
+    for name, story in results.violations.items():
+        yield Block(f"{name}: a run broke what checkpoints promise", code=f"violation: {name}: {story}")
+    yield from (Block("", outcome) for outcome in results.outcomes)
     yield Block(
         "How long each checkpoint takes, by phase", figure=phases(runs), caption=_phases_caption(comparison),
         text="" if phases(runs) is not None else "No checkpoint is over.",

@@ -40,6 +40,8 @@ class Page:
     blocks: Sequence[Block]
     assumptions: Sequence[str] = field(default=())
     command: str = ""
+    findings: Sequence[str] = ()  # what was known of the job before it ran
+    made: str = ""  # by which version, when
 
 
 def html(page: Page) -> str:

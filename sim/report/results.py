@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.scenario import Study
 
-__all__ = ["Results", "assumptions", "read_results"]
+__all__ = ["Results", "assumptions", "made_by", "read_results", "unknown_values"]
 
 _UNKNOWN = re.compile(r"^\s*(?P<value>[^#]*?)\s*#\s*UNKNOWN:\s*(?P<why>.*)$")
 
@@ -35,6 +36,11 @@ class Results:
     command: str  # makes them again
     violations: dict[str, str]  # by strategy: the first story of what its runs broke
     backtest: Backtest | None = None  # of an imported job: its history beside its simulation
+    findings: tuple[str, ...] = ()  # what was known of the job before it ran
+    notes: tuple[str, ...] = ()  # how the numbers were made
+    outcomes: tuple[str, ...] = ()  # what else came of it
+    errors: dict[str, str] = field(default_factory=dict)  # by strategy: why it has no result
+    made: str = ""  # by which version, when
 
 
 def read_results(folder: Path) -> Results:
@@ -55,19 +61,34 @@ def read_results(folder: Path) -> Results:
     stories = {
         str(name): str(found_stories[0]) for name, found_stories in dict(kept.summary.get("violations", {})).items() if found_stories
     }
-    return Results(comparison, assumptions(kept.study, kept.text), command, stories, kept.study.backtest)
+    findings, notes, outcomes = (tuple(map(str, kept.summary.get(name, ()))) for name in ("findings", "notes", "outcomes"))
+    errors = {str(name): str(error) for name, error in dict(kept.summary.get("errors", {})).items()}
+    return Results(
+        comparison, assumptions(kept.study, kept.text), command, stories, kept.study.backtest, findings, notes, outcomes, errors,
+        made_by(kept.summary),
+    )  # fmt: skip
 
 
 def assumptions(study: Study, text: str) -> tuple[str, ...]:
     """What nobody knows: values marked UNKNOWN, what no recording has, and what its own history says of an imported job."""
-    marked = [match for line in text.splitlines() if (match := _UNKNOWN.match(line))]
-    found = [f"{match['value'] or 'a value'} (unknown: {match['why']})" for match in marked]
+    found = unknown_values(text)
     if finding := warning(study.scenarios):
         found.append(finding)
     if study.backtest is not None:
         found.append(verdict(study.backtest))
     found.append("Simulated: one run repeats itself exactly, a real job does not.")
     return tuple(found)
+
+
+def unknown_values(text: str) -> list[str]:
+    """``interval: 1 s (unknown: how often?)`` of every value that a scenario file marks UNKNOWN."""
+    marked = [match for line in text.splitlines() if (match := _UNKNOWN.match(line))]
+    return [f"{match['value'] or 'a value'} (unknown: {match['why']})" for match in marked]
+
+
+def made_by(kept: Mapping[str, Any]) -> str:
+    """``ckptsim 0.1.0 (code ...), 2026-11-23 07:15 UTC``; empty: an older version kept it."""
+    return f"ckptsim {kept['version']}, {kept['date']}" if "version" in kept and "date" in kept else ""
 
 
 def _read(folder: Path, scenario: Scenario) -> Result:

@@ -13,6 +13,7 @@ from sim.advice.report import Report, report
 from sim.advice.running.trial_runner import TrialRunner
 from sim.recordings import Inference, Recording, read_source
 from sim.report.answer_page import ADVICE
+from sim.report.results import unknown_values
 from sim.units import parse_duration, parse_share
 from sim.verbs.command_lines import command_line
 from sim.verbs.findings import Finding, job_findings, tell
@@ -158,7 +159,11 @@ def _keep(advised: Advised, job: Job, options: Options, findings: Sequence[str])
     keep_answer(
         advised.folder, ADVICE, title=f"Advice for {job.name}", question="Which checkpoint settings keep the limits?", verdict=verdict,
         parts=parts, findings=findings,
-        assumptions=["Simulated; what is marked UNKNOWN in the job was varied if its table says so."],
+        assumptions=[
+            *unknown_values(advised.file.read_text(encoding="utf-8")),
+            "Simulated; what is marked UNKNOWN in the job was varied if its table says so.",
+        ],
+        data=advised.report.plain(),
         command=command_line("advise", [job.source], {**options.given(), "set": job.changes, "out": advised.folder}),
     )  # fmt: skip
 

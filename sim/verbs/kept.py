@@ -9,6 +9,7 @@ from typing import Any
 
 from sim.analysis.section import Section
 from sim.verbs.command_lines import command_line
+from sim.verbs.provenance import with_provenance
 from sim.whole_file import replace_text
 
 __all__ = ["keep_answer"]
@@ -29,4 +30,4 @@ def keep_answer(
         **extra,
         "command": f"{command}\n{command_line('report', [folder], {})} -o report.html",
     }
-    replace_text(folder / name, json.dumps(kept, indent=1) + "\n")
+    replace_text(folder / name, json.dumps(with_provenance(kept, folder / name), indent=1, allow_nan=False) + "\n")

@@ -27,6 +27,7 @@ from sim.verbs.command_lines import command_line, portable
 from sim.verbs.findings import Finding, job_findings, of_problem, tell
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import writable_folder
+from sim.verbs.provenance import with_provenance
 
 if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
@@ -76,6 +77,26 @@ class Compared:
     @property
     def keeps_expectations(self) -> bool:
         return all(row["holds"] for row in self.expectations)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the numbers depend on, and how they were made: sentences below the table of strategies."""
+        found = self.comparison
+        scarce = [f"Cores are scarce: {name}: {load}." for name, load in found.scarce.items()]
+        resolutions = [f"{name}: {resolution}." for name, resolution in found.resolutions.items()]
+        return [*scarce, *found.deciding, *resolutions, *filter(None, [found.left_out])]
+
+    @property
+    def outcomes(self) -> list[str]:
+        """What else came of it: repetitions, refusals, and expectations that hold or fail."""
+        found, rows = self.comparison, self.expectations
+        lines = [f"At least once, as asked for: {name}: {repetition}." for name, repetition in found.repetitions.items()]
+        lines += [f"Refused: {name}: {refusal}." for name, refusal in found.refusals.items()]
+        failed = [row for row in rows if not row["holds"]]
+        lines += [f"expectation failed: {row['strategy']}: {row['metric']} {row['condition']}: {row['reached']}" for row in failed]
+        if rows and not failed:
+            lines.append(f"All {len(rows)} expectations hold." if len(rows) > 1 else "The expectation holds.")
+        return lines
 
     def plain(self) -> dict[str, Any]:
         """JSON-ready."""
@@ -191,8 +212,10 @@ def _keep(found: Compared, place: Path, *, picture: bool = False) -> None:
     summary = {
         **found.plain(),
         "findings": list(found.findings),
+        "notes": found.notes,
+        "outcomes": found.outcomes,
         "overrides": list(origin.changes),
         "source": Path(os.path.relpath(origin.file, folder)).as_posix(),
         "command": f"{found.request.command(folder)}\n{report} -o report.html",
     }
-    keep(found.comparison, place, origin.text, summary, picture=picture)
+    keep(found.comparison, place, origin.text, with_provenance(summary), picture=picture)

@@ -126,7 +126,7 @@ def _keep(found: SweepResult, request: Request, findings: Sequence[str]) -> None
     if question is None:
         return
     from sim.analysis.strategies.picture import save
-    from sim.scenario.backtest.history import history_of, history_sentences
+    from sim.scenario.backtest.history import history_of
 
     if (figure := found.picture()) is not None:
         replace_file(found.folder / PICTURE, partial(save, figure))
@@ -135,10 +135,7 @@ def _keep(found: SweepResult, request: Request, findings: Sequence[str]) -> None
     keep_answer(
         found.folder, ANSWER, title=f"Sweep {definition.name}", question=definition.text, verdict=found.sentence, parts=found.sections,
         findings=findings,
-        assumptions=[
-            *filter(None, [same, found.left_out]),
-            *(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in history_sentences(backtest, residuals)),
-        ],
+        assumptions=[*filter(None, [same, found.left_out])],
         command=request.command(found.folder),
         settings=question.settings,
         show=question.show,

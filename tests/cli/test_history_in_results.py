@@ -42,7 +42,7 @@ def test_of_a_scenario_that_nobody_imported(ckptsim, tiny):
 
 
 def test_of_the_answer_of_a_sweep(ckptsim, imported, tmp_path):
-    """Its page names it among the assumptions."""
+    """Its page names it among what is known of the job."""
     file = tmp_path / "sweep.yaml"
     file.write_text("scenario: tiny.yaml\nanswer: {show: [end_to_end_p50_ms], least: end_to_end_p50_ms}\n")
     done = ckptsim("sweep", file, "--out", tmp_path / "out", "--jobs", 1)
@@ -50,6 +50,4 @@ def test_of_the_answer_of_a_sweep(ckptsim, imported, tmp_path):
 
     assert 0 == done.exit_code
     assert EXPECTED == answer["history"]
-    assert ["The simulation is off", "Tails are drawn"] == [
-        " ".join(text.split()[: 4 - i]) for i, text in enumerate(answer["assumptions"][1:])
-    ]
+    assert [f"sweep: {sentence}" for sentence in SENTENCES] == [line.removeprefix("warning: ") for line in answer["findings"]]

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from sim.cells import cell
 from sim.cli import app
 from sim.sweeps import store
+from tests.cli.conftest import short_trials  # noqa: F401 - a fixture of these tests, too
 
 TINY = """\
 # Does it matter how barriers travel?

@@ -3,7 +3,6 @@
 import pytest
 
 import sim
-from tests.cli.conftest import short_trials  # noqa: F401 - a fixture
 from tests.verbs.conftest import TINY, contents, report_of
 
 JOB = TINY.replace("[aligned, unaligned]", "aligned").replace(
