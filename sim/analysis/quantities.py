@@ -68,6 +68,7 @@ QUANTITIES: dict[str, Quantity] = {
         Quantity("most_backpressured_share", "most back-pressured vertex", "back-pressured"),
         Quantity("visible_p50_ms", "time until output is visible, median", "visible p50", 0.5, "commits"),
         Quantity("visible_p99_ms", "time until output is visible, 99th percentile", "visible p99", 0.99, "commits"),
+        Quantity("visible_max_ms", "time until output is visible, longest", "visible max"),
         Quantity("delay_mean_s", "mean delay of records"),
         Quantity("delay_p99_s", "delay of records, 99th percentile"),
         Quantity("caught_up_ms", "time until caught up after a failure", "caught up after"),

@@ -115,7 +115,9 @@ _RULES: dict[str, Column] = {
     **dict.fromkeys(("first_upload_ms", "first_upload_bytes"), Column("more", of="first_uploads")),
     **dict.fromkeys(("start_delay_ms", "alignment_ms", "sync_ms", "async_ms"), _PART),
     **dict.fromkeys(("persisted_bytes", "persisted_mean_bytes", "checkpointed_bytes"), _PART),
-    **dict.fromkeys(("visible_p50_ms", "visible_p99_ms"), Column("more", ends="make all output visible within the run", of="commits")),
+    **dict.fromkeys(
+        ("visible_p50_ms", "visible_p99_ms", "visible_max_ms"), Column("more", ends="make all output visible within the run", of="commits")
+    ),
     "downtime_ms": Column("more", ends="run again within the run", of="restarts"),
     "caught_up_ms": Column("more", ends="catch up within the run", of="restarts"),
     "replayed_records": Column("more", of="restarts"),

@@ -86,7 +86,9 @@ class Comparison:
         ends = [_end(results) for results in self.results.values()]
         if all(row.nothing_happened for row in rows) and not any(ends):
             return None
-        return consequences_texts(list(self.consequences), [end or "runs on" for end in ends], rows)
+        return consequences_texts(
+            list(self.consequences), [end or "runs on" for end in ends], rows, [len(results) for results in self.results.values()]
+        )
 
     @cached_property
     def stored(self) -> list[Section]:

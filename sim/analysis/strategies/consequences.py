@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from sim.analysis.number_texts import NONE, count_text, ms_text
+from sim.analysis.quantities import has_sample
 from sim.analysis.strategies.summary import Tables
 from sim.analysis.unfinished import Duration, median_of_few, quantile
 
@@ -28,7 +29,8 @@ class Consequences:
     commits: Annotated[float, "per run"]
     committed_records: Annotated[float, "per run"]
     visible_p50_ms: Annotated[float, "first write of a transaction -> its output visible, median"]
-    visible_p99_ms: Annotated[float, "likewise, 99 % quantile"]
+    visible_p99_ms: Annotated[float, "likewise, 99 % quantile; of fewer than 100 commits it is hardly less than the longest"]
+    visible_max_ms: Annotated[float, "likewise, the longest"]
     lost_records: Annotated[float, "per run: of transactions that timed out, or whose files are not there"]
     restarts: Annotated[float, "per run"]
     downtime_ms: Annotated[float, "failure -> all tasks run again, median over restarts"]
@@ -62,14 +64,15 @@ def consequences(
     down, caught_up = (_median([pair[i] for pair in lasted]) for i in (0, 1))
     late = np.array([age for run, end_ms in zip(runs, durations_ms, strict=True) for age in _open_ms(run, end_ms, committers)])
     visible = fresh.loc[fresh["visible_latency"] >= 0, "visible_latency"].to_numpy(dtype=float)
-    p50, p99 = (quantile(visible, late, share) for share in (0.5, 0.99))
-    bounds = {"visible_p50_ms": p50, "visible_p99_ms": p99, "downtime_ms": down, "caught_up_ms": caught_up}
+    p50, p99, longest = (quantile(visible, late, share) for share in (0.5, 0.99, 1.0))
+    bounds = {"visible_p50_ms": p50, "visible_p99_ms": p99, "visible_max_ms": longest, "downtime_ms": down, "caught_up_ms": caught_up}
     delays = pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs])
     return Consequences(
         commits=len(fresh) / len(runs),
         committed_records=fresh["records"].sum() / len(runs),
         visible_p50_ms=p50.value,
         visible_p99_ms=p99.value,
+        visible_max_ms=longest.value,
         lost_records=fresh["lost_records"].sum() / len(runs),
         restarts=len(restarts) / len(runs),
         downtime_ms=down.value,
@@ -140,15 +143,26 @@ def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> floa
     return total
 
 
-def consequences_texts(labels: Sequence[str], statuses: Sequence[str], rows: Sequence[Consequences]) -> tuple[list[str], list[list[str]]]:
-    """(header, rows) for a terminal; columns about commits or failures only if there were any."""
+def consequences_texts(
+    labels: Sequence[str], statuses: Sequence[str], rows: Sequence[Consequences], runs: Sequence[int] = ()
+) -> tuple[list[str], list[list[str]]]:
+    """(header, rows) for a terminal; columns about commits or failures only if there were any.
+
+    `runs`: of each strategy, one if not given.  A percentile of commits stands there with its sample only (`sim.analysis.quantities`).
+    """
+    counts = [row.commits * number for row, number in zip(rows, runs or [1] * len(rows), strict=True)]
+    p99 = [
+        _bounded(row, "visible_p99_ms") if has_sample("visible_p99_ms", {"commits": count}) else NONE
+        for row, count in zip(rows, counts, strict=True)
+    ]
     columns = [("strategy", list(labels)), ("job", list(statuses))]
     if any(row.commits for row in rows):
         columns += [
             ("commits", [count_text(row.commits) for row in rows]),
             ("committed", [count_text(row.committed_records) for row in rows]),
             ("visible p50", [_bounded(row, "visible_p50_ms") for row in rows]),
-            ("visible p99", [_bounded(row, "visible_p99_ms") for row in rows]),
+            *([("visible p99", p99)] if set(p99) != {NONE} else []),
+            ("visible max", [_bounded(row, "visible_max_ms") for row in rows]),
         ]
     if any(row.lost_records for row in rows):
         columns.append(("lost", [count_text(row.lost_records) for row in rows]))

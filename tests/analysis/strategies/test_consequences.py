@@ -38,10 +38,10 @@ def test_output_that_never_becomes_visible_counts_as_late():
     waiting = consequences([run(commits, completed=[1_000.0])], [60_000.0])
     never = consequences([run()], [60_000.0], committers=["committer"])
 
-    assert (10, "visible_p99_ms") == (lost.lost_records, lost.unfinished)
-    assert ("visible_p99_ms", 4_000.0) == (waiting.unfinished, waiting.visible_p50_ms)
+    assert (10, "visible_p99_ms visible_max_ms") == (lost.lost_records, lost.unfinished)
+    assert ("visible_p99_ms visible_max_ms", 4_000.0) == (waiting.unfinished, waiting.visible_p50_ms)
     assert waiting.visible_p99_ms > 50_000
-    assert (60_000.0, "visible_p50_ms visible_p99_ms") == (never.visible_p50_ms, never.unfinished)
+    assert (60_000.0, "visible_p50_ms visible_p99_ms visible_max_ms") == (never.visible_p50_ms, never.unfinished)
 
 
 def test_every_failure_counts_also_one_shortly_before_the_end():
@@ -111,9 +111,20 @@ def test_columns_are_those_that_say_something():
 
     header, rows = consequences_texts(["a"], ["runs on"], [committing])
 
-    assert ["strategy", "job", "commits", "committed", "visible p50", "visible p99"] == header
+    assert ["strategy", "job", "commits", "committed", "visible p50", "visible max"] == header
     assert [["a", "runs on", "1", "12.3k", "4 s", "4 s"]] == rows
     assert [["b", "runs on", "1", "2 s", "50", "more than 9 s", "3.5 s", "90 %"]] == consequences_texts(["b"], ["runs on"], [failing])[1]
+
+
+def test_a_percentile_of_commits_needs_a_hundred_of_them():
+    """Replications are pooled."""
+    commits = [(1, 1_000.0 + k, False, 0) for k in range(50)]
+    row = consequences([run(commits), run(commits)], [1.0, 1.0])
+
+    assert "visible p99" not in consequences_texts(["a"], ["runs on"], [row])[0]
+    header, rows = consequences_texts(["a"], ["runs on"], [row], [2])
+    assert ["visible p50", "visible p99", "visible max"] == header[4:]
+    assert "50" == rows[0][2]
 
 
 def test_the_sentence_sets_the_worst_beside_the_best():
