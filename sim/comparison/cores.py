@@ -13,6 +13,8 @@ __all__ = ["scarce_cores"]
 _LEAST = 0.05
 """A smaller slowdown is not worth a sentence."""
 
+_COLUMNS = ("vertex", "index", "accumulateBusyTimeMs", "numRecordsIn")
+
 
 def scarce_cores(result: Result) -> str:
     """How busy the busiest host was, and what that did to records; empty: it had cores enough, or nothing tells how many."""
@@ -20,12 +22,13 @@ def scarce_cores(result: Result) -> str:
     tasks, managers = result.tasks, hosts(scenario)
     if cluster.cores is None or len(tasks) != len(managers) or not result.ended_ns:
         return ""
-    shares = (tasks["accumulateBusyTimeMs"] * 1e6 / result.ended_ns).tolist()
-    numbers = {(vertex.name, index): 0 for vertex in scenario.job.vertices for index in range(vertex.parallelism)}
-    place = dict(zip(numbers, managers, strict=True))
+    numbers = [(vertex, index) for vertex in scenario.job.vertices for index in range(vertex.parallelism)]
+    place = {(vertex.name, index): (vertex, manager) for (vertex, index), manager in zip(numbers, managers, strict=True)}
     busy = defaultdict[int, list[float]](list)
-    for vertex, index, share in zip(tasks["vertex"], tasks["index"], shares, strict=True):
-        busy[cluster.host(place[str(vertex), int(index)])].append(share)
+    for name, index, busy_ms, records in zip(*(tasks[column] for column in _COLUMNS), strict=True):
+        vertex, manager = place[str(name), int(index)]
+        worked_ns = busy_ms * 1e6 if vertex.work_ns is None else min(busy_ms * 1e6, records * vertex.work_ns)
+        busy[cluster.host(manager)].append(worked_ns / result.ended_ns)
     host = max(busy, key=lambda host: sum(busy[host]))
     slower = slowdown(busy[host], cluster.cores)
     if slower < 1 + _LEAST:

@@ -221,6 +221,13 @@ class Vertex:
         """Whether the end of its data waits for outputs: answers, or what the last watermark fires."""
         return self.async_io is not None or (self.window is not None and (self.window.time == "event" or self.window.early))
 
+    @property
+    def work_ns(self) -> int | None:
+        """What a record keeps its thread at work, where waiting counts as busy, too: for answers, or in poll.  None: it does not count."""
+        if self.async_io is None and (self.source is None or self.source.waits != "poll"):
+            return None
+        return max([inlet.service.mean for inlet in self.inputs], default=self.service.mean)
+
     def shares(self, inlet: Input) -> tuple[Fraction, ...]:
         """The weights of one of its inputs, by its own subtasks; empty: their shares of the key groups."""
         return dealt(inlet.weights, self.parallelism, self.max_parallelism, inlet.excess) if inlet.weights else ()

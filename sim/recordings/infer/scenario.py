@@ -15,6 +15,7 @@ from sim.recordings.infer.edges.counted import edge_flows, unbalanced
 from sim.recordings.infer.edges.inputs import EdgeFlows
 from sim.recordings.infer.flows import flows
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
+from sim.recordings.infer.requests.async_io import infer_async_io
 from sim.recordings.infer.residuals import infer_residuals
 from sim.recordings.infer.state import infer_state
 from sim.recordings.infer.storage import infer_storage
@@ -51,6 +52,7 @@ def infer_job(job: RestJob) -> Inference:
     infer_state(draft, job, flowed)
     infer_windows(draft, job, flowed)
     infer_idleness(draft, flowed)
+    infer_async_io(draft, job, flowed)
     infer_cluster(draft, job)
     infer_cores(draft, job, flowed)
     infer_storage(draft, job)

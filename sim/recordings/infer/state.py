@@ -100,6 +100,9 @@ def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Checkpo
     filling = filling_of(seconds, size_bytes)
     if filling is not None and filling.per_second >= per_second:
         _filling(draft, vertex, numbers, filling, per_second, begins=seconds[0] - _seconds_between(points))
+        if len(same := _same_at_the_end(size_bytes)) >= _LINE_POINTS:
+            draft.drop("state.limit", job=vertex.name)
+            _all_there(draft, vertex, same, per_second)
         return
     if correlation(seconds, size_bytes) < _ON_A_LINE:
         return
@@ -139,11 +142,8 @@ def _levelled(
     draft.put("state.size", size, f"{stays}: the scenario begins there", job=vertex.name)
     draft.put("state.growth", added, f"{rise} / {per_second:,.1f} records/s", job=vertex.name)
     if len(same) >= _LINE_POINTS:
-        came = (
-            f"the same to the byte in the last {len(same)} checkpoints, while {per_second:,.0f} records/s came: all of its keys have come"
-        )
         draft.put("state.size", format_size(same[0]), f"{stays}: the scenario begins there", job=vertex.name)
-        draft.put("state.limit", format_size(same[0]), came, job=vertex.name)
+        _all_there(draft, vertex, same, per_second)
         return
     if _configured_ttl_ns(job):
         _expiry(draft, job, vertex, 0.0)
@@ -153,6 +153,11 @@ def _levelled(
     question = "Have all of its keys come, or do they expire (StateTtlConfig)?"
     assumed = "all have come, so it stays as large at any rate. With 0 B as many leave as come, and it is in proportion to the rate."
     draft.ask("state.limit", size, question, assumed, job=vertex.name)
+
+
+def _all_there(draft: Draft, vertex: RestVertex, same: list[int], per_second: float) -> None:
+    came = f"the same to the byte in the last {len(same)} checkpoints while {per_second:,.0f} records/s came: all keys are there"
+    draft.put("state.limit", format_size(same[0]), came, job=vertex.name)
 
 
 def _filling(draft: Draft, vertex: RestVertex, checkpoints: list[int], filling: Filling, per_second: float, *, begins: float) -> None:

@@ -34,24 +34,32 @@ class Contention:
         self.cores = cores
         self.factor = 1.0
         self._shares = [0.0] * len(self.tasks)
-        self._busy_ns = [0] * len(self.tasks)
+        self._busy_ns, self._served = [0] * len(self.tasks), [0] * len(self.tasks)
+        vertices = context.scenario.job.vertices
+        self._works_ns = [vertices[context.layout.vertex[task]].work_ns for task in self.tasks]
         self._known_ns = 0  # what the averages are over
 
     def start(self) -> None:
         """From now to the end of the job, if there are more threads than cores."""
         if len(self.tasks) > self.cores:
-            self._busy_ns = self._read()
+            self._busy_ns, self._served = self._read()
             self.context.env.call_in(_FIRST_NS, lambda: self._look(_FIRST_NS))
 
-    def _read(self) -> list[int]:
-        return [int(busy_ns) for busy_ns in self.context.plane.tasks("busy_ns")["busy_ns"][self.tasks]]
+    def _read(self) -> tuple[list[int], list[int]]:
+        """So far, by task: busy time [ns], records served."""
+        rows = self.context.plane.tasks("busy_ns", "served")[self.tasks]
+        return rows["busy_ns"].tolist(), rows["served"].tolist()
 
     def _look(self, since_ns: int) -> None:
-        before, self._busy_ns = self._busy_ns, self._read()
+        busy_ns, served = self._busy_ns, self._served
+        self._busy_ns, self._served = self._read()
         self._known_ns = min(self._known_ns + since_ns, _MEMORY_NS)
         weight = since_ns / self._known_ns
-        for i, (then, now) in enumerate(zip(before, self._busy_ns, strict=True)):
-            self._shares[i] += weight * (max(now - then, 0) / since_ns - self._shares[i])
+        for i, work_ns in enumerate(self._works_ns):
+            worked_ns = float(max(self._busy_ns[i] - busy_ns[i], 0))
+            if work_ns is not None:
+                worked_ns = min(worked_ns, max(self._served[i] - served[i], 0) * work_ns * self.factor)
+            self._shares[i] += weight * (worked_ns / since_ns - self._shares[i])
         factor = slowdown(self._shares, self.cores)
         if not math.isclose(factor, self.factor, rel_tol=_CHANGE):
             self.factor = factor

@@ -50,6 +50,15 @@ def test_tasks_measured_side_by_side_have_waited_already():
     assert 1.4 < served(ran("cluster.services=side-by-side")) / served(ran())
 
 
+def test_a_thread_that_waits_for_answers_takes_no_core():
+    """Six of nine threads are busy to Flink with requests of 10 ms, four at a time; their work is next to nothing."""
+    overrides = ["job.parse.async-io={latency: 10 ms, capacity: 4}", "job.parse.service=1 us", "job.profile.service=1 us"]
+    waiting = ran(*overrides, *(f"{key}=3" for key in PARALLELISM))
+
+    assert served(waiting) == pytest.approx(3 * 4 / 0.01, rel=0.05)
+    assert "" == scarce_cores(waiting)
+
+
 def test_both_planes_see_the_same_contention():
     tables = [ran("run.duration=4 s", "run.warmup=0 s", engine=engine).tasks for engine in ("interpreted", "reference")]
 

@@ -15,6 +15,7 @@ from typing import Any
 from sim.model.randomness.contention import slowdown
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.flows import Flows
+from sim.recordings.infer.requests.async_io import NO_WORK
 from sim.recordings.source.rest.job import RestJob
 from sim.units import format_duration, format_number, parse_duration
 
@@ -37,11 +38,12 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
     hosts = sorted({address[manager] for manager in used})
     cores = min(known[manager] for manager in used)
     busy: dict[str, list[float]] = {host: [] for host in hosts}
+    waiting = {name for name, given in draft.document["job"].items() if given.get("service") == NO_WORK and "async-io" in given}
     for vertex in job.vertices:
         for subtask, own in enumerate(flowed[vertex.name].subtasks):
             share = own.busy_ms / own.elapsed_ms if own.elapsed_ms > 0 else math.nan
-            if subtask in places[vertex.name]:
-                busy[address[places[vertex.name][subtask]]].append(0.0 if math.isnan(share) else share)
+            if subtask in places[vertex.name] and not math.isnan(share) and vertex.name not in waiting:
+                busy[address[places[vertex.name][subtask]]].append(share)
     threads = {host: math.fsum(shares) for host, shares in busy.items()}
     dearest = max(hosts, key=threads.__getitem__)
     slower = slowdown(busy[dearest], cores)
