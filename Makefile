@@ -2,7 +2,7 @@
 # uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
 .POSIX:
 .SUFFIXES:
-.PHONY: run test test-slow site flink lint envelope blind answers performance mutations mutants nightly clean
+.PHONY: run help test test-slow site flink lint envelope blind answers performance mutations mutants nightly clean
 
 PY ?= python3
 VENV ?= .venv
@@ -16,18 +16,26 @@ SAMPLE ?= 100
 SEED ?= 1
 BIN = $(VENV)/bin
 
+# One scenario, SCENARIO=FILE: sets up the environment first, if need be.
 run: $(VENV)/.made-core
 	$(BIN)/ckptsim run $(SCENARIO)
+
+# What make can do.
+help:
+	@awk '/^# / { if (text == "") text = substr($$0, 3) } /^[a-z-]+:/ { split($$1, name, ":"); print name[1] "\t" text } !/^#/ { text = "" }' Makefile | expand -t 14
+	@echo "Variables, e.g. make PY=python3.13 VENV=build/venv-3.13 test:"
+	@sed -n 's/^\([A-Z]*\) ?= */    \1=/p' Makefile
 
 # Compiling the kernel takes half a minute and is kept on disk: once here, not in every process of the suite.
 # So is bytecode, which every `ckptsim` of a test would make again where PYTHONDONTWRITEBYTECODE is set.
 WARM = $(BIN)/python -m compileall -q sim tests benchmarks && $(BIN)/python -c "from sim.plane import warm; warm()"
 
-# ruff and mypy run among the tests (tests/test_lint.py): one summary says all.
+# The quick tests; ruff and mypy run among them (tests/test_lint.py): one summary says all.
 test: $(VENV)/.made-test
 	$(WARM)
 	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 -m "not slow"
 
+# The tests that need Spark, Jupyter, a browser or a real Flink.
 test-slow: $(VENV)/.made-slow
 	$(WARM)
 	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "(slow or extra) and not nightly"
@@ -37,9 +45,11 @@ flink: $(VENV)/.made-flink
 	PYTHONPATH=. $(BIN)/python -m benchmarks.flink $(EXPERIMENT)
 
 # The documentation as pages to read in a browser; any web server serves them, e.g. python -m http.server -d build/site.
-site: $(VENV)/.made-slow
+site: $(VENV)/.made-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
+# ruff and mypy alone.
 lint: $(VENV)/.made-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -70,6 +80,7 @@ mutations: $(VENV)/.made-test
 mutants: $(VENV)/.made-test
 	PYTHONPATH=. $(BIN)/python -m tests.mutations.score --sample $(SAMPLE) --seed $(SEED)
 
+# Everything with thousands of examples, and WORLDS random worlds: hours.
 nightly: $(VENV)/.made-slow
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --dist loadgroup
 	PYTHONPATH=. $(BIN)/python -m tests.worlds.nightly --count $(WORLDS)
@@ -81,13 +92,17 @@ $(VENV)/.made-core: pyproject.toml constraints.txt
 $(VENV)/.made-flink: pyproject.toml constraints.txt
 	@sh .ci/venv "$(PY)" '.[flink]' "$(VENV)" && touch $(VENV)/.made-core $@
 
+$(VENV)/.made-docs: pyproject.toml constraints.txt
+	@sh .ci/venv "$(PY)" '.[docs]' "$(VENV)" && touch $(VENV)/.made-core $@
+
 $(VENV)/.made-test: pyproject.toml constraints.txt
 	@sh .ci/venv "$(PY)" '.[test]' "$(VENV)" && touch $(VENV)/.made-core $@
 
 $(VENV)/.made-slow: pyproject.toml constraints.txt
 	@sh .ci/venv "$(PY)" '.[test,spark,notebook,docs,package,viewer]' "$(VENV)"
 	@{ sh .ci/venv "$(PY)" '.[flink]' "$(VENV)" && touch $(VENV)/.made-flink; } || echo "No Flink can be installed here: tests/live will be skipped." >&2
-	@touch $(VENV)/.made-core $(VENV)/.made-test $@
+	@touch $(VENV)/.made-core $(VENV)/.made-docs $(VENV)/.made-test $@
 
+# Removes environments and caches; runs and results stay.
 clean:
 	rm -rf .venv build/venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis

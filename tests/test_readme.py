@@ -1,6 +1,7 @@
 """What the README and the pages of docs/ show is true."""
 
 import re
+import subprocess
 from pathlib import Path
 
 from sim.scenario import loads
@@ -39,6 +40,16 @@ def test_the_makefile_keeps_to_posix():
 
     assert ".POSIX:" in makefile
     assert [] == re.findall(r"(?<!\$)\$[({][\w-]+\s[^)}]*", makefile)
+
+
+def test_make_says_what_it_can_do():
+    """Each target with a line about it."""
+    listing = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split()
+
+    for target in targets:
+        assert re.search(rf"^{target} +\S.{{10,}}", listing, re.MULTILINE), target
+    assert "PY=python3" in listing
 
 
 def test_the_targets_of_make_are_there():

@@ -38,3 +38,29 @@ def test_a_study_is_the_same_as_its_file(both_ways, tmp_path):
 
     assert 0 == done.exit_code, done.stderr
     assert contents(tmp_path / "command" / "kept") == contents(tmp_path / "python" / "kept")
+
+
+WINDOWS = """\
+# At which time of the day?
+scenario: tiny.yaml
+set: {checkpoint.barriers: aligned}
+windows: {source: source, trace: day.csv, length: 3 s, at: [3 h, 20 h]}
+answer: {settings: [window], show: [end_to_end_p50_ms]}
+"""
+
+
+def test_the_span_of_a_trace_stands_before_and_in_the_answer(both_ways, tmp_path):
+    """How long it is, how its times were read, how many windows and runs: said by both, and kept."""
+    rows = "".join(f"{(1_700_000_000 + at) * 1000},200\n" for at in range(0, 86_400, 60))
+    done, swept = both_ways(
+        {"tiny.yaml": TINY, "day.csv": f"Time,value\n{rows}", "sweep.yaml": WINDOWS},
+        "sweep sweep.yaml --jobs 1 --out kept",
+        lambda: sim.sweep("sweep.yaml", jobs=1, folder="kept"),
+    )
+    span = "day.csv: 24 h, 1,440 rows, times in epoch milliseconds; 2 windows of 3 s; 2 runs"
+
+    assert span == done.stderr.splitlines()[0]
+    assert span == repr(swept).splitlines()[0]
+    assert span in swept._repr_html_()
+    for way in ("command", "python"):
+        assert span in (tmp_path / way / "kept" / "answer.json").read_text()
