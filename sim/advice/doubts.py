@@ -14,6 +14,7 @@ import numpy as np
 
 from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Setting, Trials
 from sim.analysis.number_texts import ms_text
+from sim.analysis.quantities import smallest_sample
 from sim.scenario.backtest.verdict import agreement_text
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENOUGH", "capped", "corrected", "doubts", "kept_but_for_the_tail", "margins", "remarks"]
 
-ENOUGH = 100
+ENOUGH = smallest_sample(0.99)
 """Checkpoints that a 99 % quantile takes."""
 RECOVERY = 0.2
 """Published recoveries are predicted within this share (docs/truth.md: 3 to 19 % by interval)."""

@@ -110,6 +110,7 @@ class Setting:
     lost: float  # share of time, mean over worlds
     breaks: tuple[str, ...]  # limits, by the names above
     tight: tuple[Tight, ...] = ()  # limits kept without room
+    checkpoints: int = 0  # simulated ones that checkpoint_ms is about, in the world with fewest: below 100 it is the longest, and no p99
 
     @property
     def name(self) -> _Name:
@@ -190,7 +191,10 @@ def judged(
         tight = tuple(_tight(limit, found[limit.column], own, margins((interval, protocol), limit.column))
                       for limit in known if limit.column not in breaks)  # fmt: skip
         runs, without_room = min(map(len, own.values())), tuple(limit for limit in tight if limit.spare < limit.needed)
-        settings.append(Setting(interval, protocol, runs, **found, lost=float(lost[0]), breaks=breaks, tight=without_room))
+        seen = min(int(values[:, _AT["completed"]].sum()) for values in own.values())
+        settings.append(
+            Setting(interval, protocol, runs, **found, lost=float(lost[0]), breaks=breaks, tight=without_room, checkpoints=seen)
+        )
     return tuple(settings)
 
 

@@ -98,7 +98,10 @@ class Race:
     def judged(self, trials: Trials, mtbf_s: float | None = None) -> tuple[Setting, ...]:
         """Settings by the limits of this race, and by how much predictions of its job may be off."""
         patience_ms, rate_s = self.bench.patience_ns / 1e6, self.mtbf_s if mtbf_s is None else mtbf_s
-        return judged(trials, self.limits, rate_s, patience_ms=patience_ms, margins=self.margins)
+        found = judged(trials, self.limits, rate_s, patience_ms=patience_ms, margins=self.margins)
+        if trials is not self.trials:
+            return found
+        return tuple(replace(setting, checkpoints=self.seen(setting.name)) for setting in found)
 
     @property
     def margins(self) -> Margins:

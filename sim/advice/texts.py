@@ -17,6 +17,7 @@ from sim.units import parse_duration
 
 __all__ = [
     "all_settings",
+    "checkpoint_text",
     "close_value",
     "closest",
     "comparison_with_today",
@@ -33,8 +34,7 @@ __all__ = [
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
 LIMITED = {"checkpoint_ms": "checkpoints", "loss": "throughput loss", "visible_ms": "output visible", "recovery_ms": "recovery"}
-_QUANTITY = LIMITED | {"checkpoint_ms": "p99 of checkpoints"}
-_SHORT = {"checkpoint_ms": "p99", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
+_SHORT = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
 """In a remark beside numbers."""
 COUNTED = 0.005
 """Rarer alternatives are not listed."""
@@ -88,7 +88,7 @@ def _why_not(race: Race, chosen: Setting) -> list[str]:
         excess_lost = setting.lost - chosen.lost
         loses = f"it loses more time ({share(setting.lost)} instead of {share(chosen.lost)})"
         reason = loses if excess_lost > COUNTED / 10 else "it loses no less time, and changes more"
-        lines.append(f"{name_of(setting.name)} (p99 {_ms(setting.checkpoint_ms)}): {reason}")
+        lines.append(f"{name_of(setting.name)} (checkpoints {checkpoint_text(setting)}): {reason}")
     return [f"Also fits, and is not chosen: {'; '.join(lines)}."] if lines else []
 
 
@@ -133,11 +133,27 @@ def closest(race: Race) -> list[str]:
     if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
     near, limits = race.nearest, race.limits
-    broken = [f"{_QUANTITY[limit.column]} is {close_value(limit.column, float(getattr(near, limit.column)), limit.at_most)} "
+    broken = [f"{_quantity_of(limit.column, near)} is {close_value(limit.column, float(getattr(near, limit.column)), limit.at_most)} "
               f"instead of {_bound(limit)}" for limit in limits.of_means() if limit.column in near.breaks]  # fmt: skip
-    keeps = [f"{_QUANTITY[limit.column]} {_value(limit.column, near)}" for limit in limits.of_means() if limit.column not in near.breaks]
+    within = [limit.column for limit in limits.of_means() if limit.column not in near.breaks]
+    keeps = [f"{_quantity_of(column, near)} {_value(column, near)}" for column in within]
     kept = f"; {', '.join(keeps)} within the limit" if keeps else ""
     return [f"Closest: {name_of(near.name)}: {', '.join(broken)}{kept}."]
+
+
+def _quantity_of(column: str, setting: Setting) -> str:
+    if column != "checkpoint_ms":
+        return LIMITED[column]
+    return "p99 of checkpoints" if setting.checkpoints >= ENOUGH else f"the longest of {setting.checkpoints} checkpoints"
+
+
+def checkpoint_text(setting: Setting) -> str:
+    """``p99 2.9 s of 312``, or ``4.7 s, longest of 37``: fewer than a hundred show no 99 % quantile."""
+    if not math.isfinite(setting.checkpoint_ms):
+        return _ms(setting.checkpoint_ms)
+    if setting.checkpoints >= ENOUGH:
+        return f"p99 {_ms(setting.checkpoint_ms)} of {setting.checkpoints}"
+    return f"{_ms(setting.checkpoint_ms)}, longest of {setting.checkpoints}"
 
 
 def comparison_with_today(race: Race) -> Section | None:
@@ -157,11 +173,11 @@ def comparison_with_today(race: Race) -> Section | None:
 def all_settings(race: Race) -> Section:
     """A table of all settings; a remark lists the limits each one breaks."""
     visible = any(math.isfinite(setting.visible_ms) for setting in race.settings)
-    header = ["setting", "runs", "checkpoints p99", "in flight", "throughput", "recovery"]
+    header = ["setting", "runs", "checkpoints", "in flight", "throughput", "recovery"]
     header += [*(["visible"] if visible else []), "time lost", "remarks"]
     rows = [
         [
-            name_of(setting.name), str(setting.runs), _ms(setting.checkpoint_ms), bytes_text(setting.persisted_bytes),
+            name_of(setting.name), str(setting.runs), checkpoint_text(setting), bytes_text(setting.persisted_bytes),
             change_text(-setting.loss), _ms(setting.recovery_ms), *([_ms(setting.visible_ms)] if visible else []), share(setting.lost),
             "; ".join(_remarks(setting, race)),
         ]

@@ -9,7 +9,7 @@ from sim.advice.judgement import Limits
 from sim.advice.levers.requirements import requirements
 from sim.advice.race import ALL, Race, no_levers
 from sim.advice.sensitivity import section, sensitivity
-from sim.advice.texts import comparison_with_today, verdict
+from sim.advice.texts import checkpoint_text, comparison_with_today, verdict
 from sim.advice.trials import Bench
 from sim.scenario import ScenarioError
 from sim.units import parse_duration
@@ -296,3 +296,12 @@ def test_a_limit_that_is_kept_by_a_hair_is_not_confirmed(job):
     first = verdict(tight, tight.choice())[0]
     assert first.startswith("Not confirmed: use aligned, every 2 s. As simulated it keeps the limits (recovery at most 7.5 s), but with")
     assert first.endswith("recovery 7 s for 7.5 s, 7 % to spare, less than the 20 % by which it may be off.")
+
+
+def test_no_quantile_without_its_sample(job):
+    """Six checkpoints show their longest; three long runs of a hundred show what 99 % of them are below."""
+    found = race(job, MadeUp({"aligned": 100.0, "unaligned": 700.0}), checkpoint_ms=1000)
+    texts = {setting.name: checkpoint_text(setting) for setting in found.settings}
+
+    assert f"p99 100 ms of {found.seen(found.chosen.name)}" == texts[found.chosen.name]
+    assert texts["30 s", "unaligned"] in {"700 ms, longest of 2", "700 ms, longest of 6"}

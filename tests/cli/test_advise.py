@@ -40,7 +40,7 @@ def test_a_setting_and_what_to_paste(advise):
     assert re.search(stay, done.stdout)
     assert "execution.checkpointing.unaligned.enabled: false" in done.stdout
     assert "UNKNOWN: how often does the job fail?" in done.stdout
-    assert re.search(r"storage bandwidth +1 MB/s +100 kB/s \.\.\. 10 MB/s .* holds", done.stdout)
+    assert re.search(r"Moves nothing, and need not be answered: .*storage bandwidth \(100 kB/s \.\.\. 10 MB/s\)", done.stdout)
 
 
 def test_a_second_call_runs_nothing(advise):
@@ -53,7 +53,7 @@ def test_a_second_call_runs_nothing(advise):
     assert before == sorted(before[0].parent.iterdir())
     assert ("1 s", "aligned") == (data["advised"]["interval"], data["advised"]["protocol"])
     assert {"setting", "protocol"} == set(data["confidence"])
-    assert re.search(r"Also fits, and is not chosen: \S+.*, every .* \(p99 .*\): it (loses|changes)", first.stdout)
+    assert re.search(r"Also fits, and is not chosen: \S+.*, every .* \(checkpoints .* of \d+\): it (loses|changes)", first.stdout)
     assert ["storage bandwidth"] == [unknown["name"] for unknown in data["unknown"]]
     assert data["today"] == data["advised"]
 
@@ -108,8 +108,8 @@ def test_no_setting_will_do(advise):
 
     assert 1 == done.exit_code
     assert "No setting that was tried keeps the limits (checkpoints at most 0 ms)" in done.stdout
-    assert re.search(r"Closest: .*, every \d s: p99 of checkpoints is [\d.]+ ms instead of 0 ms", done.stdout)
-    assert re.search(r"p99 [\d.]+ ms > 0 ms", done.stdout)
+    assert re.search(r"Closest: .*, every \d s: the longest of \d+ checkpoints is [\d.]+ ms instead of 0 ms", done.stdout)
+    assert re.search(r"checkpoints [\d.]+ ms > 0 ms", done.stdout)
     assert re.search(r"Even with checkpoint storage 64 times as fast .*, every \d s would not keep them\.", done.stdout)
     assert "how often does the job fail?" not in done.stdout
 
