@@ -19,7 +19,7 @@ COUNTS_ANEW = "a JobManager counts only the failures it has seen itself"
 _ITS_DOING = frozenset({
     Happening.TRIGGERED, Happening.TASKS_TRIGGERED, Happening.ACKNOWLEDGED, Happening.LAST_ACKNOWLEDGED, Happening.COMPLETED,
     Happening.NOTIFIED_COMPLETE, Happening.NOTIFIED_ABORTED, Happening.JOB_RESTARTING, Happening.JOB_RESTORED, Happening.JOB_RECOVERED,
-    Happening.JOB_FAILED, Happening.JOB_FINISHED, Happening.GIVEN_UP, Happening.RESCALED,
+    Happening.DEPLOYMENT_FAILED, Happening.JOB_FAILED, Happening.JOB_FINISHED, Happening.GIVEN_UP, Happening.RESCALED,
 })  # fmt: skip
 _COMES_AND_GOES = frozenset({Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED})
 

@@ -22,6 +22,8 @@ from sim.analysis.strategies.verdict import verdict
 from sim.analysis.strategies.warm_up import WarmUp, warm_up
 from sim.cells.plan import baseline
 from sim.comparison.cores import scarce_cores
+from sim.comparison.outage import outage_sentence
+from sim.model.faults import TaskManagerLost
 from sim.model.job import Job
 from sim.model.scenario import Scenario
 from sim.runtime.run.manifest import identity
@@ -130,6 +132,15 @@ class Comparison:
         """By label of the strategy: what users asked of the job in vain."""
         found = {name: [row for result in results for row in result.refused] for name, results in self.results.items()}
         return {name: rows[0] + _others(len(rows) - 1) for name, rows in found.items() if rows}
+
+    @cached_property
+    def outage(self) -> str:
+        """How long a killed task manager's tasks have no slots, whenever heartbeats fall; empty: none is killed by plan."""
+        first = next((results[0].scenario for results in self.results.values()), None)
+        if first is None:
+            return ""
+        killed = any(isinstance(fault.what, TaskManagerLost) and not fault.what.silent and not fault.what.orderly for fault in first.faults)
+        return outage_sentence(first) if killed else ""
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -53,6 +53,7 @@ class Happening(StrEnum):
     RESCALED = "rescaled"  # the job is cancelled, to go on with another parallelism
     GIVEN_UP = "given up"  # the restart strategy allows no other restart; detail: why it would be needed
     JOB_RESTARTING = "job restarting"  # number: of the restart; detail: why
+    DEPLOYMENT_FAILED = "deployment failed"  # a task's slot is on a task manager that is gone; number: which
     JOB_RESTORED = "job restored"  # tasks are deployed with the state of this checkpoint; number: of the restart
     TASK_RESTORED = "task restored"  # its state is there; number: bytes
     TASK_RUNS = "task runs"  # its recovered input is read

@@ -26,6 +26,7 @@ class RecoveryStats:
     failed_ns: int  # when it happened
     detected_ns: int  # when the job went to RESTARTING
     tasks: int  # restarted
+    deployments: int = 0  # tried; those before the last one met a task manager that is gone
     cancelled_ns: int = -1  # none of them runs any more
     deployed_ns: int = -1  # they are deployed again: download begins
     checkpoint: int = -1  # restored; 0: none was complete, from the beginning
@@ -58,6 +59,7 @@ def _row(row: RecoveryStats) -> Row:
         "caught_up": ms(row.caught_up_ns),
         "downtime": downtime,
         "tasks": row.tasks,
+        "deployments": row.deployments,
         "restored_checkpoint": row.checkpoint,
         "restored_bytes": row.restored_bytes,
         "recovered_bytes": row.recovered_bytes,

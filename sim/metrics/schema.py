@@ -138,6 +138,7 @@ RECOVERIES = (
     Column("caught_up", "ms", "when no more records waited, in the logs of their sources and between the tasks, than at the failure"),
     Column("downtime", "ms", "failure -> all of them run"),
     Column("tasks", "", "restarted"),
+    Column("deployments", "", "tried until the tasks had slots: before, some were on a task manager that was gone and not missed yet"),
     Column("restored_checkpoint", "", "id; 0: from the beginning"),
     Column("restored_bytes", "bytes", "state downloaded; what lies on local disks is not"),
     Column("recovered_bytes", "bytes", "in-flight data read back"),

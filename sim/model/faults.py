@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from sim.model.job import Distribution
+
 __all__ = [
     "Fault",
     "FaultLaw",
@@ -50,12 +52,14 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class TaskManagerLost:
-    """A TaskManager's process ends (its peers notice within seconds), or it falls `silent` (noticed when the heartbeat times out).
+    """A TaskManager's process is killed, which resets connections to its peers, or its machine falls `silent`, or it is `orderly`.
 
-    No host: any, drawn."""
+    Orderly is what SIGTERM brings about: it tells JobMaster and ResourceManager.  No host: any, drawn.
+    """
 
     host: int | None = None
     silent: bool = False
+    orderly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,8 @@ class Fault:
 class Restart:
     """Restart strategy, failover and detection.  Names and defaults are Flink's.
 
-    restart-strategy.*, jobmanager.execution.failover-strategy, heartbeat.*, task.cancellation.*.
+    restart-strategy.*, jobmanager.execution.failover-strategy, heartbeat.*, task.cancellation.*, slotmanager.requirement-check.delay,
+    pekko.ask.timeout.
     """
 
     strategy: Literal["none", "fixed-delay", "exponential-delay", "failure-rate"] = "exponential-delay"
@@ -118,8 +123,13 @@ class Restart:
     rate_interval_ns: int = 60_000_000_000  # ... within
     failover: Literal["region", "full"] = "region"
     heartbeat_timeout_ns: int = 50_000_000_000
-    connection_reset_ns: int = 1_000_000_000  # a lost process -> its peers' channels report it
-    replacement_ns: int = 0  # a lost TaskManager -> another one offers its slots; 0: there are spare ones
+    heartbeat_interval_ns: int = 10_000_000_000  # no more than the timeout
+    heartbeat_failures: int | None = 2  # heartbeats refused in a row -> the TaskManager counts as lost; None: only its silence counts
+    connection_reset_ns: int = 150_000_000  # a process is killed -> those who read from it report that
+    provider: Literal["standalone", "kubernetes", "yarn"] = "standalone"  # of TaskManagers; the others tell of one that has ended
+    replacement: Distribution = Distribution(0)  # a TaskManager is lost -> another one offers its slots [ns]; 0: there are spare ones
+    slot_check_ns: int = 50_000_000  # slots are asked for -> looked for
+    ask_timeout_ns: int = 10_000_000_000  # a machine is silent -> a deployment to it is given up
     cancellation_timeout_ns: int = 180_000_000_000  # a task that does not stop takes its TaskManager down; 0: never
     warm_up_ns: int = 0  # so long after it is restarted, a task's services ...
     warm_up_factor: Fraction = Fraction(2)  # ... take so many times as long: code is compiled anew, caches are empty

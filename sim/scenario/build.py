@@ -61,7 +61,7 @@ def build(
         overheads=_overheads(document.overheads or doc.Overheads(), chosen(document.environment, reading, folder)),
         actions=build_actions(document.actions or (), reading),
         faults=build_faults(document.faults or (), parallelisms(job, rescale), cluster, reading, folder),
-        restart=build_restart(document.restart),
+        restart=build_restart(document.restart, reading),
         rescale=rescale,
         instances=build_instances(
             document.instances,

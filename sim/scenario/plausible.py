@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sim.model import faults
 from sim.scenario.sizes import check_sizes
 from sim.units import format_duration
 
@@ -104,7 +105,10 @@ def _check_restart(given: Restart | None, reading: Reading) -> None:
         reading.wrong(("restart", "warm-up-factor"), f"must lie between 1 and {_MOST_SLOWER}: a cold task is slower, not stopped")
     if given.warm_up_factor is not None and not given.warm_up:
         reading.warn(("restart", "warm-up-factor"), "has no effect: write warm-up, how long it lasts")
-    for key in ("within", "heartbeat_timeout"):
+    timeout_ns = given.heartbeat_timeout or faults.Restart().heartbeat_timeout_ns
+    if given.heartbeat_interval is not None and given.heartbeat_interval > timeout_ns:
+        reading.wrong(("restart", "heartbeat-interval"), f"is more than the timeout, {format_duration(timeout_ns)}: Flink does not start")
+    for key in ("within", "heartbeat_timeout", "heartbeat_interval"):
         if getattr(given, key) == 0:
             reading.wrong(("restart", key.replace("_", "-")), "must be more than 0")
 

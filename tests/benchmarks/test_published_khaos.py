@@ -97,7 +97,7 @@ def test_a_window_begins_six_minutes_before_the_kill_in_the_real_load(some_failu
     assert offered / 2400 == pytest.approx(float(source.source.rates[0].per_second), rel=1e-3)
     assert (359_000_000_000,) == fault.when.at_ns
     assert 0 == 360 % some_failure.interval_s
-    assert (15_900_000_000, 18_000_000_000) == (made.restart.replacement_ns, made.restart.warm_up_ns)
+    assert (15_900_000_000, 18_000_000_000) == (made.restart.replacement.mean, made.restart.warm_up_ns)
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_the_simulated_recovery_is_the_backlogs_arithmetic_at_any_scale(some_fai
 
 @pytest.mark.slow
 def test_nobody_waited_for_the_heartbeat(some_failure):
-    """A TaskManager that ends is missed at once; one that fell silent would cost 34 s more outage, and the recovery after it."""
+    """A TaskManager that ends is missed at once; one that fell silent would cost 24 to 34 s more outage, and the recovery after it."""
     noticed, silent = (
         window(some_failure, NUMBERS["iot"], overrides=overrides)["lag"]
         for overrides in ((), ("faults=[{task-manager: 0, at: 359 s, silent: true}]",))
@@ -120,8 +120,8 @@ def test_nobody_waited_for_the_heartbeat(some_failure):
     first_seen = [int(lag.loc[0:][lag.isna()].index[-1]) + 1 for lag in (noticed, silent)]
 
     assert outage_s(some_failure) + 1 == pytest.approx(first_seen[0], abs=2)
-    assert 50 < first_seen[1] < 56
-    assert recovery_s(silent, rule(some_failure)) >= recovery_s(noticed, rule(some_failure)) + 30
+    assert 40 < first_seen[1] < 56
+    assert recovery_s(silent, rule(some_failure)) >= recovery_s(noticed, rule(some_failure)) + 20
 
 
 # ---------------------------------------------------------------------------------------------- the fit

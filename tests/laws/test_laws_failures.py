@@ -21,7 +21,7 @@ quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 
 def restart(delay_ms=50):
     return Restart(
-        "fixed-delay", delay_ns=delay_ms * MS, connection_reset_ns=20 * MS, heartbeat_timeout_ns=100 * MS, replacement_ns=30 * MS
+        "fixed-delay", delay_ns=delay_ms * MS, connection_reset_ns=20 * MS, heartbeat_timeout_ns=100 * MS, replacement=Distribution(30 * MS)
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Restart, SlowTask, StorageOutage, TaskManagerLost, When
+from sim.model.job import Distribution
 from sim.model.storage import Retry
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, run, scenario
 from tests.laws.test_laws_durations import _scaled
@@ -19,7 +20,8 @@ FAULTS = (
 
 def restart(k):
     return Restart(
-        "fixed-delay", delay_ns=50 * MS * k, connection_reset_ns=20 * MS * k, heartbeat_timeout_ns=100 * MS * k, replacement_ns=30 * MS * k,
+        "fixed-delay", delay_ns=50 * MS * k, connection_reset_ns=20 * MS * k, heartbeat_timeout_ns=100 * MS * k,
+        heartbeat_interval_ns=32 * MS * k, replacement=Distribution(30 * MS * k), slot_check_ns=5 * MS * k,
         cancellation_timeout_ns=SECOND * k,
     )  # fmt: skip
 

@@ -84,7 +84,7 @@ def test_law_14_after_failures_output_is_committed_once(kind, options, plan):
         kind = ALIGNED
     calm = bounded(unreliable(kind, **options | {"timeout_ns": 10_000 * MS}), 12)
     faults = tuple(Fault(what, When((at * MS,))) for what, at in plan)
-    restart = Restart("fixed-delay", 100 * MS)
+    restart = Restart("fixed-delay", 100 * MS, heartbeat_interval_ns=200 * MS, heartbeat_timeout_ns=1000 * MS)
     undisturbed, disturbed = run(calm, ENGINE), run(replace(calm, faults=faults, restart=restart), ENGINE)
 
     assert ["FINISHED", "FINISHED"] == [undisturbed.job_status, disturbed.job_status]

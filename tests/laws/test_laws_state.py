@@ -144,7 +144,7 @@ def test_local_copies_spare_the_download_until_their_task_manager_is_lost(state,
     """10 kB per subtask at 10 kB/s: a second or more, or nothing; the subtask of the lost task manager has to read."""
     base = world(state, StateOptions(incremental=True, transfer_threads=1, local_recovery=local), seconds=8)
     stored = replace(base.storage, read_bytes_per_second=10_000, disk=Disk(10**9))
-    restart = Restart("fixed-delay", delay_ns=100 * MS, attempts=3)
+    restart = Restart("fixed-delay", delay_ns=100 * MS, heartbeat_interval_ns=100 * MS)
     done = run(replace(base, storage=stored, faults=(Fault(fault, When(at_ns=(2 * SECOND,))),), restart=restart))
     (restored,) = done.job.recovery.stats.values()
     took_ns = restored.running_ns - restored.deployed_ns

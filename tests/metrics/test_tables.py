@@ -126,15 +126,15 @@ def test_recoveries_are_in_ms_and_say_what_did_not_happen():
     """The second failure takes the tasks of the first one over: that one never gets far."""
     taken_over = RecoveryStats(1, "task", "why", failed_ns=100 * MS, detected_ns=150 * MS, tasks=3, cancelled_ns=150 * MS)
     done = RecoveryStats(
-        2, "task-manager", "why not", failed_ns=200 * MS, detected_ns=250 * MS, tasks=3, cancelled_ns=260 * MS, deployed_ns=300 * MS,
-        checkpoint=7, restored_bytes=10, recovered_bytes=20, first_record_ns=400 * MS, running_ns=500 * MS, replayed_records=30,
-        served_again=25, caught_up_ns=600 * MS,
+        2, "task-manager", "why not", failed_ns=200 * MS, detected_ns=250 * MS, tasks=3, deployments=2, cancelled_ns=260 * MS,
+        deployed_ns=300 * MS, checkpoint=7, restored_bytes=10, recovered_bytes=20, first_record_ns=400 * MS, running_ns=500 * MS,
+        replayed_records=30, served_again=25, caught_up_ns=600 * MS,
     )  # fmt: skip
     table = recoveries_table([taken_over, done])
 
     assert [column.name for column in TABLES["recoveries"]] == list(table.columns)
-    assert [1, "task", "why", 100.0, 150.0, 150.0, -1.0, -1.0, -1.0, -1.0, -1.0, 3, -1, 0, 0, 0, 0] == table.iloc[0].tolist()
-    assert [200.0, 250.0, 260.0, 300.0, 400.0, 500.0, 600.0, 300.0, 3, 7, 10, 20, 30, 25] == table.iloc[1].tolist()[3:]
+    assert [1, "task", "why", 100.0, 150.0, 150.0, -1.0, -1.0, -1.0, -1.0, -1.0, 3, 0, -1, 0, 0, 0, 0] == table.iloc[0].tolist()
+    assert [200.0, 250.0, 260.0, 300.0, 400.0, 500.0, 600.0, 300.0, 3, 2, 7, 10, 20, 30, 25] == table.iloc[1].tolist()[3:]
 
 
 def test_every_column_is_described_once():

@@ -141,12 +141,12 @@ def test_a_single_buffer_per_channel_is_warned_of():
 
 def test_what_is_not_modelled_is_named():
     """Known keys without effect: one warning each, with its line."""
-    warnings = [str(w) for w in study("execution.checkpointing.dir: x", "rest.port: 8081", "heartbeat.interval: 10 s").warnings]
+    warnings = [str(w) for w in study("execution.checkpointing.dir: x", "rest.port: 8081", "task.cancellation.interval: 10 s").warnings]
 
     assert [
         "s:7:3: flink.execution.checkpointing.dir: is not modelled: it has no effect here",
         "s:8:3: flink.rest.port: is not modelled: it has no effect here",
-        "s:9:3: flink.heartbeat.interval: is not modelled: it has no effect here",
+        "s:9:3: flink.task.cancellation.interval: is not modelled: it has no effect here",
     ] == warnings
 
 

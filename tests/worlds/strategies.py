@@ -113,7 +113,10 @@ FAULTS: dict[str, Change] = {
 
 def quick_restarts(base: Scenario) -> Scenario:
     """Failures cost tens of milliseconds, so that a run of seconds sees several."""
-    restart = Restart("fixed-delay", delay_ns=30 * MS, heartbeat_timeout_ns=200 * MS, connection_reset_ns=20 * MS, replacement_ns=20 * MS)
+    restart = Restart(
+        "fixed-delay", delay_ns=30 * MS, heartbeat_timeout_ns=200 * MS, heartbeat_interval_ns=40 * MS, connection_reset_ns=20 * MS,
+        replacement=Distribution(20 * MS),
+    )  # fmt: skip
     return replace(base, restart=restart, overheads=replace(base.overheads, fail_ns=5 * MS, restart_ns=2 * MS, deploy_ns=5 * MS))
 
 

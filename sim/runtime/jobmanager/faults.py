@@ -50,6 +50,7 @@ class Faults:
         if before._storage_down_until_ns > self.env.now:
             self._fail_storage(before._storage_down_until_ns)
         self.reachability.go_on(before.reachability)
+        self.recovery.cluster.task_managers.go_on(before.recovery.cluster.task_managers)
         for what, until_ns in before._slow_until:
             if until_ns is None or until_ns > self.env.now:
                 self._slow_down_until(what, until_ns)
@@ -84,9 +85,7 @@ class Faults:
                 tasks = [self._draw(len(self.tasks))] if what.vertex is None else self._tasks(what.vertex, what.subtask)
                 self.recovery.fail_tasks(tasks, "killed")
             case TaskManagerLost():
-                restart = self.context.scenario.restart
-                noticed_ns = restart.heartbeat_timeout_ns if what.silent else min(restart.connection_reset_ns, restart.heartbeat_timeout_ns)
-                self.recovery.lose_host(self._host(what.host), noticed_ns)
+                self.recovery.lose_host(self._host(what.host), what)
             case JobManagerDown():
                 self.recovery.lose_job_manager(what.down_ns)
             case StorageOutage():
@@ -115,9 +114,8 @@ class Faults:
         """Its tasks wait at their next record: nothing they need reaches them, nothing they do reaches anybody."""
         host, until_ns = self._host(what.host), self.env.now + what.lasts_ns
         self._note(f"task manager {host} cut off for {what.lasts_ns / 1e9:g} s")
-        heartbeat_ns = self.context.scenario.restart.heartbeat_timeout_ns
-        if what.lasts_ns >= heartbeat_ns:
-            self.recovery.lose_host(host, heartbeat_ns)
+        if what.lasts_ns >= self.context.scenario.restart.heartbeat_timeout_ns:
+            self.recovery.lose_host(host, TaskManagerLost(host, silent=True))
             return
         self.reachability.cut_off(host, until_ns)
         for task, its_host in enumerate(self.context.hosts):

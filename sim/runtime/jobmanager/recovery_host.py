@@ -13,12 +13,13 @@ import simpy
 from sim.metrics.journal import Happening
 from sim.metrics.recoveries import RecoveryStats
 from sim.metrics.stats import stopped_with
+from sim.model.faults import TaskManagerLost
 from sim.model.randomness.streams import draw, stream
 from sim.protocol.coordinator.timer import first_trigger_delay
 from sim.protocol.reasons import FailureReason
 from sim.protocol.recovery import recovery
 from sim.protocol.recovery.recovery import JobStatus, Recovery, RecoveryCommand, RecoveryEvent
-from sim.protocol.recovery.regions import regions
+from sim.protocol.recovery.regions import regions, restarted_with
 from sim.protocol.vocabulary import SchedulerStopped
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
@@ -46,6 +47,7 @@ class RecoveryHost:
         self._awaited = 0  # JobManagers
         self.elected: simpy.Event | None = None  # there is none, until this happens
         self._lost_ns = -1  # when the JobManager was lost
+        self._again: RecoveryStats | None = None  # the restart whose deployment has failed, and is tried again
         self._failure = ("", "", -1)  # kind, what and time of the one being reported
         self.stats: dict[int, RecoveryStats] = {}
 
@@ -75,18 +77,28 @@ class RecoveryHost:
         self.stop(failing)
         self.coordinator.message(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
 
-    def lose_host(self, number: int, after_ns: int) -> None:
-        """A task manager is gone; somebody notices `after_ns` from now.  Tasks that have finished are not missed (Execution#fail)."""
+    def lose_host(self, number: int, how: TaskManagerLost) -> None:
+        """A task manager is gone.  Tasks that have finished are not missed (Execution#fail)."""
         lost = [t for t, host in enumerate(self.context.hosts) if host == number and t not in self.job_end.finished]
         failed_ns, reason = self.env.now, f"task manager {number} lost"
         self._note(Happening.TASK_MANAGER_LOST, number=number)
-        self.cluster.available_ns[number] = failed_ns + self.context.scenario.restart.replacement_ns
+        waiting = [task for task in lost if any(restore.awaits(task) for restore in self.restores.values())]
+        missing = [task for task in lost if task in waiting or not self.tasks[task].stopped]
+        after_ns = self.cluster.task_managers.lose(how, number) - failed_ns
+        if not how.silent and (waiting or self._has_readers(number)):
+            after_ns = min(after_ns, self.context.scenario.restart.connection_reset_ns)
         self.stop(lost)
         self.context.storage.lose_disk(number)
         for task in lost:
             self.tasks[task].free()
-        if lost:
-            self.coordinator.message(after_ns + self.overheads.fail_ns, lambda: self.report(lost, "task-manager", reason, failed_ns))
+        if missing:  # else no restart has come so far yet, and the next one meets slots that are gone
+            self.coordinator.message(after_ns + self.overheads.fail_ns, lambda: self.report(missing, "task-manager", reason, failed_ns))
+
+    def _has_readers(self, number: int) -> bool:
+        """On other task managers: they report a connection that is reset, those who write to it do not."""
+        layout, hosts = self.context.layout, self.context.hosts
+        ends = zip(layout.writer, layout.reader, strict=True)
+        return any(hosts[writer] == number and hosts[reader] != number and not self.tasks[reader].stopped for writer, reader in ends)
 
     def begin(self, what: str, kind: str) -> None:
         """A job instance that begins from a snapshot: everything is deployed as a new JobManager would deploy it."""
@@ -101,7 +113,7 @@ class RecoveryHost:
     def report(self, tasks: Iterable[int], kind: str, what: str, failed_ns: int) -> None:
         """The JobManager learns of a failure."""
         stopped = bool(stopped_with(self.context.stats))
-        u = draw(stream(self.context.scenario.run.seed, "restart-jitter"), len(self.stats))
+        u = draw(stream(self.context.scenario.run.seed, "restart-jitter"), self._begun().machine.restarts)
         self._failure, self._anew = (kind, what, failed_ns), False
         self._begun().tell(recovery.TasksFailed(self.env.now, frozenset(tasks), what, u, stopped))
 
@@ -120,8 +132,8 @@ class RecoveryHost:
         self.coordinator.lose_leader()
         for restore in self.restores.values():
             restore.cancel_deployment()
-        absence = self.elected
-        self.env.call_in(self.context.scenario.restart.heartbeat_timeout_ns, lambda: self._miss_heartbeat(absence))
+        absence, missed_ns = self.elected, self.cluster.task_managers.silent_since(self.env.now)
+        self.env.call_in(missed_ns - self.env.now, lambda: self._miss_heartbeat(absence))
 
     def _miss_heartbeat(self, absence: simpy.Event) -> None:
         """Task managers fail all tasks of a job whose JobMaster is silent (TaskExecutor#disconnectJobManagerConnection)."""
@@ -138,6 +150,7 @@ class RecoveryHost:
         self._note(Happening.JOB_MANAGER_ELECTED)
         elected, self.elected = self.elected, None
         self.coordinator.elect_leader()
+        self.cluster.task_managers.elect()
         self._failure, self._anew = ("job-manager", "job manager lost", self._lost_ns), True
         self.tell(recovery.JobManagerReturned(self.env.now))
         elected.succeed()
@@ -199,7 +212,13 @@ class RecoveryHost:
 
     def _cancel(self, command: recovery.CancelTasks) -> None:
         kind, what, failed_ns = self._failure
-        self.stats[command.restart] = RecoveryStats(command.restart, kind, what, failed_ns, self.env.now, len(command.tasks))
+        again, self._again = self._again, None
+        if again is None:
+            self.stats[command.restart] = RecoveryStats(command.restart, kind, what, failed_ns, self.env.now, len(command.tasks))
+        else:
+            del self.stats[again.number]
+            again.number, again.tasks = command.restart, len(command.tasks)
+            self.stats[command.restart] = again
         self._note(Happening.JOB_RESTARTING, number=command.restart, detail=what)
         self.stop(sorted(command.tasks))
         stuck = {task for task in command.tasks if self.tasks[task].occupied}
@@ -221,16 +240,42 @@ class RecoveryHost:
     def _kill_stuck(self, stuck: set[int]) -> None:
         """Tasks that do not stop take their task managers down (TaskCancelerWatchDog)."""
         for host in sorted({self.context.hosts[task] for task in stuck}):
-            self.lose_host(host, 0)
+            self.lose_host(host, TaskManagerLost(host, orderly=True))  # a fatal error shuts it down
 
     def _cancelled(self, restart: int) -> None:
-        self.stats[restart].cancelled_ns = self.env.now
+        if self.stats[restart].cancelled_ns < 0:  # else a deployment has failed since
+            self.stats[restart].cancelled_ns = self.env.now
         self.tell(recovery.TasksCancelled(self.env.now, restart))
 
     def _restore(self, command: recovery.RestoreTasks) -> None:
         stats, checkpoint = self.stats[command.restart], self.coordinator.machine.latest_completed
-        fail_task = lambda task, reason: self.fail_tasks([task], reason)  # noqa: E731
-        self.restores[command.restart] = Restore(self.cluster, stats, command.tasks, self.machine.regions, checkpoint, fail_task)
+        stats.deployments += 1
+        deployment = self.cluster.task_managers.deployment(command.tasks)
+        failing = [task for task in sorted(command.tasks) if self.context.hosts[task] in deployment.unreachable]
+        tasks = command.tasks - restarted_with(failing, self.machine.regions)
+        if failing:
+            self._fail_deployment(failing, stats, deployment.at_ns, alone=not tasks)
+            deployment = self.cluster.task_managers.deployment(tasks)
+        if tasks:
+            fail_task = lambda task, reason: self.fail_tasks([task], reason)  # noqa: E731
+            self.restores[command.restart] = Restore(
+                self.cluster, stats, tasks, self.machine.regions, checkpoint, deployment.at_ns, fail_task
+            )
+
+    def _fail_deployment(self, tasks: list[int], stats: RecoveryStats, at_ns: int, *, alone: bool) -> None:
+        """The JobMaster deploys into slots of task managers that it does not miss yet (RecipientUnreachableException).
+
+        `alone`: nothing else of this restart is deployed.
+        """
+        number = self.context.hosts[tasks[0]]
+        self._note(Happening.DEPLOYMENT_FAILED, tasks[0], number=number)
+
+        def learn() -> None:
+            self._again = stats if alone and self.stats.get(stats.number) is stats else None
+            self.report(tasks, stats.kind, f"task manager {number} is not reachable", stats.failed_ns)
+            self._again = None
+
+        self.coordinator.message(at_ns - self.env.now + self.overheads.fail_ns, learn)
 
     def _resume(self) -> None:
         """Flink 2.x: when a task runs; 1.x: now that the job is RUNNING."""
@@ -248,7 +293,7 @@ class RecoveryHost:
                 min_pause_ns=options.min_pause_ns,
                 first_trigger_ns=self.overheads.first_trigger_ns,
                 restarted=restarted,
-                draw=draw(stream(self.context.scenario.run.seed, "first-trigger"), len(self.stats)),
+                draw=draw(stream(self.context.scenario.run.seed, "first-trigger"), self.machine.restarts),
             )
             self.coordinator.start(delay_ns)
 

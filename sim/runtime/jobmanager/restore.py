@@ -7,7 +7,7 @@ runs when that is read, and the stages before it can send only then.  With check
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import simpy
 
@@ -19,6 +19,7 @@ from sim.runtime.counters import Counters
 from sim.runtime.jobmanager.job_end import JobEnd
 from sim.runtime.jobmanager.recovered_output import on_downstream
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
+from sim.runtime.jobmanager.task_managers import TaskManagers
 from sim.runtime.jobmanager.warm_up import WarmUp
 from sim.runtime.observe.catch_up import CatchUp
 from sim.runtime.ports import Checks, TasksPort
@@ -39,16 +40,16 @@ class RestoreContext:
     job_end: JobEnd
     counters: Counters
     warm_up: WarmUp
+    task_managers: TaskManagers
     checks: Checks | None
-    available_ns: dict[int, int] = field(default_factory=dict)  # lost task managers: when another one offers their slots
 
 
 class Restore:
-    """The tasks of one restart.  `fail_task`: called with a task whose download fails, and why."""
+    """The tasks of one restart, which have their slots at `ready_ns`.  `fail_task`: called with a task whose download fails, and why."""
 
     def __init__(
         self, cluster: RestoreContext, stats: RecoveryStats, tasks: frozenset[int], regions: Iterable[frozenset[int]], checkpoint: int,
-        fail_task: Callable[[int, str], None],
+        ready_ns: int, fail_task: Callable[[int, str], None],
     ) -> None:  # fmt: skip
         self.cluster = cluster
         self.context = cluster.context
@@ -60,7 +61,7 @@ class Restore:
         self.fail_task = fail_task
         self._catch_up: CatchUp
         self._downloads: dict[int, simpy.Process] = {}
-        self.env.call_in(self._slots_ns() + self.context.scenario.overheads.deploy_ns, self._deploy)
+        self.env.call_in(ready_ns - self.env.now + self.context.scenario.overheads.deploy_ns, self._deploy)
 
     def give_up(self, tasks: Iterable[int]) -> None:
         """These tasks have failed again."""
@@ -69,15 +70,14 @@ class Restore:
             if (download := self._downloads.pop(task, None)) is not None:
                 download.interrupt()
 
+    def awaits(self, task: int) -> bool:
+        """It is about to be deployed."""
+        return task in self.tasks and self.stats.deployed_ns < 0
+
     def cancel_deployment(self) -> None:
         """There is no JobManager that would deploy."""
         if self.stats.deployed_ns < 0:
             self.tasks.clear()
-
-    def _slots_ns(self) -> int:
-        """Until every task has a slot: a lost task manager's come back with its replacement."""
-        available = self.cluster.available_ns
-        return max(0, *(available.get(self.context.hosts[task], 0) - self.env.now for task in self.tasks))
 
     def _deploy(self) -> None:
         """Everybody stands at its place; threads wait for their state.
@@ -88,6 +88,7 @@ class Restore:
         if not self.tasks:
             return
         cluster, context, stats = self.cluster, self.context, self.stats
+        cluster.task_managers.deployed(self.tasks)
         stats.deployed_ns, stats.checkpoint = self.env.now, self.checkpoint
         cluster.files.failed_over(self.checkpoint)
         tasks = sorted(self.tasks)

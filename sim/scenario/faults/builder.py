@@ -21,6 +21,7 @@ from sim.model.faults import (
     TaskManagerLost,
     When,
 )
+from sim.scenario.distribution.builder import law
 from sim.scenario.faults import document as doc
 from sim.scenario.faults.fault_trace import read_faults
 from sim.scenario.job.trace import TraceError
@@ -112,6 +113,10 @@ def _check_details(given: doc.Fault, what: str, here: DocumentPath, reading: Rea
         reading.wrong(here, "say how slow: factor" if what == "slow" else f"{name} has no factor")
     if given.silent is not None and what != "task_manager":
         reading.wrong((*here, "silent"), "only a task-manager falls silent")
+    if given.orderly is not None and what != "task_manager":
+        reading.wrong((*here, "orderly"), "only a task-manager ends in an orderly way")
+    if given.silent == given.orderly == "true":
+        reading.wrong((*here, "orderly"), "is written beside silent: one that ends in an orderly way says so")
     if given.trace is None:
         for key in ("column", "between", "unit", "where", "lasts_column", "from_"):
             if getattr(given, key) is not None:
@@ -140,7 +145,8 @@ def _target(given: doc.Fault, what: str, here: DocumentPath, job: Mapping[str, i
         reading.wrong((*here, what.replace("_", "-")), f"there is no task manager {host}: the placement makes {hosts}, counted from 0")
         return None
     number = None if host is None or host < 0 else host
-    return TaskManagerLost(number, given.silent == "true") if what == "task_manager" else NetworkOutage(given.lasts or 0, number)
+    lost = TaskManagerLost(number, given.silent == "true", given.orderly == "true")
+    return lost if what == "task_manager" else NetworkOutage(given.lasts or 0, number)
 
 
 def _exists(name: tuple[str, int | None], here: DocumentPath, job: Mapping[str, int], reading: Reading) -> bool:
@@ -178,16 +184,21 @@ def _law(given: doc.Every | int | None, here: DocumentPath, reading: Reading) ->
     return law
 
 
-def build_restart(given: doc.Restart | None) -> Restart:
+def build_restart(given: doc.Restart | None, reading: Reading) -> Restart:
     given = given or doc.Restart()
+    failures = given.heartbeat_failures
     values = {
         "strategy": given.strategy, "delay_ns": given.delay, "attempts": given.attempts, "initial_ns": given.initial,
         "multiplier": given.multiplier, "max_ns": given.max, "jitter": given.jitter, "reset_ns": given.reset, "rate": given.rate,
         "rate_interval_ns": given.within, "failover": given.failover, "heartbeat_timeout_ns": given.heartbeat_timeout,
         "connection_reset_ns": given.connection_reset, "cancellation_timeout_ns": given.cancellation_timeout,
-        "replacement_ns": given.replacement, "warm_up_ns": given.warm_up, "warm_up_factor": given.warm_up_factor,
+        "heartbeat_interval_ns": given.heartbeat_interval, "provider": given.provider, "slot_check_ns": given.slot_check,
+        "ask_timeout_ns": given.ask_timeout,
+        "warm_up_ns": given.warm_up, "warm_up_factor": given.warm_up_factor,
+        "replacement": law(given.replacement, Restart().replacement, ("restart", "replacement"), reading),
     }  # fmt: skip
-    return replace(Restart(), **{key: value for key, value in values.items() if value is not None})  # type: ignore[arg-type]  # by name
+    restart: Restart = replace(Restart(), **{key: value for key, value in values.items() if value is not None})  # type: ignore[arg-type]  # by name
+    return restart if failures is None else replace(restart, heartbeat_failures=failures or None)
 
 
 def build_rescale(given: doc.Rescale | list[doc.Rescale] | None, job: Job, reading: Reading) -> tuple[Rescale, ...]:

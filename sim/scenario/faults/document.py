@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar
 from pydantic import Discriminator, Field, Tag
 
 from sim import units
+from sim.scenario.distribution.document import DurationField
 from sim.scenario.grammar.fields import Axis, Duration, Leaf, Natural, Number, Parallelism, Positive, Share, choice
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 
@@ -108,7 +109,9 @@ class Fault(Section):
     lasts: Duration | None = None
     """How long it goes on."""
     silent: Annotated[str, choice("true", "false")] | None = None
-    """task-manager: it is noticed when the heartbeat times out; default: its peers notice within seconds."""
+    """task-manager: it is missed when its heartbeats time out; default: its process is killed, and its peers notice at once."""
+    orderly: Annotated[str, choice("true", "false")] | None = None
+    """task-manager: it ends in an orderly way (SIGTERM), and JobMaster and ResourceManager are told."""
     at: Duration | None = None
     """When; of a trace: when the first one happens."""
     every: Annotated[Annotated[Duration, Tag("text")] | Annotated[Every, Tag("map")], MAP_OR_TEXT] | None = None
@@ -156,10 +159,20 @@ class Restart(Section):
     """What restarts: the failed regions, or the whole job."""
     heartbeat_timeout: Axis[Duration] | None = None
     """Silence after which a task manager counts as lost."""
+    heartbeat_interval: Axis[Duration] | None = None
+    """Between two heartbeats; default: 10 s, or the timeout if that is less."""
+    heartbeat_failures: Axis[Natural] | None = None
+    """So many heartbeats refused in a row, and a task manager counts as lost; 0: only its silence counts."""
     connection_reset: Axis[Duration] | None = None
-    """A lost process -> the channels of its peers report it."""
-    replacement: Axis[Duration] | None = None
-    """A lost task manager -> another one offers its slots; default: there are spare ones."""
+    """A process is killed -> those who read from it report that."""
+    provider: Axis[Annotated[str, choice("standalone", "kubernetes", "yarn")]] | None = None
+    """Who starts task managers.  kubernetes and yarn tell of one that has ended; a standalone cluster has to miss its heartbeats."""
+    replacement: Axis[DurationField] | None = None
+    """A task manager is lost -> another one offers its slots; a time or a law of times; default: there are spare ones."""
+    slot_check: Axis[Duration] | None = None
+    """Slots are asked for -> looked for."""
+    ask_timeout: Axis[Duration] | None = None
+    """A machine is silent -> a deployment to it is given up."""
     cancellation_timeout: Axis[Duration] | None = None
     """A task that does not stop takes its task manager down."""
     warm_up: Axis[Duration] | None = None

@@ -324,6 +324,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "duration": lambda value: units.format_duration(units.parse_flink_duration(value)),
     "size": lambda value: units.format_size(units.parse_flink_size(value)),
     "integer": _integer,
+    "threshold": lambda value: 0 if str(value).strip() == "-1" else _integer(value),
     "percent": lambda value: f"{_integer(value)} %",
     "boolean": _boolean,
     "finish": lambda value: "flink" if _boolean(value) else "off",  # FLIP-147's switch

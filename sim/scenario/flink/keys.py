@@ -31,6 +31,8 @@ SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
     "execution.checkpointing.incremental": (("checkpoint", "incremental"), "boolean"),
     "state.backend.rocksdb.checkpoint.transfer.thread.num": (("checkpoint", "transfer-threads"), "integer"),
     "execution.checkpointing.data-inline-threshold": (("storage", "inline-threshold"), "size"),
+    "heartbeat.interval": (("restart", "heartbeat-interval"), "duration"),
+    "heartbeat.rpc-failure-threshold": (("restart", "heartbeat-failures"), "threshold"),
     "heartbeat.timeout": (("restart", "heartbeat-timeout"), "duration"),
     "jobmanager.execution.failover-strategy": (("restart", "failover"), "failover"),
     "restart-strategy.exponential-delay.backoff-multiplier": (("restart", "multiplier"), "number"),
@@ -40,6 +42,8 @@ SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
     "restart-strategy.exponential-delay.reset-backoff-threshold": (("restart", "reset"), "duration"),
     "restart-strategy.failure-rate.failure-rate-interval": (("restart", "within"), "duration"),
     "restart-strategy.failure-rate.max-failures-per-interval": (("restart", "rate"), "integer"),
+    "pekko.ask.timeout": (("restart", "ask-timeout"), "duration"),
+    "slotmanager.requirement-check.delay": (("restart", "slot-check"), "duration"),
     "task.cancellation.timeout": (("restart", "cancellation-timeout"), "duration"),
     "taskmanager.memory.segment-size": (("cluster", "network", "segment-size"), "size"),
     "taskmanager.memory.starting-segment-size": (("cluster", "network", "starting-segment-size"), "size"),
@@ -80,6 +84,7 @@ SPECIAL: dict[str, str] = {
 }
 
 ALIASES: dict[str, str] = {  # deprecated name -> current name
+    "akka.ask.timeout": "pekko.ask.timeout",
     "execution.checkpointing.unaligned": "execution.checkpointing.unaligned.enabled",
     "execution.checkpointing.unaligned.during-recovery.enabled": "execution.checkpointing.during-recovery.enabled",  # of the release notes
     "execution.checkpointing.alignment-timeout": "execution.checkpointing.aligned-checkpoint-timeout",
@@ -150,7 +155,7 @@ taskmanager.network.sort-shuffle.min-parallelism taskmanager.network.bind-policy
 taskmanager.network.tcp-connection.enable-reuse-across-jobs
 pipeline.object-reuse pipeline.operator-chaining pipeline.operator-chaining.enabled pipeline.auto-watermark-interval pipeline.name
 pipeline.time-characteristic pipeline.generic-types pipeline.jars pipeline.classpaths
-pipeline.watermark-alignment.allow-unaligned-source-splits heartbeat.interval heartbeat.rpc-failure-threshold task.cancellation.interval
+pipeline.watermark-alignment.allow-unaligned-source-splits task.cancellation.interval
 """.split(),  # noqa: SIM905  # words read better without quotes
 )
 """Known, and without effect here: named in a warning."""

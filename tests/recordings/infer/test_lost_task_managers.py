@@ -34,7 +34,7 @@ def test_a_loss_is_noticed_at_once_and_replaced_later():
     assert [] == written.not_modelled
     assert {"connection-reset": "0 s", "replacement": "3 s"} == written.document["restart"]
     assert (0, 3_000_000_000, 1_000_000_000) == (
-        scenario.restart.connection_reset_ns, scenario.restart.replacement_ns, scenario.restart.delay_ns,
+        scenario.restart.connection_reset_ns, scenario.restart.replacement.mean, scenario.restart.delay_ns,
     )  # fmt: skip
     assert 3 == scenario.faults[0].what.host
     assert 18 < scenario.faults[0].when.at_ns[0] / 10**9 < 20  # the run begins when all tasks run

@@ -94,7 +94,7 @@ def _action(action: dict[str, object], begun_ms: float) -> dict[str, str]:
 
 
 def _faults(config: Configuration, begun_ms: float) -> list[dict[str, Any]]:
-    lost = [{"task-manager": number, "at": _since_begun(at_s * 1000, begun_ms)} for number, at_s in kills(config)]
+    lost = [{"task-manager": number, "orderly": True, "at": _since_begun(at_s * 1000, begun_ms)} for number, at_s in kills(config)]
     return lost + [
         {"kill": f"{node.id}[{node.fail_subtask}]", "at": _since_begun(node.fail_at_ms, begun_ms)}
         for node in config.nodes

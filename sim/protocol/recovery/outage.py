@@ -1,0 +1,59 @@
+"""How long tasks of a killed task manager are without slots: a law, for nobody knows when heartbeats will fall.
+
+Restart strategy, heartbeats and slots are asked in turn, as a run asks them, for each of a grid of their times.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+from sim.model.faults import Restart
+from sim.protocol.recovery.detection import Heartbeats
+from sim.protocol.recovery.restart import restart_strategy
+from sim.protocol.recovery.slots import LostSlots, Slots
+
+__all__ = ["Outage", "outages"]
+
+_TIMES = 40
+"""Times within an interval of heartbeats that are tried, for each of both senders."""
+_MEDIAN_DRAW = 1 << 31
+
+
+class Outage(NamedTuple):
+    """From a kill on."""
+
+    ready_ns: int | None  # the tasks have slots; None: the job has failed before
+    deployments: int
+
+
+def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> list[Outage]:
+    """As likely as each other; delays are without jitter.
+
+    `fail_ns`: a failure -> it is known; `restart_ns`: a delay is over -> deployment.
+    """
+    interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
+    phases = [interval_ns * (2 * k + 1) // (2 * _TIMES) for k in range(_TIMES)]
+    return [_outage(restart, interval_ns, both, fail_ns, restart_ns) for both in product(phases, phases)]
+
+
+def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns: int, restart_ns: int) -> Outage:
+    """The task manager is killed at 0."""
+    missed_ns, released_ns = (
+        Heartbeats(interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, phase).missed_ns(0, silent=False)
+        for phase in phases
+    )
+    given_ns = released_ns if restart.provider == "standalone" else 0
+    slots = Slots(restart.slot_check_ns).lose(0, LostSlots(missed_ns, given_ns, restart.replacement.mean))
+    strategy, deployments = restart_strategy(restart), 0
+    now = min(restart.connection_reset_ns, missed_ns) + fail_ns
+    while True:
+        strategy, attempt = strategy.failed(now, _MEDIAN_DRAW)
+        if attempt.delay_ns is None:
+            return Outage(None, deployments)
+        now += attempt.delay_ns + restart_ns
+        deployments += 1
+        deployment = slots.deployment({0}, now)
+        if not deployment.unreachable:
+            return Outage(deployment.at_ns, deployments)
+        now = deployment.at_ns + fail_ns

@@ -1,0 +1,76 @@
+"""Slots of lost task managers: who still believes to have them, and when others take their place (DeclarativeSlotPool, SlotManager).
+
+A restart deploys into the slots that the JobMaster has.  Those of a lost task manager are among them until the JobMaster misses its
+heartbeats: a deployment into one fails at once (RecipientUnreachableException), and the restart strategy counts it.  Only then others are
+asked for.  The ResourceManager gives them when it has missed the task manager too, or its provider has told it so, and there are some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+
+from sim.protocol.frozen import frozen
+from sim.protocol.machine import changed
+
+__all__ = ["Deployment", "LostSlots", "Slots"]
+
+
+@frozen
+class LostSlots:
+    """The slots of one lost task manager."""
+
+    missed_ns: int  # the JobMaster does not deploy into them any more
+    released_ns: int  # the ResourceManager does not count them any more
+    replaced_ns: int  # there are others
+    refusal_ns: int = 0  # a deployment into them fails after so long, if they are not missed before
+
+    def known(self, now: int) -> LostSlots:
+        """To those who begin now, and know those that live."""
+        return changed(self, missed_ns=min(self.missed_ns, now), released_ns=min(self.released_ns, now))
+
+    @property
+    def given_ns(self) -> int:
+        """When the ResourceManager gives others, once it is asked."""
+        return max(self.released_ns, self.replaced_ns)
+
+
+@frozen
+class Deployment:
+    """What becomes of a deployment: task managers that are `unreachable` fail it, or all slots are there."""
+
+    unreachable: frozenset[int]
+    at_ns: int  # either of both
+
+
+@frozen
+class Slots:
+    """What became of slots that were lost, until tasks are deployed into others in their place."""
+
+    check_ns: int = 0  # a request -> slots are looked for
+    lost: Mapping[int, LostSlots] = field(default_factory=dict)  # by number of the task manager
+
+    def lose(self, task_manager: int, slots: LostSlots) -> Slots:
+        """It may be one that has replaced another."""
+        return changed(self, lost={**self.lost, task_manager: slots})
+
+    def known(self, now: int) -> Slots:
+        """As another JobManager knows them: only task managers that live report to it."""
+        lost = self.lost.items()
+        return changed(self, lost={number: slots.known(now) for number, slots in lost})
+
+    def deployment(self, task_managers: Iterable[int], now: int) -> Deployment:
+        """What becomes of tasks that have their slots on these."""
+        concerned = {number: self.lost[number] for number in task_managers if number in self.lost}
+        unreachable = frozenset(number for number, slots in concerned.items() if now < slots.missed_ns)
+        if unreachable:
+            lost = (concerned[number] for number in unreachable)
+            return Deployment(unreachable, min(min(now + slots.refusal_ns, slots.missed_ns) for slots in lost))
+        if not concerned:
+            return Deployment(unreachable, now)
+        return Deployment(frozenset(), max(now + self.check_ns, *(slots.given_ns for slots in concerned.values())))
+
+    def deployed(self, task_managers: Iterable[int]) -> Slots:
+        """Tasks are deployed on these, or on what replaces them."""
+        left = {number: slots for number, slots in self.lost.items() if number not in set(task_managers)}
+        return self if len(left) == len(self.lost) else changed(self, lost=left)

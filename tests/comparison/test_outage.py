@@ -1,0 +1,46 @@
+"""What a killed task manager costs is told as a range."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.comparison.outage import outage_sentence
+from sim.model.faults import Restart
+from sim.model.job import Distribution
+from sim.protocol.recovery.outage import outages
+from tests.laws.small_jobs import SECOND, chain, scenario
+
+MS = 1_000_000
+
+
+KNOWN = "as heartbeats happen to fall (heartbeat-interval)"
+
+
+@pytest.mark.parametrize(
+    ("restart", "sentence"),
+    [
+        (Restart(), f"is replaced after 13.8 s to 21.4 s, {KNOWN}; 4 to 5 deployments onto it fail before."),
+        (Restart(replacement=Distribution(60 * SECOND)), f"is replaced after 1 min, {KNOWN}; 4 to 5 deployments onto it fail before."),
+        (Restart("none"), "fails the job: the restart strategy gives up before the JobMaster misses it in 100 % of all cases."),
+    ],
+)
+def test_a_sentence_for_every_strategy(restart, sentence):
+    assert f"A killed task manager {sentence}" == outage_sentence(replace(scenario(chain()), restart=restart))
+
+
+def test_a_fixed_delay_gives_up_before_the_task_manager_is_missed():
+    """Ten attempts of a second are over after eleven; two heartbeats in a row are refused after 10 to 20 s."""
+    law = outages(Restart("fixed-delay", attempts=10), fail_ns=20 * MS, restart_ns=30 * MS)
+    given_up = sum(outage.ready_ns is None for outage in law) / len(law)
+
+    assert 0.85 < given_up < 0.95
+    assert {10} == {outage.deployments for outage in law}
+
+
+def test_the_law_is_that_of_the_parts():
+    """No attempt is counted twice: without a limit there is one for each delay until the JobMaster misses the task manager."""
+    law = outages(Restart("fixed-delay", provider="yarn"), fail_ns=20 * MS, restart_ns=30 * MS)
+
+    for ready_ns, deployments in law:
+        assert ready_ns == 170 * MS + deployments * 1030 * MS + (deployments - 1) * 20 * MS + 50 * MS
+        assert 10 * SECOND <= ready_ns <= 21.2 * SECOND
