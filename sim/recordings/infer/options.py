@@ -81,6 +81,9 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
         draft.ask("cluster.profile", "2.x", "Which version of Flink runs it?", "2.x.")
     _placement(draft, job)
     infer_options(draft, job.options, version)
+    for provider, keys in _PROVIDERS.items():
+        if named := sorted(keys & job.options.keys()):
+            draft.put("restart.provider", provider, f"{named[0]} in /jobmanager/config")
     restart = _restart(job.job_config.execution_config.restart_strategy)
     if restart:
         flink = draft.document.setdefault("flink", {})
@@ -89,6 +92,13 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
         flink.update(restart)
         draft.inferred += 1
         draft.comments["flink.restart-strategy.type"] = "from /jobs/:id/config"
+
+
+_PROVIDERS = {
+    "kubernetes": {"kubernetes.cluster-id"},
+    "yarn": {"yarn.application.id", "yarn.appmaster.vcores", "yarn.application.name"},
+}
+"""Who starts task managers, and keys that only such a JobManager has."""
 
 
 def infer_options(draft: Draft, options: Mapping[str, str], version: str) -> None:

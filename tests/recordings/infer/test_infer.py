@@ -314,6 +314,27 @@ def test_options_of_the_cluster_are_kept_if_they_mean_something(changed):
     assert () == loads(text(inference), "imported").warnings
 
 
+@pytest.mark.parametrize(
+    ("key", "provider"),
+    [("kubernetes.cluster-id", "kubernetes"), ("yarn.application.name", "yarn"), ("jobmanager.rpc.address", "standalone")],
+)
+def test_heartbeats_and_the_provider_of_task_managers(changed, key, provider):
+    """They decide how long a lost machine keeps its slots."""
+    options = {
+        "heartbeat.interval": "2 s",
+        "heartbeat.timeout": "18 s",
+        "heartbeat.rpc-failure-threshold": "-1",
+        "akka.ask.timeout": "30 s",
+        key: "x",
+    }
+    answer = [{"key": name, "value": value} for name, value in (options | {key: "x"}).items()]
+    inference = changed({"/jobmanager/config": lambda _: answer})
+    (restart,) = {scenario.restart for scenario in loads(text(inference), "imported").scenarios}
+
+    assert (2, 18, 30) == tuple(ns // 10**9 for ns in (restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns, restart.ask_timeout_ns))
+    assert (None, provider) == (restart.heartbeat_failures, restart.provider)
+
+
 def test_an_older_flink(changed):
     """Its buffers are configurable; it accumulates no busy time."""
     options = [{"key": "taskmanager.network.memory.floating-buffers-per-gate", "value": "16"}]
