@@ -12,17 +12,18 @@ _TENTH_NS = 100_000_000
 
 
 def outage_sentence(scenario: Scenario) -> str:
-    """Of the restart strategy, heartbeats and slots of a scenario."""
+    """Asks the restart strategy, heartbeats and slots of a scenario."""
     overheads = scenario.overheads
     law = outages(scenario.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     ready = sorted(outage.ready_ns for outage in law if outage.ready_ns is not None)
     given_up = f"the restart strategy gives up before the JobMaster misses it in {100 * (1 - len(ready) / len(law)):.0f} % of all cases"
     if not ready:
         return f"A killed task manager fails the job: {given_up}."
-    tries = sorted(outage.deployments for outage in law if outage.ready_ns is not None)
+    deployments = sorted(outage.deployments for outage in law if outage.ready_ns is not None)
     sentence = f"A killed task manager is replaced after {_range(ready)}, as heartbeats happen to fall (heartbeat-interval)"
-    if tries[-1] > 1:
-        sentence += f"; {tries[-1] - 1 if tries[0] == tries[-1] else f'{tries[0] - 1} to {tries[-1] - 1}'} deployments onto it fail before"
+    fewest, most = deployments[0] - 1, deployments[-1] - 1
+    if most:
+        sentence += f"; {most if fewest == most else f'{fewest} to {most}'} deployments onto it fail before"
     return f"{sentence}{f'; {given_up}' if len(ready) < len(law) else ''}."
 
 
