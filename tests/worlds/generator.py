@@ -29,6 +29,7 @@ from tests.worlds.settings import (
     draw_checkpoint,
     draw_cluster,
     draw_cores,
+    draw_detection,
     draw_directories,
     draw_overheads,
     draw_recovery,
@@ -77,6 +78,7 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_expiry(draw, world)
     draw_cores(draw, world)
     draw_idleness(draw, world)
+    draw_detection(draw, world)
     if wrong in WRONG:
         WRONG[wrong](world)
     elif wrong:

@@ -10,6 +10,7 @@ __all__ = [
     "draw_checkpoint",
     "draw_cluster",
     "draw_cores",
+    "draw_detection",
     "draw_directories",
     "draw_overheads",
     "draw_recovery",
@@ -181,6 +182,18 @@ def draw_recovery(draw: Draw, world: Document) -> None:
     if draw.chance(0.3):
         world["checkpoint"]["recover-output-on-downstream"] = draw.pick(True, True, False)
         world["checkpoint"] |= draw.section(0.8, during_recovery=lambda: draw.pick(True, True, False))
+
+
+def draw_detection(draw: Draw, world: Document) -> None:
+    """How soon a lost task manager is missed, and by whom.  Drawn behind all else."""
+    world["restart"] |= draw.section(
+        0.4, heartbeat_interval=lambda: draw.pick("40 ms", "150 ms"), heartbeat_failures=lambda: draw.pick(0, 1, 2, 3),
+        provider=lambda: draw.pick("standalone", "kubernetes", "yarn"), slot_check=lambda: draw.ms(0, 60),
+        ask_timeout=lambda: draw.ms(10, 90),
+    )  # fmt: skip
+    for fault in world.get("faults", []):
+        if "task-manager" in fault and "silent" not in fault and draw.chance(0.3):
+            fault["orderly"] = draw.pick(True, True, False)
 
 
 def draw_directories(draw: Draw) -> Any:
