@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The behavior of:FutureWarning") 
 
 @lru_cache(maxsize=len(QUICK_SEEDS))
 def compared(seed):
-    """A world under its own barriers and, where it can be, under others, in two replications each."""
+    """A world under its own barriers and, where it can be, under others, in two replications each; None: it cannot be read."""
     source = text(seed)
     results = []
     for barriers in (None, "unaligned", "aligned"):
@@ -34,7 +34,7 @@ def compared(seed):
             run = replace(scenario.run, seed=scenario.run.seed + k)
             axes = (("checkpoint.barriers", barriers or "own"),)
             results.append(simulate(replace(scenario, run=run, axes=axes), check=False))
-    return compare(results)
+    return compare(results) if results else None
 
 
 def missing(comparison, sentence):
@@ -65,7 +65,8 @@ def hold(seeds):
     """Numbers that are missing, by world; and how many numbers there were."""
     found, count = {}, Counter()
     for seed in seeds:
-        comparison = compared(seed)
+        if not (comparison := compared(seed)):
+            continue
         for sentence in sentences(comparison):
             count["numbers"] += len(numbers(sentence))
             count["ids"] += len(ID.findall(sentence))

@@ -1,0 +1,104 @@
+"""Every number in the sentences of `explain` comes from the tables of the run, what lay in its channels, and its files."""
+
+import re
+from itertools import groupby
+
+import pytest
+
+from sim.analysis.number_texts import bytes_text, ms_text, share_text
+from sim.explain.choice import NoCheckpointError, accounts
+from sim.explain.close_up import look
+from sim.explain.text import sentence
+from sim.scenario import ScenarioError, loads
+from sim.storage.ledger import FileId
+from sim.units import format_duration
+from tests.comparison.sentence_numbers import numbers
+from tests.worlds.generator import FOLDER, text
+
+QUICK_SEEDS = range(700, 712)
+SLOW_SEEDS = range(1000, 1200)
+NAMES = re.compile(
+    r"savepoint \d+|(?<!\S)(?![kMGT]?B/s)\S*/\S*[\w.]|\w+\[\d+\]|node \d+"
+    r"|\([^()]*(?:aligned|at-least-once)[^()]*\)|given up after \S+ \S+ \([^()]*\)"
+)
+"""Files, subtasks, nodes, strategies and reasons of failures: they hold digits, and no quantity."""
+
+
+def numbers_of(account, instance, tables):
+    """All numbers that a sentence about this checkpoint may have, as texts."""
+    rows = tables["path"][tables["path"]["id"] == account.stats.number]
+    rows = rows[rows["x_job"] == account.job] if "x_job" in rows else rows
+    rows = rows[~rows["acknowledged"].astype(bool)]
+    kinds = rows[["part", "vertex", "index", "upstream"]].astype(str).agg("|".join, axis="columns")
+    spent = [sum(ns for _, ns in group) for _, group in groupby(zip(kinds, rows["duration"], strict=True), key=lambda pair: pair[0])]
+    total = int(rows["duration"].sum())
+    found = {ms_text(ns / 1e6) for ns in (*spent, total)} | {share_text(ns / max(1, total)) for ns in spent}
+    sizes = []
+    for (number, _), channels in instance.queued.items():
+        if number == account.stats.number:
+            sizes += [int(size) for row in channels for size in (*row, row.sum())] + [int(size) for size in channels.sum(axis=0)]
+            sizes += [int(channels.sum())]
+    sizes += [row.persisted_bytes for row in account.stats.subtasks.values()] + [
+        sum(row.persisted_bytes for row in account.stats.subtasks.values())
+    ]
+    files = [
+        [instance.context.storage.files[FileId(part.file)].size_bytes for part in way.parts if part.file >= 0] for way in account.lines
+    ]
+    sizes += [size for own in files for size in (*own, sum(own))]
+    found |= {bytes_text(size) for size in sizes}
+    found |= {f"{bytes_text(size * 10**9 / ns)}/s" for size in sizes for ns in spent if ns}
+    found |= {str(len(own)) for own in files}
+    scenario = instance.context.scenario
+    timeout_ns = scenario.checkpoint.barriers.timeout_ns
+    found |= {format_duration(timeout_ns)} if timeout_ns else set()
+    found |= {f"{scenario.storage.slow_factor:g}"}
+    found |= {format_duration(vertex.window.fire_ns) for vertex in scenario.job.vertices if vertex.window is not None}
+    found |= {str(max(0, before - after)) for before in instance.waiting.values() for after in instance.waiting.values()}
+    return found
+
+
+def missing(account, instance, tables, line):
+    plain = NAMES.sub("NAME", line)
+    return [number for number in numbers(plain, [account.strategy]) if number not in numbers_of(account, instance, tables)]
+
+
+def hold(seeds):
+    found, count = {}, 0
+    for seed in seeds:
+        try:
+            run = look(loads(text(seed), folder=FOLDER).scenarios[0])
+            explained = accounts("it", run)
+        except (NoCheckpointError, ScenarioError):  # there is nothing to explain
+            continue
+        for account in explained:
+            line = sentence(account)
+            count += len(numbers(NAMES.sub("NAME", line)))
+            if lost := missing(account, run.instances[account.job], run.result.tables, line):
+                found[seed] = (line, lost)
+    return found, count
+
+
+def test_numbers_of_sentences_come_from_tables():
+    found, count = hold(QUICK_SEEDS)
+
+    assert {} == found
+    assert count >= 4 * len(QUICK_SEEDS)
+
+
+@pytest.mark.slow
+def test_numbers_of_the_sentences_of_200_worlds_come_from_tables():
+    assert {} == hold(SLOW_SEEDS)[0]
+
+
+def test_a_number_that_is_changed_is_missed():
+    changed = caught = 0
+    for seed in QUICK_SEEDS[:4]:
+        run = look(loads(text(seed), folder=FOLDER).scenarios[0])
+        for account in accounts("it", run):
+            line = sentence(account)
+            for match in re.finditer(r"(?<![\w./\[])\d+(?:\.\d+)?(?= (?:ms|s|[kM]?B|%))", line):
+                other = line[: match.start()] + f"{1.37 * float(match[0]) + 1:.2g}" + line[match.end() :]
+                changed += 1
+                caught += bool(missing(account, run.instances[account.job], run.result.tables, other))
+    assert changed >= 8
+    assert caught >= 0.8 * changed
