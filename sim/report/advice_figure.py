@@ -21,6 +21,8 @@ X, Y = "recovery_ms", "checkpoint_ms"
 _MARKERS = "os^Dv<>P"
 _WIDE = 20
 """A quantity whose values differ by a larger factor has a logarithmic axis."""
+_FEW_DECADES = 300
+"""Below this factor there is room for ticks between powers of ten."""
 
 
 def advice_block(data: Mapping[str, Any]) -> Block | None:
@@ -52,12 +54,12 @@ def trade(data: Mapping[str, Any]) -> Figure | None:
             [row[X] for row in own], [row[Y] for row in own], _MARKERS[i % len(_MARKERS)], color=COLOURS[i % len(COLOURS)], ms=6,
             mfc="none", mew=1.6, label=label(protocol),
         )  # fmt: skip
-    for key, title, marker, size in (("today", "today", "s", 15), ("advised", "advised", "o", 12)):
+    for key, title, marker, size in (("today", "today", "s", 12), ("advised", "advised", "o", 11)):
         row = data.get(key)
         if row and row.get(X) and row.get(Y):
             text = label(f"{title}: {row['protocol']}, every {row['interval']}", 60)
             axes.plot(row[X], row[Y], marker, color=INK, ms=size, mfc="none", mew=1.4, ls="none", label=text)
-    style(axes, "checkpoints, 99th percentile")
+    style(axes, "checkpoints, p99")
     axes.set_xlabel("recovery", fontsize=SMALL, color=INK)
     for side, key in (("x", X), ("y", Y)):
         _scale(axes, side, key, [row[key] for row in points], _limit(data, key))
@@ -100,6 +102,8 @@ def _scale(axes: Axes, side: str, key: str, values: Sequence[float], limit: floa
 def _log_ticks(axis: Any) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-    axis.set_major_locator(LogLocator(subs=(1.0,), numticks=7))
+    low, high = axis.get_view_interval()
+    subs = (1.0, 2.0, 5.0) if high < _FEW_DECADES * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=subs, numticks=7))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: ms_text(value)))

@@ -17,6 +17,7 @@ from sim.report.advice_figure import advice_block
 from sim.report.page import Block, Page
 from sim.report.results import made_by
 from sim.report.sweep_figures import heat_map, intervals, sensitivity, trade_off
+from sim.report.window_figure import MOST_WINDOWS, WINDOW, per_window
 
 __all__ = ["ADVICE", "ANSWER", "answer_page"]
 
@@ -36,8 +37,8 @@ def answer_page(folder: Path, name: str) -> Page:
     names = [name for name in table.columns if "_" in name]
     blocks = [*_parts(parts, names), *_figures(kept, table)]
     if (picture := advice_block(kept.get("data", {}))) is not None:
-        first_table = next((i for i, block in enumerate(blocks) if block.table is not None or block.code), len(blocks))
-        blocks.insert(first_table, picture)
+        first_titled = next((i for i, block in enumerate(blocks) if block.title), len(blocks))
+        blocks.insert(first_titled, picture)
     findings = [str(line) for line in kept.get("findings", ())]
     return Page(title, question, _spelled(verdict, names), blocks, assumptions, command, findings, made_by(kept))
 
@@ -47,8 +48,13 @@ def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
     for part in parts:
         if isinstance(part, str):
             lines = part.strip().splitlines()
-            is_code = len(lines) > 1 and lines[0].startswith("#")
-            yield Block("Configuration", code=part) if is_code else Block("", _spelled(part, names))
+            if len(lines) < 2:
+                yield Block("", _spelled(part, names))
+            elif not lines[0].startswith("#"):  # columns of words
+                yield Block("", code=part)
+            else:
+                differs = any(line.startswith(("+ ", "- ")) for line in lines)
+                yield Block("Configuration, against today" if differs else "Configuration", code=part)
         else:
             yield Block(_spelled(str(part["title"]), names), table=Section("", [_heading(name) for name in part["header"]], part["rows"]))
 
@@ -67,11 +73,18 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
         yield Block(
             "Values and how sure they are", figure=drawn, caption="Mean over windows and seeds per setting, with 95 % confidence intervals."
         )
+    depends = str(kept.get("depends", ""))
+    drawn = per_window(rows, settings, depends) if depends in rows else None
+    if drawn is not None:
+        count = rows[WINDOW].nunique()
+        others = f" The first {MOST_WINDOWS} of {count} windows." if count > MOST_WINDOWS else ""
+        caption = f"A panel per window on one scale: {in_words(depends)}, mean (dot) and span over seeds.{others}"
+        yield Block("Window by window", figure=drawn, caption=caption)
     if (drawn := trade_off(table, settings, columns)) is not None:
         yield Block("What one costs the other", figure=drawn, caption=f"A point per setting: {pair}.")
     if (drawn := heat_map(rows, settings, columns[0])) is not None:
         yield Block("Over two settings", figure=drawn, caption=f"The mean of {in_words(columns[0])}, darker is less.")
-    varied, depends = [str(name) for name in kept.get("varied", ()) if name in rows], str(kept.get("depends", ""))
+    varied = [str(name) for name in kept.get("varied", ()) if name in rows]
     if depends in rows and (drawn := sensitivity(rows, varied, depends)) is not None:
         name = in_words(depends)
         caption = f"Share of the variance of {name} between settings and windows that each key explains: alone, and with others."

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,8 +83,16 @@ def assumptions(study: Study, text: str) -> tuple[str, ...]:
 
 def unknown_values(text: str) -> list[str]:
     """``interval: 1 s (unknown: how often?)`` of every value that a scenario file marks UNKNOWN."""
-    marked = [match for line in text.splitlines() if (match := _UNKNOWN.match(line))]
-    return [f"{match['value'] or 'a value'} (unknown: {match['why']})" for match in marked]
+    lines, found = text.splitlines(), []
+    for i, line in enumerate(lines):
+        if (match := _UNKNOWN.match(line)) is None:
+            continue
+        below = list(takewhile(lambda text: text.startswith("#") and "UNKNOWN:" not in text, map(str.strip, lines[i + 1 :])))
+        rest = lines[i + 1 + len(below) :]
+        value = match["value"] or (rest[0].strip() if rest else "") or "a value"  # a comment may stand above
+        why = " ".join([match["why"], *(text.lstrip("# ") for text in below)]) if not match["value"] else match["why"]
+        found.append(f"{value} (unknown: {why})")
+    return found
 
 
 def made_by(kept: Mapping[str, Any]) -> str:

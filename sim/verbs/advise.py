@@ -105,7 +105,7 @@ def job_of(source: Path, changes: Sequence[str] = (), listener: Listener | None 
     lines = tell(findings, listener)
     complete, history = with_backtest(read, draft, listener)
     name = read.name if isinstance(read, Recording) else source.name.partition(".")[0]
-    return Job(name, source, text_of(complete), tuple(changes), (*lines, *history))
+    return Job(name, source, text_of(complete), tuple(changes), (*lines, *filter(None, ["\n".join(history)])))
 
 
 def advise(
