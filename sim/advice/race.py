@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -33,7 +33,7 @@ from sim.analysis.theory import renewal
 from sim.model.scenario import Scenario
 from sim.units import format_duration, parse_duration
 
-__all__ = ["Race", "RunTrials", "excess", "no_levers"]
+__all__ = ["NoLevers", "Race", "RunTrials", "excess"]
 
 SURE = 0.95
 """The race ends when this share of the draws makes the same choice."""
@@ -61,9 +61,16 @@ RunTrials = Callable[[Sequence[Scenario], Sequence[Scenario]], pd.DataFrame]
 """(undisturbed runs, runs with a failure) -> the rows of these and all earlier runs."""
 
 
-def no_levers(race: Race) -> None:
-    """Barriers and intervals are all that is tried."""
-    del race
+class NoLevers:
+    """Barriers and intervals are all that is tried; `sim.advice.levers` has the others."""
+
+    def pull(self, race: Race) -> None:
+        """Try what else can be changed, where no barriers and no interval keep the limits."""
+
+    def stuck(self, race: Race) -> str:
+        """Why no barriers and no interval can keep the limits; empty: they may."""
+        del race
+        return ""
 
 
 @dataclass
@@ -77,7 +84,7 @@ class Race:
     max_replications: int  # replications of one setting
     affords: Affords = any_amount
     lack: Lack = over_budget
-    pull_levers: Callable[[Race], object] = no_levers  # where no barriers and no interval keep the limits
+    levers: NoLevers = field(default_factory=NoLevers)
 
     def __post_init__(self) -> None:
         self.scenario = self.bench.load(self.bench.common)
@@ -176,7 +183,7 @@ class Race:
             for _ in range(AGAIN):
                 before = len(self.runs)
                 if not self.has_room:
-                    self.pull_levers(self)
+                    self.levers.pull(self)
                 self._replicate_until_sure()
                 self._repeat()
                 self._confirm()
@@ -268,6 +275,9 @@ class Race:
             if interval_ns != left[0] and not self.covers(settings, 1, GRID, f"intervals of {format_duration(interval_ns)} and more"):
                 return
             self.replicate(settings, 1)
+            if interval_ns != left[-1] and (reason := self.levers.stuck(self)):
+                self.given_up.append(f"intervals longer than {format_duration(interval_ns)}: {reason}")
+                return
 
     def _optimum(self) -> None:
         """Try the interval of the renewal argument as well, if checkpoints cost more than noise."""

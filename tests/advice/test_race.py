@@ -7,7 +7,7 @@ from sim.advice.inputs.unknowns import Unknown
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
 from sim.advice.levers.requirements import requirements
-from sim.advice.race import ALL, Race, no_levers
+from sim.advice.race import ALL, NoLevers, Race
 from sim.advice.sensitivity import section, sensitivity
 from sim.advice.texts import checkpoint_text, comparison_with_today, verdict
 from sim.advice.trials import Bench
@@ -54,8 +54,8 @@ class MadeUp:
         return row(axes, k, ms, throughput_per_second=400.0 * (1 - cost), throughput_change=-cost, completed=completed)
 
 
-def race(job, run, most=12, mtbf_s=DAY_S, levers=no_levers, **limits):
-    found = Race(Bench(job, {}, patience_ns=0), Limits(**limits), mtbf_s, run, most, pull_levers=levers)
+def race(job, run, most=12, mtbf_s=DAY_S, levers=None, **limits):
+    found = Race(Bench(job, {}, patience_ns=0), Limits(**limits), mtbf_s, run, most, levers=levers or NoLevers())
     found.run_until_sure()
     return found
 

@@ -11,15 +11,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sim.advice.levers.catalogue import ranked
-from sim.advice.levers.lever import Change
+from sim.advice.levers.lever import ASYNC_WORK, PARTS, SYNC, UPLOAD, Change
 from sim.advice.levers.situation import situation_of
 from sim.advice.levers.state import ROCKSDB
-from sim.advice.race import excess
+from sim.advice.race import NoLevers, excess
 from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate
+from sim.analysis.number_texts import ms_text
 from sim.units import parse_duration
 
 if TYPE_CHECKING:
     from sim.advice.race import Race
+    from sim.model.scenario import Scenario
 
 __all__ = ["Levers", "Pulled"]
 
@@ -27,6 +29,8 @@ ROUNDS = 4
 """Levers on top of each other, at most."""
 BETTER = 0.95
 """A lever that leaves more than this share of what breaks the limits helps nobody."""
+CLEARLY = 1.15
+"""Barriers and intervals are given up where upload alone is longer than the limit by this factor."""
 SHARE = 0.75
 """The part of the budget that levers may use; the rest is for more runs of the best settings."""
 
@@ -57,13 +61,13 @@ class Pulled:
         return candidate(race.scenario, self.interval_ns, race.protocols[name])
 
 
-class Levers:
+class Levers(NoLevers):
     """The levers of one race: which settings ran with which of them."""
 
     def __init__(self) -> None:
         self.tried: dict[tuple[str, str], Pulled] = {}
 
-    def __call__(self, race: Race) -> None:
+    def pull(self, race: Race) -> None:
         """Pull levers until one keeps the limits, or none helps any more."""
         if race.has_room or not race.settings:
             return
@@ -88,6 +92,15 @@ class Levers:
                 return
             current, name = best, best.candidate(race).name
 
+    def stuck(self, race: Race) -> str:
+        """What every checkpoint writes in full takes longer than the limit, however barriers travel and however often there is one."""
+        bound_ms, nearest = race.limits.checkpoint_ms, race.nearest
+        if bound_ms is None or "checkpoint_ms" not in nearest.breaks or not _writes_in_full(race.scenario):
+            return ""
+        spent_ms = situation_of(race, nearest.name).milliseconds
+        own_ms = sum(spent_ms.get(part, 0.0) for part in (UPLOAD, SYNC, ASYNC_WORK))
+        return f"{PARTS[UPLOAD]} alone takes {ms_text(own_ms)}, whatever barriers do" if own_ms > CLEARLY * bound_ms else ""
+
     def _pulled(self, race: Race, name: tuple[str, str]) -> Pulled:
         return self.tried.get(name) or Pulled(parse_duration(name[0]), race.protocols.get(name[1], race.now))
 
@@ -110,6 +123,13 @@ class Levers:
         if chosen is not None and chosen.name in self.tried:
             found = dict.fromkeys(_simpler(race, self.tried[chosen.name]))
             self._ran(race, list(found), "simpler settings and other intervals with the same levers")
+
+
+def _writes_in_full(scenario: Scenario) -> bool:
+    """Whether each checkpoint writes all state: neither increments nor a changelog."""
+    states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
+    incremental = scenario.checkpoint.state.incremental
+    return bool(states) and not any(state.changelog is not None or (incremental and state.kind.keeps_files) for state in states)
 
 
 def _excess(race: Race, pulled: Pulled) -> float:

@@ -3,6 +3,7 @@
 import pytest
 
 from sim.advice.levers.search import Levers
+from sim.units import parse_duration
 from tests.advice.test_race import MadeUp, race
 
 JOB = """\
@@ -85,3 +86,12 @@ def test_todays_setting_is_not_advised_if_it_loses_records(job):
 
     assert "aligned" == found.chosen.protocol
     assert {("30 s", "unaligned")} == {name for name in found.trials if "unaligned" in name[1]}
+
+
+def test_no_interval_is_tried_that_cannot_help(job):
+    """Upload alone takes 8 s of the second that is allowed: beside the shortest interval levers try the neighbours of today's."""
+    found, _ = searched(job, {"aligned": 9000.0}, checkpoint_ms=1000)
+    plain = {parse_duration(interval) // 10**9 for interval, protocol in found.trials if protocol == "aligned"}
+
+    assert {10, 20, 30, 60} == plain
+    assert any("upload of state alone takes 8.1 s, whatever barriers do" in reason for reason in found.given_up)
