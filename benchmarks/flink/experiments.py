@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.flink.job import PacedJob
-from benchmarks.flink.protocols import ALIGNED, INTERRUPTIBLE, UNALIGNED
+from benchmarks.flink.protocols import ALIGNED, INTERRUPTIBLE, ROCKSDB, ROCKSDB_UNALIGNED, UNALIGNED
 from benchmarks.flink.switch import Experiment
 
 __all__ = ["EXPERIMENTS"]
@@ -51,6 +51,16 @@ EXPERIMENTS = {
             task_managers=2,
             watch_s=45,
             settle_s=30,  # until nearly every key has been seen
+        ),
+        Experiment(
+            "heap-to-rocksdb",  # state on the heap grows until each key has been seen, long after the watch
+            PacedJob(rate=2000, map=100, sink=400, state=1_000_000_000, update=1),
+            {"execution.checkpointing.interval": "3 s"},
+            {"fs.paced.bandwidth": "20000000", "fs.paced.close-ms": "10"},
+            task_managers=2,
+            watch_s=40,
+            settle_s=15,
+            protocols=(ALIGNED, ROCKSDB, ROCKSDB_UNALIGNED),
         ),
     )
 }

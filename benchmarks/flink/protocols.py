@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sim.model.checkpoint import Barriers
 
-__all__ = ["ALIGNED", "INTERRUPTIBLE", "PROTOCOLS", "TIMEOUT", "UNALIGNED", "Protocol"]
+__all__ = ["ALIGNED", "INTERRUPTIBLE", "PROTOCOLS", "ROCKSDB", "ROCKSDB_UNALIGNED", "TIMEOUT", "UNALIGNED", "Protocol"]
 
 _UNALIGNED = "execution.checkpointing.unaligned.enabled"
 
@@ -17,6 +17,7 @@ class Protocol:
     options: dict[str, str]  # of Flink
     barriers: Barriers
     interruptible_timers: bool = False
+    lever: str = ""  # of advice: what it proposes for the imported job is applied on top, as it would be printed
 
 
 ALIGNED = Protocol("aligned", {_UNALIGNED: "false"}, Barriers("aligned"))
@@ -32,4 +33,6 @@ INTERRUPTIBLE = Protocol(
     Barriers("unaligned"),
     interruptible_timers=True,
 )
+ROCKSDB = Protocol("RocksDB incremental", {_UNALIGNED: "false"}, Barriers("aligned"), lever="RocksDB incremental")
+ROCKSDB_UNALIGNED = Protocol("RocksDB incremental, unaligned", {_UNALIGNED: "true"}, Barriers("unaligned"), lever="RocksDB incremental")
 PROTOCOLS = (ALIGNED, UNALIGNED, TIMEOUT)

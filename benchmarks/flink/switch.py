@@ -16,6 +16,11 @@ from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
 from benchmarks.flink.measured import measured, simulated
 from benchmarks.flink.protocols import PROTOCOLS, Protocol
+from sim.advice.answer.configuration import difference
+from sim.advice.future.horizon import horizon
+from sim.advice.levers.catalogue import LEVERS
+from sim.advice.levers.lever import Situation
+from sim.advice.settings import todays_setting
 from sim.model.scenario import Scenario
 from sim.recordings.infer.scenario import infer_scenario
 from sim.recordings.source.rest.fetching import fetch
@@ -23,7 +28,11 @@ from sim.recordings.source.rest.job import RestJob
 from sim.recordings.source.rest.snapshot import RestSnapshot
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
+from sim.scenario.overrides import key_of
+from sim.scenario.text.plain import compose
+from sim.scenario.text.problems import Reading
 from sim.scenario.text.writer import write
+from sim.sweeps.file.design import override
 from sim.validation.truth import join_observed_predicted
 
 __all__ = ["Experiment", "Outcome", "imported", "predict", "switch"]
@@ -76,11 +85,13 @@ def switch(
     snapshots: dict[str, RestSnapshot] = {}
     observed: dict[str, pd.DataFrame] = {}
     predictions: dict[str, pd.DataFrame] = {}
+    levers: dict[str, Pulled] = {}
     text = ""
     with Cluster(task_managers=experiment.task_managers, slots=experiment.slots, options=experiment.cluster, nice=nice) as flink:
         savepoint = None
         for number, protocol in enumerate(protocols):
-            job = flink.submit(experiment.job, experiment.options | protocol.options, restore=savepoint)
+            lever = {key: value for key, value in levers.get(protocol.name, _UNCHANGED).flink.items() if key not in protocol.options}
+            job = flink.submit(experiment.job, experiment.options | protocol.options | lever, restore=savepoint)
             flink.await_running(job)
             report(f"{protocol.name}: the real job runs at {flink.url}")
             time.sleep(experiment.settle_s)
@@ -91,7 +102,11 @@ def switch(
                 report("imported; predicting")
                 text, scenario = imported(snapshot, experiment.answers)
                 times = {"settle_s": experiment.settle_s, "watch_s": experiment.watch_s}
-                predictions = {other.name: predict(scenario, other, **times, seeds=seeds) for other in protocols}
+                levers = {other.name: pulled(text, scenario, other.lever) for other in protocols if other.lever}
+                for i, other in enumerate(protocols):
+                    later_s = i * (experiment.settle_s + experiment.watch_s)
+                    changed = changed_job(text, scenario, levers.get(other.name, _UNCHANGED), later_s)
+                    predictions[other.name] = predict(changed, other, **times, seeds=seeds)
             if number + 1 < len(protocols):
                 savepoint = flink.stop(job)
     tables = [
@@ -99,6 +114,37 @@ def switch(
         for protocol in protocols
     ]
     return Outcome(pd.concat(tables, ignore_index=True), text, snapshots)
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A lever of advice on an imported job: the changes of its scenario, and the keys of Flink that advice prints."""
+
+    point: Mapping[str, Any]
+    flink: Mapping[str, str]
+
+
+_UNCHANGED = Pulled({}, {})
+
+
+def pulled(text: str, scenario: Scenario, lever: str) -> Pulled:
+    """What advice proposes for this job under the lever of this name."""
+    own = next(own for own in LEVERS if own.name == lever)
+    _, now = todays_setting(scenario)
+    where = Situation(scenario, compose(text, Reading("imported")), now, scenario.checkpoint.interval_ns or 0, {}, {})
+    point = next(iter(own.proposes(where))).point
+    found = difference(scenario, _with(text, point))
+    return Pulled(point, {item.key: item.advised for item in found if item.advised is not None})
+
+
+def changed_job(text: str, scenario: Scenario, lever: Pulled, later_s: float) -> Scenario:
+    """The imported job with a lever, and with the state that it has so much later."""
+    grown = {key_of(("job", state.vertex, "state", "size")): f"{state.after(later_s)} B" for state in horizon([scenario], None, 0).states}
+    return _with(text, {**(grown if later_s else {}), **lever.point})
+
+
+def _with(text: str, point: Mapping[str, Any]) -> Scenario:
+    return loads(text, name="imported", overrides=[override(key, value) for key, value in point.items()]).scenarios[0]
 
 
 def imported(snapshot: RestSnapshot, answers: Mapping[str, Any] | None = None) -> tuple[str, Scenario]:
