@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pandas as pd
 
+from sim.analysis.quantities import QUANTITIES
 from sim.analysis.section import Section
 from sim.analysis.sweeps.answers import differences, means, settings_of
 from sim.analysis.sweeps.choice import Choice, Setting, choose
@@ -81,8 +82,25 @@ def _means(question: Question, results: pd.DataFrame) -> Section:
     ]
     bounds = any((table[f"{column} unfinished"] > 0).any() for _, _, table in tables for column in question.show)
     note = ". More than: it did not end everywhere, and counts there with the longest time known" if bounds else ""
-    title = f"Mean {_over([group for _, group, _ in tables], question)}{note}"
+    title = f"Mean {_over([group for _, group, _ in tables], question)}{note}{_samples(question, planned(results))}"
     return Section(title, [*_key(question.by), *question.settings, *question.show], rows)
+
+
+_COUNTED = {"completed": "checkpoints"}
+"""Column that counts the sample of a percentile -> what it counts, where that is another word."""
+
+
+def _samples(question: Question, rows: pd.DataFrame) -> str:
+    """Percentiles that stand on fewer than they need in some run."""
+    found = []
+    for quantity in (QUANTITIES[column] for column in question.show if column in QUANTITIES):
+        if quantity.counted_by not in rows or (counts := rows[quantity.counted_by].dropna()).empty:
+            continue
+        if counts.min() < quantity.smallest_sample:
+            noun, span = _COUNTED.get(quantity.counted_by, quantity.counted_by), sorted({int(counts.min()), int(counts.max())})
+            found.append(f". {quantity.column} is of {' to '.join(map(str, span))} {noun} a run and needs {quantity.smallest_sample}: "
+                         "it is hardly more than the longest")  # fmt: skip
+    return "".join(found)
 
 
 def _over(tables: Sequence[pd.DataFrame], question: Question) -> str:
