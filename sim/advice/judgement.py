@@ -110,7 +110,8 @@ class Setting:
     lost: float  # share of time, mean over worlds
     breaks: tuple[str, ...]  # limits, by the names above
     tight: tuple[Tight, ...] = ()  # limits kept without room
-    checkpoints: int = 0  # simulated ones that checkpoint_ms is about, in the world with fewest: below 100 it is the longest, and no p99
+    checkpoints: int = 0  # simulated ones that checkpoint_ms is about, in the world with fewest
+    ran_long: bool = False  # checkpoint_ms is then the longest of them; without a long run it is their p99, from 100 on
 
     @property
     def name(self) -> _Name:

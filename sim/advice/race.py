@@ -108,7 +108,7 @@ class Race:
         found = judged(trials, self.limits, rate_s, patience_ms=patience_ms, margins=self.margins)
         if trials is not self.trials:
             return found
-        return tuple(replace(setting, checkpoints=self.seen(setting.name)) for setting in found)
+        return tuple(replace(setting, checkpoints=self.seen(setting.name), ran_long=setting.name in self.longer_ms) for setting in found)
 
     @property
     def margins(self) -> Margins:

@@ -144,14 +144,21 @@ def closest(race: Race) -> list[str]:
 def _quantity_of(column: str, setting: Setting) -> str:
     if column != "checkpoint_ms":
         return LIMITED[column]
-    return "p99 of checkpoints" if setting.checkpoints >= ENOUGH else f"the longest of {setting.checkpoints} checkpoints"
+    return "p99 of checkpoints" if _is_p99(setting) else f"the longest of {setting.checkpoints} checkpoints"
+
+
+def _is_p99(setting: Setting) -> bool:
+    return setting.checkpoints >= ENOUGH and not setting.ran_long
 
 
 def checkpoint_text(setting: Setting) -> str:
-    """``p99 2.9 s of 312``, or ``4.7 s, longest of 37``: fewer than a hundred show no 99 % quantile."""
+    """``p99 2.9 s of 312``, or ``4.7 s, longest of 37``.
+
+    Fewer than a hundred show no 99 % quantile, and long runs are judged by their longest.
+    """
     if not math.isfinite(setting.checkpoint_ms):
         return _ms(setting.checkpoint_ms)
-    if setting.checkpoints >= ENOUGH:
+    if _is_p99(setting):
         return f"p99 {_ms(setting.checkpoint_ms)} of {setting.checkpoints}"
     return f"{_ms(setting.checkpoint_ms)}, longest of {setting.checkpoints}"
 
@@ -195,7 +202,7 @@ def _remarks(setting: Setting, race: Race) -> Iterator[str]:
     if setting.breaks:
         yield _breaks_text(setting, race.limits)
     for tight in setting.tight:
-        yield f"{_SHORT[tight.column]} has {_share_text(tight.spare)} to spare of {_share_text(tight.needed)}"
+        yield f"{_SHORT[tight.column]}: {_share_text(tight.spare)} to spare of {_share_text(tight.needed)}"
 
 
 def _breaks_text(setting: Setting, limits: Limits) -> str:
