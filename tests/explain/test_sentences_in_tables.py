@@ -45,16 +45,29 @@ def numbers_of(account, instance, tables):
         [instance.context.storage.files[FileId(part.file)].size_bytes for part in way.parts if part.file >= 0] for way in account.lines
     ]
     sizes += [size for own in files for size in (*own, sum(own))]
+    for way in account.lines:  # tables of RocksDB that a compaction wrote anew
+        anew = instance.compacted(account.stats.number, way.parts[0].task)
+        stored = [instance.context.storage.files[FileId(part.file)] for part in way.parts if part.file >= 0]
+        sizes.append(sum(file.size_bytes for file in stored if str(file.name[-1]) in anew))
+    groups = [list(members) for members in _groups(instance)]  # subtasks that share a file of channel state
+    sizes += [sum(row.persisted_bytes for task in members if (row := account.stats.subtasks.get(task))) for members in groups]
+    found |= {str(len(members)) for members in groups}
     found |= {bytes_text(size) for size in sizes}
     found |= {f"{bytes_text(size * 10**9 / ns)}/s" for size in sizes for ns in spent if ns}
     found |= {str(len(own)) for own in files}
     scenario = instance.context.scenario
     timeout_ns = scenario.checkpoint.barriers.timeout_ns
     found |= {format_duration(timeout_ns)} if timeout_ns else set()
-    found |= {f"{scenario.storage.slow_factor:g}"}
+    slow = scenario.storage.dfs.slow if scenario.storage.dfs is not None else None
+    found |= {f"{scenario.storage.slow_factor:g}"} | ({f"{slow.factor:g}"} if slow is not None else set())
     found |= {format_duration(vertex.window.fire_ns) for vertex in scenario.job.vertices if vertex.window is not None}
     found |= {str(max(0, before - after)) for before in instance.waiting.values() for after in instance.waiting.values()}
     return found
+
+
+def _groups(instance):
+    group = instance.path_finder().graph.groups
+    return [[task for task, number in enumerate(group) if number == wanted] for wanted in set(group)]
 
 
 def missing(account, instance, tables, line):
