@@ -14,8 +14,8 @@ __all__ = ["print_key"]
 
 
 def print_key(
-    key: Annotated[
-        str | None, typer.Argument(metavar="KEY", help="storage.dfs.slow, or Flink's. (Without: all.)", show_default=False)
+    keys: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY...", help="storage.dfs.slow, or Flink's. (Without: all.)", show_default=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
@@ -24,9 +24,12 @@ def print_key(
         from sim.cli.console.terminal import put
         from sim.scenario.reference import all_keys, explain_key
 
-        if key is not None:
-            found = explain_key(key)
-            put(json.dumps(asdict(found)) if as_json else str(found))
+        if keys:
+            found = [explain_key(key) for key in keys]
+            if as_json:
+                print(json.dumps([asdict(reference) for reference in found] if len(found) > 1 else asdict(found[0])))
+            else:
+                put("\n\n".join(map(str, found)))
         elif as_json:
             print(json.dumps([asdict(reference) for reference in all_keys()]))
         else:

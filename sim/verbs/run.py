@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -22,7 +23,9 @@ from sim.runtime.run.manifest import identity
 from sim.scenario.backtest.history import history_of
 from sim.scenario.study import Study, loads
 from sim.scenario.text.plain import read_text
+from sim.scenario.text.problems import Problem, ScenarioError
 from sim.scenario.text.unknowns import assumed
+from sim.sweeps.file.definition import is_sweep
 from sim.verbs.command_lines import command_line, portable
 from sim.verbs.findings import Finding, job_findings, of_problem, tell
 from sim.verbs.listener import Listener, Stopped
@@ -107,9 +110,19 @@ class Compared:
 
 def read_request(origin: Origin, study: Study | None = None, pinned: Sequence[str] | None = None) -> Request:
     """Read a study unless it is there, and what it expects.  ScenarioError, ExpectationError: mistakes in it."""
-    study = study or loads(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=str(origin.file))
+    study = study or _read(origin)
     expectations = check(study.scenarios[0].expect) if study.scenarios else []
     return Request(origin, study, tuple(expectations), origin.changes if pinned is None else tuple(pinned))
+
+
+def _read(origin: Origin) -> Study:
+    try:
+        return loads(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=str(origin.file))
+    except ScenarioError:
+        if not is_sweep(origin.file):
+            raise
+        hint = f"is a sweep file, which names a scenario and what varies: ckptsim sweep {shlex.quote(str(origin.file))}"
+        raise ScenarioError([Problem(str(origin.file), 0, 0, "", hint)]) from None
 
 
 def origin_of(file: Path, changes: Sequence[str] = ()) -> Origin:

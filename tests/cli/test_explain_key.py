@@ -53,3 +53,15 @@ def test_the_command_tells_it(ckptsim):
     assert "10 min" == json.loads(ckptsim("explain-key", "checkpoint.timeout", "--json").stdout)["default"]
     assert "checkpoint.timeout: A checkpoint that takes longer expires." in ckptsim("explain-key").stdout.splitlines()
     assert 2 == ckptsim("explain-key", "nonsense").exit_code
+
+
+def test_several_keys_at_once(ckptsim):
+    """One after the other; for machines a list."""
+    done = ckptsim("explain-key", "checkpoint.interval", "run.seed")
+
+    assert 0 == done.exit_code, done.stderr
+    assert done.stdout.startswith("checkpoint.interval")
+    assert "\n\nrun.seed" in done.stdout
+    assert ["checkpoint.interval", "run.seed"] == [
+        row["key"] for row in json.loads(ckptsim("explain-key", "checkpoint.interval", "run.seed", "--json").stdout)
+    ]

@@ -291,3 +291,12 @@ run: {duration: 30 s}
         r"\nAt least once, as asked for: at-least-once: restart 1 from checkpoint \d+: \d+ bytes are processed twice", done.stdout
     )
     assert "violation" not in done.stdout
+
+
+def test_a_sweep_file_is_for_another_verb(ckptsim, tiny, tmp_path):
+    """One line, which says which."""
+    (tmp_path / "day.yaml").write_text(f"scenario: {tiny.name}\nvary: {{checkpoint.interval: [500 ms, 1 s]}}\n")
+    done = ckptsim("run", "day.yaml")
+
+    hint = "day.yaml: is a sweep file, which names a scenario and what varies: ckptsim sweep day.yaml\n"
+    assert (3, hint) == (done.exit_code, done.stderr)

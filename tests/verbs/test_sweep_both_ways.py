@@ -16,7 +16,7 @@ def test_the_same_bytes_are_kept(both_ways, tmp_path):
     """Rows, answer and picture; the page of either shows the answer."""
     done, swept = both_ways(
         {"tiny.yaml": TINY, "sweep.yaml": SWEEP},
-        "sweep sweep.yaml --set run.seed=3 --replications 2 --jobs 1 --out kept",
+        f"sweep {tmp_path}/command/sweep.yaml --set run.seed=3 --replications 2 --jobs 1 --out {tmp_path}/command/kept",
         lambda: sim.sweep("sweep.yaml", changes={"run.seed": 3}, replications=2, jobs=1, folder="kept"),
     )
     command, python = contents(tmp_path / "command" / "kept"), contents(tmp_path / "python" / "kept")
@@ -24,6 +24,7 @@ def test_the_same_bytes_are_kept(both_ways, tmp_path):
     assert 0 == done.exit_code, done.stderr
     assert {"answer.json", "answer.png", "results.csv", "results.parquet"} <= set(command)
     assert command == python
+    assert [] == [name for name, content in command.items() if str(tmp_path).encode() in content]
     assert "ckptsim sweep sweep.yaml --set run.seed=3 --set run.replications=2 --out kept\\n" in command["answer.json"].decode()
     assert swept.sentence.partition(": ")[2] in report_of("kept")  # the page has words for names of columns
 

@@ -21,7 +21,7 @@ from sim.sweeps.file.document import Precision, Sweep
 from sim.sweeps.file.question import Question, question
 from sim.sweeps.file.windows import Cut, Window, windows
 
-__all__ = ["Definition", "define"]
+__all__ = ["Definition", "define", "is_sweep"]
 
 _WINDOW = "window"
 
@@ -48,13 +48,13 @@ def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
 
     ScenarioError: all mistakes in the sweep, or in a scenario of it.
     """
-    if _is_sweep(file):
+    if is_sweep(file):
         return _read(file, tuple(overrides))
     study = load(file, overrides)
     return Definition(study.name, study.question, study.scenarios, warnings=study.warnings, backtest=study.backtest)
 
 
-def _is_sweep(file: Path) -> bool:
+def is_sweep(file: Path) -> bool:
     """Whether the file names a scenario instead of being one.  An unreadable file counts as a scenario, whose reader reports the error."""
     try:
         plain = compose(read_text(file), Reading(str(file)))
