@@ -96,8 +96,6 @@ def _print(found: Compared) -> None:
         show(*consequences)
         if sentence := comparison.consequences_sentence:
             put(f"\n{sentence}")
-    if outage := comparison.outage:
-        put(outage)
     for section in comparison.stored:
         put(f"\n{section.title}")
         show(section.header, section.rows)

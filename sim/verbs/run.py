@@ -91,9 +91,10 @@ class Compared:
 
     @property
     def outcomes(self) -> list[str]:
-        """What else came of it: repetitions, refusals, and expectations that hold or fail."""
+        """What else came of it: the range of an outage, repetitions, refusals, and expectations that hold or fail."""
         found, rows = self.comparison, self.expectations
-        lines = [f"At least once, as asked for: {name}: {repetition}." for name, repetition in found.repetitions.items()]
+        lines = [found.outage] if found.outage else []
+        lines += [f"At least once, as asked for: {name}: {repetition}." for name, repetition in found.repetitions.items()]
         lines += [f"Refused: {name}: {refusal}." for name, refusal in found.refusals.items()]
         failed = [row for row in rows if not row["holds"]]
         lines += [f"expectation failed: {row['strategy']}: {row['metric']} {row['condition']}: {row['reached']}" for row in failed]

@@ -1,11 +1,13 @@
 """What a killed task manager costs is told as a range."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from sim.comparison.comparison import Comparison
 from sim.comparison.outage import outage_sentence
-from sim.model.faults import Restart
+from sim.model.faults import Fault, Kill, Restart, TaskManagerLost, When
 from sim.model.job import Distribution
 from sim.protocol.recovery.outage import outages
 from tests.laws.small_jobs import SECOND, chain, scenario
@@ -44,3 +46,18 @@ def test_the_law_is_that_of_the_parts():
     for ready_ns, deployments in law:
         assert ready_ns == 170 * MS + deployments * 1030 * MS + (deployments - 1) * 20 * MS + 50 * MS
         assert 10 * SECOND <= ready_ns <= 21.2 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        (TaskManagerLost(0), True),
+        (TaskManagerLost(0, silent=True), False),
+        (TaskManagerLost(0, orderly=True), False),
+        (Kill("sink", 0), False),
+    ],
+)
+def test_the_range_is_said_where_a_task_manager_is_killed(what, says):
+    result = SimpleNamespace(scenario=replace(scenario(chain()), faults=(Fault(what, When((SECOND,))),), restart=Restart()))
+
+    assert says == bool(Comparison("", "", {"aligned": (result,)}, {}, {}).outage)
