@@ -19,6 +19,7 @@ from sim.checkers.job_manager import beyond_its_knowledge, without_job_manager
 from sim.checkers.restores import ONCE, Surplus, broken_restores
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
+from sim.model.faults import JobManagerDown
 from sim.runtime.observe.accounts import Accounts
 
 if TYPE_CHECKING:
@@ -98,9 +99,10 @@ class Checking:
         savepoints = {number for number, row in context.stats.items() if row.savepoint_format}
         found = [*self._found, *self.accounts.found, *self.accounts.state.found]
         found.extend(broken_promises(context.journal, context.stats, self.teller))
-        found.extend(without_job_manager(context.journal, self._announced_ns, self.teller))
-        tolerable = context.scenario.checkpoint.tolerable_failed
-        found.extend(beyond_its_knowledge(context.journal, context.scenario.restart.most_restarts, tolerable, self.teller))
+        if any(isinstance(fault.what, JobManagerDown) for fault in context.scenario.faults):  # else there is one, and a journal is long
+            found.extend(without_job_manager(context.journal, self._announced_ns, self.teller))
+            tolerable = context.scenario.checkpoint.tolerable_failed
+            found.extend(beyond_its_knowledge(context.journal, context.scenario.restart.most_restarts, tolerable, self.teller))
         begun_from = context.begun_from
         covered, counted_from = self.output.covered_before, self.output.counted_from
         found.extend(
