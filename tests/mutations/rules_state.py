@@ -247,4 +247,32 @@ STATE = (
         "            _ = self._over.triggered or self._over.fail(failure)  #",
         "tests/storage/test_parallel.py::test_who_waits_may_be_stopped_in_the_instant_of_a_failure",
     ),
+    Rule(
+        "no more keys come than there are",
+        "model/state.py",
+        "        if begun >= limit:\n            return 0\n",
+        "        if begun >= limit:\n            return self.growth_bytes * records\n",
+        "tests/model/test_state_growth.py::test_a_part_of_the_keys_comes_to_its_part_of_the_limit",
+    ),
+    Rule(
+        "a hot key is not divided",
+        "model/key_groups.py",
+        'common = min(per_group) if excess == "one-key" else None',
+        "common = None",
+        "tests/model/test_key_groups.py::test_a_hot_key_keeps_its_records_at_twice_the_parallelism",
+    ),
+    Rule(
+        "cores do the work of as many threads",
+        "model/randomness/contention.py",
+        "np.minimum(np.arange(len(chances)), cores)",
+        "np.arange(len(chances))",
+        "tests/model/randomness/test_contention.py::test_cores_do_the_work_of_as_many_threads",
+    ),
+    Rule(
+        "a thread that waits for answers takes no core",
+        "runtime/taskmanager/contention.py",
+        "            if work_ns is not None:\n",
+        "            if False:\n",
+        f"{RUNTIME}taskmanager/test_contention_of_tasks.py::test_a_thread_that_waits_for_answers_takes_no_core",
+    ),
 )
