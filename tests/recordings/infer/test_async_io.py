@@ -81,7 +81,7 @@ def test_an_operator_that_says_async_is_asked_for_its_latency():
     assert "async-wait-operator: How long does a request take, from asking to the answer?" in found.unknown
 
 
-@pytest.mark.parametrize("name", ["J2-count-aligned", "R8-outputs-aligned", "J1-q20-aligned"])
+@pytest.mark.parametrize("name", ["J2-count-aligned", "R8-outputs-aligned", "R9-q5-aligned"])
 def test_other_jobs_make_no_requests(name):
     job = infer_scenario(read_saved(DATA / "users-jobs" / f"{name}.zip")).document["job"]
 

@@ -43,7 +43,7 @@ def infer_async_io(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> N
         flow = flowed[vertex.name]
         is_named = any(_NAMED.search(name) for name in (*vertex.chain, vertex.description))
         is_other = any(_ENDS.search(name) for name in vertex.chain) or any(edge.ship == "HASH" for edge in vertex.inputs)
-        if not vertex.inputs or (is_other and not is_named):
+        if not vertex.inputs or (is_other and not is_named) or "window" in draft.document["job"][vertex.name]:
             continue
         per_second = flow.per_second("records_in") / vertex.parallelism
         requests = [] if is_other else _requests(job, vertex, flow)
