@@ -30,6 +30,7 @@ from sim.state.backends import MAKERS
 from sim.storage.media.flat import FlatStorage
 from sim.storage.medium import MEDIA, MediumPage
 from sim.traces import formats
+from sim.traces.parsing import ColumnReader
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "adding.md").read_text()
@@ -166,12 +167,13 @@ def test_a_column(monkeypatch):
 
 def test_a_format_of_traces(monkeypatch):
     """One line of the formats."""
-    sheep = formats.Format("sheep", lambda names: "sheep" in names, lambda texts: formats.rates(texts, time="t", rate="sheep"))
+    read = lambda texts, reader: formats.rates(texts, reader, time="t", rate="sheep")  # noqa: E731
+    sheep = formats.Format("sheep", lambda names: "sheep" in names, read)
     monkeypatch.setattr(formats, "FORMATS", (sheep, *formats.FORMATS))
     found = formats.recognised(["t", "sheep"])
 
     assert "sheep" == found.name
-    assert [7.0] == found.parse(pd.DataFrame({"t": ["0"], "sheep": ["7"]})).tables["rates"].rate.tolist()
+    assert [7.0] == found.parse(pd.DataFrame({"t": ["0"], "sheep": ["7"]}), ColumnReader()).tables["rates"].rate.tolist()
 
 
 def test_a_key_of_flink(monkeypatch):

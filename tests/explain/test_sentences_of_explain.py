@@ -67,7 +67,7 @@ def numbers_of(account, instance, tables):
 
 def _groups(instance):
     group = instance.path_finder().graph.groups
-    return [[task for task, number in enumerate(group) if number == wanted] for wanted in set(group)]
+    return [[task for task, own in enumerate(group) if own == number] for number in set(group)]
 
 
 def missing(account, instance, tables, line):
