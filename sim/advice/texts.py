@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from sim.advice.answer.differences import differences
 from sim.advice.doubts import ENOUGH, doubts, kept_but_for_the_tail
 from sim.advice.judgement import Choice, Limits, Setting
+from sim.advice.levers.cautions import condition
 from sim.advice.race import LONG_RUNS, Race
 from sim.analysis.number_texts import bytes_text, change_text, ms_text
 from sim.analysis.section import Section
@@ -21,6 +22,7 @@ __all__ = [
     "close_value",
     "closest",
     "comparison_with_today",
+    "condition_of",
     "failures",
     "name_of",
     "passes_text",
@@ -48,7 +50,8 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     if chosen is None:
         return [f"No setting that was tried keeps the limits ({bounds}).", *closest(race), *_not_known(race)]
     today = None if race.today is None else race.today.name
-    use = "stay with today's setting" if chosen.name == today else "use"
+    needed = condition_of(race, chosen)
+    use = "stay with today's setting" if chosen.name == today else f"if {needed}, use" if needed else "use"
     if chosen.tight:
         kept = f"As simulated it keeps the limits ({bounds}), but with too little room"
         advice = f"Not confirmed: {use} {name_of(chosen.name)}. {kept}: {room_text(chosen, limits)}."
@@ -58,8 +61,15 @@ def verdict(race: Race, choice: Choice) -> list[str]:
         now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds})" if bounds else f"{name_of(chosen.name)} is good"
         advice = f"Stay: {now}; nothing that was tried loses clearly less."
     else:
-        advice = f"Use {name_of(chosen.name)}." + (f" It keeps the limits ({bounds})." if bounds else " No limits were given.")
+        advice = f"{use[:1].upper()}{use[1:]} {name_of(chosen.name)}." + (
+            f" It keeps the limits ({bounds})." if bounds else " No limits were given."
+        )
     return [advice, *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]
+
+
+def condition_of(race: Race, chosen: Setting) -> str:
+    """What has to hold of sinks that nobody named; empty: nothing.  Those that lose records must not have barriers that overtake data."""
+    return condition(race.scenario, race.protocols.get(chosen.protocol, race.now))
 
 
 def room_text(setting: Setting, limits: Limits) -> str:

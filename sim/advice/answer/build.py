@@ -15,7 +15,7 @@ from sim.advice.levers.situation import dominant, situation_of
 from sim.advice.running.bounds import BudgetUsedError
 from sim.advice.sensitivity import advise_if
 from sim.advice.settings import TIMEOUT_NS
-from sim.advice.texts import closest, passes_text, value_text
+from sim.advice.texts import closest, condition_of, passes_text, value_text
 from sim.advice.trials import UNDISTURBED
 from sim.analysis.number_texts import change_text
 from sim.analysis.section import Section
@@ -82,9 +82,13 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
         *assumed,
     ]
     parts += _pulled(changes)
-    files = {ADVISED: patch(found, back=False, others=others), ROLLBACK: patch(found, back=True, others={})} if found else {}
+    warned = [f"{'Ask first' if own.is_question else 'Caution'}: {own.text}" for own in warnings]
+    files = (
+        {ADVISED: patch(found, back=False, others=others, warnings=warned), ROLLBACK: patch(found, back=True, others={})} if found else {}
+    )
     data = {
         "dominates": where,
+        "only_if": condition_of(race, chosen),
         "levers": [{"name": change.name, "costs": change.lever.costs, "source": change.lever.source} for change in changes],
         "difference": [asdict(item) for item in found],
         "beside_flinks_keys": others,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from sim.model.scenario import Scenario
@@ -13,6 +14,8 @@ from sim.scenario.flink.text import flink_lines
 __all__ = ["Difference", "difference", "patch"]
 
 BACKEND = "state.backend.type"
+WIDTH = 100
+"""The longest line of a comment in a patch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +39,18 @@ def difference(today: Scenario, advised: Scenario) -> list[Difference]:
     return [Difference(key, now.get(key), then.get(key)) for key in keys]
 
 
-def patch(found: list[Difference], *, back: bool, others: Mapping[str, Any]) -> str:
+def patch(found: list[Difference], *, back: bool, others: Mapping[str, Any], warnings: Sequence[str] = ()) -> str:
     """A merge patch of a FlinkDeployment of the Kubernetes operator.  `back`: it sets today's values again; null removes a key.
 
-    `others`: what no key of Flink says, by what it is.
+    `others`: what no key of Flink says, by what it is.  `warnings`: what to know first, as comments, for a patch is applied alone.
     """
     name = "rollback.yaml" if back else "advised.yaml"
-    return "".join(f"{line}\n" for line in _lines(found, name, back=back, others=others))
+    return "".join(f"{line}\n" for line in _lines(found, name, back=back, others=others, warnings=warnings))
 
 
-def _lines(found: list[Difference], name: str, *, back: bool, others: Mapping[str, Any]) -> Iterator[str]:
+def _lines(found: list[Difference], name: str, *, back: bool, others: Mapping[str, Any], warnings: Sequence[str]) -> Iterator[str]:
+    for warning in warnings:
+        yield from (f"# {line}" for line in wrap(warning, WIDTH, break_long_words=False, break_on_hyphens=False))
     yield f"# kubectl patch flinkdeployment NAME --type merge --patch-file {name}"
     moves_state = any(item.key == BACKEND for item in found)
     if moves_state:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sim.advice.settings import Protocol
     from sim.model.scenario import Scenario
 
-__all__ = ["Caution", "cautions", "refusals"]
+__all__ = ["Caution", "cautions", "condition", "refusals"]
 
 WATERMARKS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure"
 
@@ -51,8 +51,20 @@ def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) 
     return sorted(found, key=lambda caution: not caution.is_question)
 
 
+def condition(scenario: Scenario, protocol: Protocol) -> str:
+    """What has to hold before barriers overtake data: ``'sink' is not Iceberg's FlinkSink or Hudi``; empty: no sink is unknown."""
+    unknown = [] if protocol.aligned else _unknown(scenario)
+    titles = _titles(list(SINKS.values()), "loses")
+    names = ", ".join(f"'{vertex}'" for vertex in unknown)
+    return f"{names} {'is' if len(unknown) == 1 else 'are'} not {titles}" if unknown else ""
+
+
+def _unknown(scenario: Scenario) -> list[str]:
+    return [vertex for vertex, kind in sinks_of(scenario).items() if kind is None]
+
+
 def _of_overtaking(scenario: Scenario) -> Iterator[Caution]:
-    unknown = [vertex for vertex, kind in sinks_of(scenario).items() if kind is None]
+    unknown = _unknown(scenario)
     if unknown:
         yield _unknown_sinks(unknown)
     inside = [(vertex, kind) for vertex, kind in sinks_of(scenario).items() if kind is not None and kind.overtaking == "aligned inside"]

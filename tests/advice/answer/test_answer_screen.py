@@ -11,7 +11,7 @@ from sim.advice.answer.summary import LINES, WIDTH, no_setting, summary
 from sim.advice.answer.watch import watch
 from sim.advice.judgement import Limits, judged
 from sim.advice.levers.catalogue import ranked
-from sim.advice.levers.cautions import cautions, refusals
+from sim.advice.levers.cautions import cautions, condition, refusals
 from sim.advice.levers.lever import QUEUE, UPLOAD
 from sim.advice.settings import protocols
 from sim.model.backtest import Backtest, OtherSettings
@@ -142,3 +142,25 @@ def test_unaligned_is_never_advised_without_a_word_about_the_sink():
     assert "loses records" in refused.text
     assert "apache/iceberg#15846" in refused.source
     assert "change that first" not in refused.text
+
+
+def test_a_patch_says_what_to_know_first(both):
+    """It is applied alone: comments carry the question, and its values stay as they are."""
+    question = cautions(both[0], protocols()[-1], [])[0]
+    text = patch(difference(*both), back=False, others={}, warnings=[f"Ask first: {question.text}\n"])
+
+    assert text.startswith("# Ask first: What does ")
+    assert "apache/iceberg#15846" in text
+    assert yaml.safe_load(text) == yaml.safe_load(patch(difference(*both), back=False, others={}))
+
+
+def test_unaligned_depends_on_a_sink_that_has_no_name():
+    """Aligned barriers, and sinks that are named, need nothing."""
+    job, named = (
+        loads(JOB).scenarios[0],
+        loads(JOB.replace("count: forward}", "count: forward}, connector: kafka-exactly-once")).scenarios[0],
+    )
+
+    assert "'sink' is not Iceberg's FlinkSink or Hudi" == condition(job, protocols()[-1])
+    assert "" == condition(job, protocols()[0])
+    assert "" == condition(named, protocols()[-1])
