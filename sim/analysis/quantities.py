@@ -38,6 +38,11 @@ class Quantity:
         return unit(self.column)
 
     @property
+    def counts(self) -> str:
+        """What its sample is counted in."""
+        return "checkpoints" if self.counted_by == "completed" else self.counted_by
+
+    @property
     def smallest_sample(self) -> int:
         return 1 if self.quantile is None else smallest_sample(self.quantile)
 

@@ -14,6 +14,7 @@ from sim.analysis.sweeps.choice import Choice, Setting, choose
 from sim.analysis.sweeps.effects import effects
 from sim.analysis.sweeps.measure import text
 from sim.analysis.sweeps.observed import Observed, observed, planned, scored
+from sim.analysis.sweeps.samples import counts, smallest
 from sim.sweeps.file.question import Question
 from sim.sweeps.headline import headline
 
@@ -82,24 +83,20 @@ def _means(question: Question, results: pd.DataFrame) -> Section:
     ]
     bounds = any((table[f"{column} unfinished"] > 0).any() for _, _, table in tables for column in question.show)
     note = ". More than: it did not end everywhere, and counts there with the longest time known" if bounds else ""
-    title = f"Mean {_over([group for _, group, _ in tables], question)}{note}{_samples(question, planned(results))}"
+    title = f"Mean {_over([group for _, group, _ in tables], question)}{note}{_samples(question, results)}"
     return Section(title, [*_key(question.by), *question.settings, *question.show], rows)
 
 
-_COUNTED = {"completed": "checkpoints"}
-"""Column that counts the sample of a percentile -> what it counts, where that is another word."""
-
-
-def _samples(question: Question, rows: pd.DataFrame) -> str:
-    """Percentiles that stand on fewer than they need in some run."""
+def _samples(question: Question, results: pd.DataFrame) -> str:
+    """Percentiles that stand on fewer than they need in some run that has a value."""
     found = []
-    for quantity in (QUANTITIES[column] for column in question.show if column in QUANTITIES):
-        if quantity.counted_by not in rows or (counts := rows[quantity.counted_by].dropna()).empty:
-            continue
-        if counts.min() < quantity.smallest_sample:
-            noun, span = _COUNTED.get(quantity.counted_by, quantity.counted_by), sorted({int(counts.min()), int(counts.max())})
-            found.append(f". {quantity.column} is of {' to '.join(map(str, span))} {noun} a run and needs {quantity.smallest_sample}: "
-                         "it is hardly more than the longest")  # fmt: skip
+    for column in question.show:
+        sizes = counts(results, column)
+        if not sizes.empty and sizes.min() < (needed := smallest(column)):
+            span = " to ".join(map(str, sorted({int(sizes.min()), int(sizes.max())})))
+            found.append(
+                f". {column} is of {span} {QUANTITIES[column].counts} a run and needs {needed}: it is hardly more than the longest"
+            )
     return "".join(found)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from sim.analysis.quantities import QUANTITIES
 from sim.analysis.sweeps.answers import Limit
 from sim.analysis.sweeps.choice import Choice, Setting, Standing
 from sim.analysis.sweeps.measure import text
@@ -23,7 +24,7 @@ MOST_NAMED = 4
 def headline(question: Question, results: pd.DataFrame, found: Choice) -> str:
     """The sentences, what decides first."""
     return " ".join([*_nothing(question, found), *_hopeless(question, results, found), *_failing(question, results, found),
-                     *_behind(question, found), *_answer(question, found)])  # fmt: skip
+                     *_behind(question, found), *_unranked(question, found), *_answer(question, found)])  # fmt: skip
 
 
 def _nothing(question: Question, found: Choice) -> Iterator[str]:
@@ -94,16 +95,32 @@ def _behind(question: Question, found: Choice) -> Iterator[str]:
     yield f"Of the {others}{found.compared} {found.sample}, these do not {does} in as many as named: {named}{rest}."
 
 
+def _unranked(question: Question, found: Choice) -> Iterator[str]:
+    """Settings without the sample of the percentile, or that none has it."""
+    noun = QUANTITIES[question.least].counts if question.least in QUANTITIES else ""
+    if few := [standing for standing in found.standings if not standing.ranked and not standing.absent]:
+        named = ", ".join(f"{_short(standing.setting)} has {standing.sample:,}" for standing in few[:MOST_NAMED])
+        rest = f", {len(few) - MOST_NAMED} more have too few as well" if len(few) > MOST_NAMED else ""
+        yield f"Not ranked, as {question.least} needs {found.needed} {noun} in all runs of a setting: {named}{rest}."
+    sizes = [standing.sample for standing in found.eligible if standing.sample is not None]
+    if sizes and max(sizes) < found.needed:
+        span = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
+        yield (f"No setting that could be chosen has the {found.needed} {noun} that {question.least} needs: "
+               f"it is the longest of {span}, and compared as that.")  # fmt: skip
+
+
 def _answer(question: Question, found: Choice) -> Iterator[str]:
     limits = " and ".join(_limit(limit) for limit in question.limits)
     if found.advised is None:
         yield f"None of {len(found.standings)} settings keeps {limits}." if limits else "No setting can be chosen."
         return
     first = found.eligible[0]
-    among = f"of {len(found.standings)} settings"
+    unranked = sum(not standing.ranked for standing in found.standings)
+    among = f"of {len(found.standings) - unranked} settings that are ranked" if unranked else f"of {len(found.standings)} settings"
     if limits:
-        keep = "keeps" if len(found.eligible) == 1 else "keep"
-        among = f"{len(found.eligible)} of {len(found.standings)} settings {keep} {limits}"
+        kept = sum(standing.sound for standing in found.standings)
+        keep = "keeps" if kept == 1 else "keep"
+        among = f"{kept} of {len(found.standings)} settings {keep} {limits}"
         among = f"of the settings that keep {limits}" if question.racing else among  # those that are out may keep them
     value = f"{_value(question, first)}{_where(found)}"
     yield f"Least {question.least}: {value}, with {_named(question, first.setting)} ({among})."

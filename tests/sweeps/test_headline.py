@@ -159,3 +159,29 @@ def test_a_column_never_gains_by_hiding(column, way):
     assert "60 s" not in least.partition("(of 3 settings)")[0]
     assert "Take checkpoint.interval 60 s" not in found
     assert "60 s in 6" in found or "60 s the job fails in 6" in found or f"60 s there is no value of {column} in 6" in found
+
+
+def test_the_longest_of_a_few_checkpoints_is_no_percentile():
+    """It is named with its count and not chosen; where none has the sample the answer says what is compared."""
+    rows = rows_of({"5 min": 100 + LOAD, "1 s": 500 + LOAD, "2 s": 600 + LOAD}, column="end_to_end_p99_ms")
+    rows["completed"] = rows[KEY].map({"5 min": 1, "1 s": 120, "2 s": 60})
+    dies = rows.assign(completed=1)
+    dies.loc[dies[KEY] == "2 s", "job_status"] = "FAILED: killed"
+
+    assert sentence(asks(column="end_to_end_p99_ms"), rows) == (
+        "Not ranked, as end_to_end_p99_ms needs 100 checkpoints in all runs of a setting: 5 min has 8. "
+        "Least end_to_end_p99_ms: 1.1 s ± 255 ms over 8 windows, with checkpoint.interval 1 s (of 2 settings that are ranked). "
+        "It is surely the least: 95 % for all comparisons together."
+    )
+    assert (
+        "No setting that could be chosen has the 100 checkpoints that end_to_end_p99_ms needs: "
+        "it is the longest of 8, and compared as that. Least end_to_end_p99_ms: 666 ms"
+    ) in sentence(asks(column="end_to_end_p99_ms"), dies)
+    assert "of 1 checkpoints a run" in sections(asks(column="end_to_end_p99_ms"), dies)[0].title
+
+
+def test_runs_without_a_value_count_in_no_sample():
+    rows = rows_of({"10 s": LOAD, "30 s": LOAD}, column="end_to_end_p99_ms").assign(completed=60)
+    rows.loc[rows[KEY] == "10 s", ["completed", "job_status"]] = [4, "FAILED: killed"]
+
+    assert "is of 60 checkpoints a run" in sections(asks(column="end_to_end_p99_ms"), rows)[0].title

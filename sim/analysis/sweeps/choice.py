@@ -3,6 +3,9 @@
 A setting is out of the set if another one is surely better.  All pairs are compared, window by window, and share an error of 5 %
 (Bonferroni).  The best is not known before, so choosing it costs as much as comparing all (Hsu, Multiple Comparisons, 1996).
 With 95 % no setting is out whose true mean is the least.  So of equal settings a winner is named in at most 5 % of studies.
+
+A percentile ranks only settings whose runs together have its smallest sample: the longest of two checkpoints is no p99.
+Where no setting that could be chosen has it, all are compared by the longest.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 from sim.analysis.intervals import critical, half_width
 from sim.analysis.sweeps.answers import ERROR, Limit, settings_of
 from sim.analysis.sweeps.observed import Observed, observed
+from sim.analysis.sweeps.samples import pooled, smallest
 
 __all__ = ["Choice", "Setting", "Standing", "choose", "surely_worse"]
 
@@ -40,10 +44,17 @@ class Standing:
     unsure: tuple[str, ...] = ()  # columns of limits to which the interval of its mean reaches
     failed: int = 0  # windows in which a run failed or has no value, though another setting has one
     absent: int = 0  # not 0: it did not run in all worlds
+    sample: int | None = None  # observations of a percentile in all its runs; None: it is no percentile
+    ranked: bool = True  # False: its sample is too small for the percentile that others have
+
+    @property
+    def sound(self) -> bool:
+        """Whether it ran everywhere, has a value, and keeps all limits."""
+        return not (self.broken or self.failed or self.absent or np.isnan(self.value))
 
     @property
     def eligible(self) -> bool:
-        return not (self.broken or self.failed or self.absent or np.isnan(self.value))
+        return self.sound and self.ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,7 @@ class Choice:
     advised: Setting | None = None  # the recommended one of them
     reason: str = ""  # only, reference, changes, least
     ties: tuple[Setting, ...] = ()  # equal to `advised` in every window
+    needed: int = 1  # the smallest sample of the percentile
 
     @property
     def eligible(self) -> tuple[Standing, ...]:
@@ -86,6 +98,7 @@ def choose(
     counted = seen.scores[~hopeless & ~failed]
     by_column = {least: seen} | {limit.column: table for limit, table in of_limits.items()}
     unmeasured = tuple(column for column, table in by_column.items() if not (table.scores.notna() | table.lost).to_numpy().any())
+    counts = pooled(results, settings, least)
     standings = []
     for place, setting in enumerate(settings_of(seen.scores.columns)):
         own = counted.iloc[:, place].dropna().to_numpy()
@@ -94,11 +107,14 @@ def choose(
             tuple(limit.column for limit, table in of_limits.items() if not _keeps(table, place, limit)),
             tuple(limit.column for limit, table in of_limits.items() if _may_change(table, place, limit)),
             int((seen.lost.iloc[:, place] & ~failed).sum()), int((~ran.iloc[:, place]).sum()) + (setting in out),
+            counts.get(setting),
         ))  # fmt: skip
+    needed = smallest(least)
+    standings = _ranked(standings, needed)
     ordered = sorted(standings, key=lambda standing: (not standing.eligible, standing.behind, standing.value))
     found = Choice(
         tuple(ordered), tuple(map(str, seen.scores.index)), seen.sample, tuple(map(str, hopeless.index[hopeless])),
-        tuple(map(str, failed.index[failed])), int(counted.notna().any(axis=1).sum()), unmeasured,
+        tuple(map(str, failed.index[failed])), int(counted.notna().any(axis=1).sum()), unmeasured, needed=needed,
     )  # fmt: skip
     return _chosen(found, seen, counted, tuple(reference))
 
@@ -147,6 +163,14 @@ def _capped(apart: Floats, unfinished: Flags) -> Floats:
     if others.sum() <= 0:
         return apart
     return np.where(unfinished, np.minimum(apart, (others**2).sum() / others.sum()), apart)
+
+
+def _ranked(standings: Sequence[Standing], needed: int) -> list[Standing]:
+    """Settings with too small a sample are not ranked, if one that can be chosen has a sample."""
+    enough = {standing.setting for standing in standings if standing.sample is None or standing.sample >= needed}
+    if not any(standing.sound and standing.setting in enough for standing in standings):
+        return list(standings)
+    return [replace(standing, ranked=standing.setting in enough) for standing in standings]
 
 
 def _keeps(seen: Observed, place: int, limit: Limit) -> bool:

@@ -18,6 +18,7 @@ from sim.analysis.intervals import half_width
 from sim.analysis.sweeps.answers import Limit, settings_of
 from sim.analysis.sweeps.choice import surely_worse
 from sim.analysis.sweeps.observed import observed
+from sim.analysis.sweeps.samples import pooled, smallest
 
 __all__ = ["ERROR", "Rule", "behind"]
 
@@ -65,7 +66,9 @@ def behind(results: pd.DataFrame, rule: Rule, racing: Collection[Setting]) -> di
     out = {setting: limit.column for limit in rule.limits for setting in racing if _breaks(values[limit.column], setting, limit, rule)}
     of = values[rule.least]
     out |= {setting: rule.least for setting in racing if setting not in out and _fails(of, setting)}
-    leader = _leader(values, rule, [setting for setting in racing if setting not in out])
+    counts, needed = pooled(results, rule.settings, rule.least), smallest(rule.least)
+    ranked = [setting for setting in racing if setting not in out and counts.get(setting, needed) >= needed]
+    leader = _leader(values, rule, ranked)  # the longest of a few checkpoints is no percentile that puts others out
     if leader is not None:
         losers = [setting for setting in racing if setting not in out and _loses(of[setting], of[leader], rule)]
         out |= dict.fromkeys(losers, rule.least)

@@ -162,3 +162,34 @@ def test_differences_that_are_all_alike_are_sure():
 
     assert [[False, False], [True, False]] == surely_worse(values, np.zeros((2, 2), dtype=bool)).tolist()
     assert not surely_worse(values[:1], np.zeros((1, 2), dtype=bool)).any()
+
+
+def checkpoints(*, p99_and_count, **others):
+    """`p99_and_count`: setting -> its 99th percentile, and the checkpoints of a run."""
+    rows = rows_of({setting: LOAD + p99 for setting, (p99, _) in p99_and_count.items()}, column="end_to_end_p99_ms", **others)
+    return rows.assign(completed=rows["checkpoint.interval"].map({setting: count for setting, (_, count) in p99_and_count.items()}))
+
+
+def least_p99(rows, *limits):
+    return choose(rows, ["checkpoint.interval"], "end_to_end_p99_ms", limits)
+
+
+def test_a_percentile_ranks_only_settings_with_its_sample():
+    """The sample is pooled over all runs: 13 in each of 8 windows are 104."""
+    found = least_p99(checkpoints(p99_and_count={"5 min": (20, 1), "10 s": (40, 13), "5 s": (60, 26)}))
+
+    assert (("10 s",), [("10 s",)]) == (found.advised, list(found.best))
+    assert [("10 s", 104, True), ("5 s", 208, True), ("5 min", 8, False)] == [
+        (*standing.setting, standing.sample, standing.ranked) for standing in found.standings
+    ]
+
+
+def test_where_no_setting_has_the_sample_the_longest_are_compared():
+    """Also where one that has it breaks a limit."""
+    pairs = {"5 min": (20, 1), "10 s": (40, 12)}
+    limited = checkpoints(p99_and_count=pairs | {"1 s": (60, 120)}, lag_s=1.0)
+    limited.loc[limited["checkpoint.interval"] == "1 s", "lag_s"] = 9.0
+
+    assert ("5 min",) == least_p99(checkpoints(p99_and_count=pairs)).advised
+    assert ("5 min",) == least_p99(limited, Limit("lag_s", at_most=5)).advised
+    assert ("5 min",) == least_p99(checkpoints(p99_and_count=pairs).drop(columns="completed")).advised

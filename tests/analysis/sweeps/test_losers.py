@@ -100,3 +100,13 @@ def test_only_those_that_race_are_judged():
     results = rows(a=LOAD, b=LOAD + 1 + NOISE, c=LOAD - 5)
 
     assert {("b",): "lag_s"} == behind(results, Rule(("interval",), "lag_s", (), 10), [("a",), ("b",)])
+
+
+def test_the_longest_of_a_few_checkpoints_puts_nothing_out():
+    """It is no 99th percentile, however short: only a setting with the sample leads."""
+    results = rows(a=LOAD, b=LOAD + 5 + NOISE, c=LOAD + 9).rename(columns={"lag_s": "end_to_end_p99_ms"})
+    results["completed"] = results["interval"].map({"a": 1, "b": 120, "c": 120})
+    rule, racing = Rule(("interval",), "end_to_end_p99_ms", (), 10), [("a",), ("b",), ("c",)]
+
+    assert {("c",): "end_to_end_p99_ms"} == behind(results, rule, racing)
+    assert {("b",), ("c",)} == set(behind(results.assign(completed=120), rule, racing))

@@ -1,0 +1,38 @@
+"""What a percentile stands on: how many observations the runs of a setting have together, and how many it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from sim.analysis.quantities import QUANTITIES
+from sim.analysis.sweeps.observed import planned, scored
+
+__all__ = ["counts", "pooled", "smallest"]
+
+
+def smallest(column: str) -> int:
+    """The smallest sample of the percentile that a column is; 1 of other columns."""
+    return QUANTITIES[column].smallest_sample if column in QUANTITIES else 1
+
+
+def counts(results: pd.DataFrame, column: str) -> pd.Series[float]:
+    """The observations of each planned run that has a value of `column`; empty: it is no percentile, or they are not known."""
+    rows = planned(results)
+    counted = QUANTITIES[column].counted_by if column in QUANTITIES else ""
+    if smallest(column) == 1 or counted not in rows:
+        return pd.Series(dtype=float)
+    return rows.loc[scored(results, column)["value"].notna(), counted].dropna().astype(float)
+
+
+def pooled(results: pd.DataFrame, settings: Sequence[str], column: str) -> dict[tuple[str, ...], int]:
+    """Setting -> observations in all its runs; empty: `column` is no percentile, or they are not known."""
+    found = counts(results, column)
+    if found.empty:
+        return {}
+    keys = [tuple(key) for key in planned(results).loc[found.index, list(settings)].fillna("").astype(str).to_numpy().tolist()]
+    sums: dict[tuple[str, ...], int] = dict.fromkeys(keys, 0)
+    for key, count in zip(keys, found, strict=True):
+        sums[key] += int(count)
+    return sums
