@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sim.advice.answer.differences import differences
+from sim.advice.answer.differences import TAIL, differences
 from sim.advice.doubts import ENOUGH, doubts, kept_but_for_the_tail
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.levers.cautions import condition
@@ -26,6 +26,7 @@ __all__ = [
     "failures",
     "name_of",
     "passes_text",
+    "quantity_of",
     "room_text",
     "share",
     "theory",
@@ -143,15 +144,15 @@ def closest(race: Race) -> list[str]:
     if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
     near, limits = race.nearest, race.limits
-    broken = [f"{_quantity_of(limit.column, near)} is {close_value(limit.column, float(getattr(near, limit.column)), limit.at_most)} "
+    broken = [f"{quantity_of(limit.column, near)} is {close_value(limit.column, float(getattr(near, limit.column)), limit.at_most)} "
               f"instead of {_bound(limit)}" for limit in limits.of_means() if limit.column in near.breaks]  # fmt: skip
     within = [limit.column for limit in limits.of_means() if limit.column not in near.breaks]
-    keeps = [f"{_quantity_of(column, near)} {_value(column, near)}" for column in within]
+    keeps = [f"{quantity_of(column, near)} {_value(column, near)}" for column in within]
     kept = f"; {', '.join(keeps)} within the limit" if keeps else ""
     return [f"Closest: {name_of(near.name)}: {', '.join(broken)}{kept}."]
 
 
-def _quantity_of(column: str, setting: Setting) -> str:
+def quantity_of(column: str, setting: Setting) -> str:
     if column != "checkpoint_ms":
         return LIMITED[column]
     return "p99 of checkpoints" if _is_p99(setting) else f"the longest of {setting.checkpoints} checkpoints"
@@ -179,8 +180,10 @@ def comparison_with_today(race: Race) -> Section | None:
     if chosen is None or today is None or chosen.name == today.name:
         return None
     found = differences(race.trials, today.name, chosen.name)
-    rows = [difference.row() for difference in found]
     now = next(setting for setting in race.settings if setting.name == today.name)
+    rows = [difference.row() for difference in found]
+    if not (_is_p99(now) and _is_p99(chosen)):
+        rows = [["longest checkpoint" if row[0] == TAIL else row[0], *row[1:]] for row in rows]
     rows.append(["time lost", share(now.lost), share(chosen.lost), ""])
     are_repeated = any(math.isfinite(difference.half_width) for difference in found)
     how = "run by run, with 95 % confidence" if are_repeated else "a single run of each"

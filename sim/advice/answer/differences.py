@@ -12,12 +12,15 @@ from sim.advice.judgement import MEASURED, Trials
 from sim.analysis.intervals import half_width
 from sim.analysis.number_texts import NONE, bytes_text, ms_text, per_second_text
 
-__all__ = ["Difference", "differences"]
+__all__ = ["TAIL", "Difference", "differences"]
+
+TAIL = "checkpoint p99"
+"""As it is called where there are enough checkpoints."""
 
 _QUANTITIES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("per_second", "throughput", per_second_text),
     ("checkpoint_p50_ms", "checkpoint p50", ms_text),
-    ("checkpoint_ms", "checkpoint p99", ms_text),
+    ("checkpoint_ms", TAIL, ms_text),
     ("recovery_ms", "recovery from a failure", ms_text),
     ("written_per_hour", "written per hour", bytes_text),
     ("visible_ms", "output visible p99", ms_text),

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sim.advice.texts import LIMITED, close_value, share, value_text
+from sim.advice.texts import close_value, quantity_of, share, value_text
 from sim.analysis.number_texts import bytes_text, change_text
 from sim.foreign import one_line
 
@@ -26,7 +26,6 @@ WIDTH, LINES = 80, 12
 """The verdict takes two more lines, and one stays empty."""
 LABEL = 8
 QUESTIONS = 2
-_SHORT = LIMITED | {"checkpoint_ms": "p99 of checkpoints", "visible_ms": "output visible"}
 
 
 def summary(
@@ -55,15 +54,16 @@ def no_setting(dominant: str, closest: Sequence[str], enough: Sequence[str], ref
 
 
 def _keeps(chosen: Setting, today: Setting | None, limits: Limits) -> Iterator[str]:
-    """``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 73 % of it is room)``."""
+    """``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 73 % room)``, or ``longest of 37 checkpoints 21 s -> ...``."""
     for limit in limits.of_means():
         value = float(getattr(chosen, limit.column))
         if math.isnan(value):
             continue
         before = "" if today is None or today.name == chosen.name else f"{value_text(limit.column, getattr(today, limit.column))} -> "
-        room = f": {share(1 - value / limit.at_most)} of it is room" if limit.at_most > 0 else ""
+        room = f": {share(1 - value / limit.at_most)} room" if limit.at_most > 0 else ""
         bound = value_text(limit.column, limit.at_most)
-        yield f"{_SHORT[limit.column]} {before}{close_value(limit.column, value, limit.at_most)} (limit {bound}{room})"
+        what = quantity_of(limit.column, chosen).removeprefix("the ")
+        yield f"{what} {before}{close_value(limit.column, value, limit.at_most)} (limit {bound}{room})"
 
 
 def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change]) -> Iterator[str]:

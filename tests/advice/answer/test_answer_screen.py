@@ -1,22 +1,26 @@
 """The answer on one screen: fifteen lines of eighty characters with the verdict above it."""
 
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
 
 from sim.advice.answer.configuration import Difference, difference, patch
 from sim.advice.answer.summary import LINES, WIDTH, no_setting, summary
-from sim.advice.answer.watch import watch
+from sim.advice.answer.watch import FACTOR, watch
 from sim.advice.judgement import Limits, judged
 from sim.advice.levers.catalogue import ranked
 from sim.advice.levers.cautions import cautions, condition, refusals
 from sim.advice.levers.lever import QUEUE, UPLOAD
 from sim.advice.settings import protocols
+from sim.analysis.number_texts import ms_text
 from sim.model.backtest import Backtest, OtherSettings
 from sim.scenario import loads
 from sim.sweeps.file.design import override
+from sim.units import parse_duration
 from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.test_judgement import measured, results
 
@@ -125,7 +129,35 @@ def test_ranges_are_those_of_the_history():
 
     assert (chosen.checkpoint_p50_ms / 1.25, chosen.checkpoint_p50_ms * 1.25) == (own.least_ms, own.most_ms)
     assert without.factor > own.factor
-    assert f"p99 > {2} s" in own.taken_back()
+    assert f"of 10 checkpoints p50 > {ms_text(own.most_ms)}, longest > 2 s" in own.taken_back()
+
+
+def test_without_a_history_all_predictions_of_other_settings_are_within_the_factor():
+    """The table of verdicts names p50 as recorded and as predicted; no factor is larger than it must be."""
+    rows = re.findall(
+        r"^\| \S+ \| \S+ \| ([^|,]+), ([^|,]+) \|.*\| (?:right|WRONG) \|$",
+        (Path(__file__).parents[3] / "docs/truth.md").read_text(),
+        re.MULTILINE,
+    )
+    pairs = [[parse_duration(text.replace(",", "")) for text in row] for row in rows]
+    worst = max(max(recorded / predicted, predicted / recorded) for recorded, predicted in pairs)
+
+    assert 70 == len(pairs)
+    assert worst <= FACTOR <= 1.05 * worst
+
+
+def test_the_screen_says_of_how_many_a_checkpoint_is_the_longest():
+    """Fewer than a hundred show no 99 % quantile; the line is not cut."""
+    today, chosen = settings()
+    few, enough = (
+        summary(replace(chosen, checkpoints=count), today, LIMITS, dominant="", changes=[], differences=[], cautions=[], refusals=[],
+                watch=watch(chosen, LIMITS, None, 60.0))
+        for count in (37, 100)
+    )  # fmt: skip
+
+    assert re.search(r"longest of 37 checkpoints \S+ \S+ -> .* room\)$", few, re.MULTILINE)
+    assert "p99" not in few
+    assert "p99 of checkpoints" in enough
 
 
 def test_unaligned_is_never_advised_without_a_word_about_the_sink():
