@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from sim.advice.answer.differences import TAIL, differences
+from sim.advice.answer.lost import lost_task_manager
 from sim.advice.doubts import ENOUGH, doubts, kept_but_for_the_tail
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.levers.cautions import condition
@@ -51,21 +52,26 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     if chosen is None:
         return [f"No setting that was tried keeps the limits ({bounds}).", *closest(race), *_not_known(race)]
     today = None if race.today is None else race.today.name
-    needed = condition_of(race, chosen)
+    needed, but = condition_of(race, chosen), _but_lost(race, chosen)
     use = "stay with today's setting" if chosen.name == today else f"if {needed}, use" if needed else "use"
     if chosen.tight:
         kept = f"As simulated it keeps the limits ({bounds}), but with too little room"
         advice = f"Not confirmed: {use} {name_of(chosen.name)}. {kept}: {room_text(chosen, limits)}."
     elif not race.confirmed:
-        advice = f"Not confirmed: {use} {name_of(chosen.name)}. In short runs it keeps the limits ({bounds})."
+        advice = f"Not confirmed: {use} {name_of(chosen.name)}. In short runs it keeps the limits ({bounds}){but}."
     elif chosen.name == today:
-        now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds})" if bounds else f"{name_of(chosen.name)} is good"
+        now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds}){but}" if bounds else f"{name_of(chosen.name)} is good"
         advice = f"Stay: {now}; nothing that was tried loses clearly less."
     else:
         advice = f"{use[:1].upper()}{use[1:]} {name_of(chosen.name)}." + (
-            f" It keeps the limits ({bounds})." if bounds else " No limits were given."
+            f" It keeps the limits ({bounds}){but}." if bounds else " No limits were given."
         )
     return [advice, *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]
+
+
+def _but_lost(race: Race, chosen: Setting) -> str:
+    lost = lost_task_manager(race.scenario, chosen, race.limits)
+    return ", but not where a task manager is lost" if lost is not None and lost.breaks else ""
 
 
 def condition_of(race: Race, chosen: Setting) -> str:

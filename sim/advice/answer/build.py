@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.answer.configuration import Difference, difference, patch
+from sim.advice.answer.lost import lost_task_manager
 from sim.advice.answer.summary import no_setting, summary
 from sim.advice.answer.watch import watch
 from sim.advice.levers.cautions import Caution, cautions, refusals
@@ -70,12 +71,14 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
     where = dominant(situation_of(race, today.name)) if today is not None else ""
     seen = watch(chosen, race.limits, race.bench.backtest, parse_duration(chosen.interval) / 1e9)
     others = _others(candidate, changes)
+    lost = lost_task_manager(race.scenario, chosen, race.limits)
     screen = summary(
         chosen, today, race.limits, dominant=where, changes=changes, differences=found, cautions=warnings, refusals=refused, watch=seen,
-        others=[f"{what}: {value}" for what, value in others.items()],
+        others=[f"{what}: {value}" for what, value in others.items()], lost=lost,
     )  # fmt: skip
     assumed = _assumptions(race, candidate, chosen, changes, planned)
     parts: list[str | Section] = [
+        *([lost.sentence()] if lost is not None else []),
         *_difference(found, others),
         *_cautions([*refused, *warnings]),
         *_without_overtaking(race, chosen),
@@ -88,6 +91,7 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
     )
     data = {
         "dominates": where,
+        "lost_task_manager": None if lost is None else lost.plain(),
         "only_if": condition_of(race, chosen),
         "levers": [{"name": change.name, "costs": change.lever.costs, "source": change.lever.source} for change in changes],
         "difference": [asdict(item) for item in found],

@@ -15,6 +15,7 @@ from sim.foreign import one_line
 
 if TYPE_CHECKING:
     from sim.advice.answer.configuration import Difference
+    from sim.advice.answer.lost import LostTaskManager
     from sim.advice.answer.watch import Watch
     from sim.advice.judgement import Limits, Setting
     from sim.advice.levers.cautions import Caution
@@ -31,9 +32,10 @@ QUESTIONS = 2
 def summary(
     chosen: Setting, today: Setting | None, limits: Limits, *, dominant: str, changes: Sequence[Change], differences: Sequence[Difference],
     cautions: Sequence[Caution], refusals: Sequence[Caution], watch: Watch, others: Sequence[str] = (),
+    lost: LostTaskManager | None = None,
 ) -> str:  # fmt: skip
-    """`dominant`: where today's time goes.  `others`: what no key of Flink says."""
-    head = [*_labelled("keeps", _keeps(chosen, today, limits)), *_labelled("today", [dominant] if dominant else [])]
+    """`dominant`: where today's time goes.  `others`: what no key of Flink says.  `lost`: what a lost task manager adds to recovery."""
+    head = [*_labelled("keeps", _keeps(chosen, today, limits, lost)), *_labelled("today", [dominant] if dominant else [])]
     head += _labelled("costs", _costs(chosen, today, changes))
     known = [caution.short for caution in (*refusals, *cautions) if not caution.is_question][:1]
     questions = [caution.short for caution in cautions if caution.is_question][:QUESTIONS]
@@ -53,17 +55,20 @@ def no_setting(dominant: str, closest: Sequence[str], enough: Sequence[str], ref
     return "\n".join(lines[:LINES])
 
 
-def _keeps(chosen: Setting, today: Setting | None, limits: Limits) -> Iterator[str]:
+def _keeps(chosen: Setting, today: Setting | None, limits: Limits, lost: LostTaskManager | None) -> Iterator[str]:
     """``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 73 % room)``, or ``longest of 37 checkpoints 21 s -> ...``."""
+    breaks = lost is not None and lost.breaks
     for limit in limits.of_means():
         value = float(getattr(chosen, limit.column))
         if math.isnan(value):
             continue
         before = "" if today is None or today.name == chosen.name else f"{value_text(limit.column, getattr(today, limit.column))} -> "
-        room = f": {share(1 - value / limit.at_most)} room" if limit.at_most > 0 else ""
+        room = f": {share(1 - value / limit.at_most)} room" if limit.at_most > 0 and not (breaks and limit.column == "recovery_ms") else ""
         bound = value_text(limit.column, limit.at_most)
         what = quantity_of(limit.column, chosen).removeprefix("the ")
         yield f"{what} {before}{close_value(limit.column, value, limit.at_most)} (limit {bound}{room})"
+        if lost is not None and breaks and limit.column == "recovery_ms":
+            yield lost.short()
 
 
 def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change]) -> Iterator[str]:

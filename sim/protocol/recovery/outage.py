@@ -13,7 +13,7 @@ from sim.protocol.recovery.detection import Heartbeats
 from sim.protocol.recovery.restart import restart_strategy
 from sim.protocol.recovery.slots import LostSlots, Slots
 
-__all__ = ["Outage", "outages"]
+__all__ = ["Outage", "added_ns", "outages"]
 
 _TIMES = 40
 """Times within an interval of heartbeats that are tried, for each of both senders."""
@@ -35,6 +35,17 @@ def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> list[Outage]:
     interval_ns = min(restart.heartbeat_interval_ns, restart.heartbeat_timeout_ns)
     phases = [interval_ns * (2 * k + 1) // (2 * _TIMES) for k in range(_TIMES)]
     return [_outage(restart, interval_ns, both, fail_ns, restart_ns) for both in product(phases, phases)]
+
+
+def added_ns(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[int, int] | None:
+    """The least and the most that a lost task manager adds to the recovery from a failing task; None: the job may fail for good."""
+    law = [outage.ready_ns for outage in outages(restart, fail_ns=fail_ns, restart_ns=restart_ns)]
+    _, attempt = restart_strategy(restart).failed(fail_ns, _MEDIAN_DRAW)
+    ready = [ready_ns for ready_ns in law if ready_ns is not None]
+    if len(ready) < len(law) or attempt.delay_ns is None:
+        return None
+    own_ns = fail_ns + attempt.delay_ns + restart_ns
+    return max(min(ready) - own_ns, 0), max(max(ready) - own_ns, 0)
 
 
 def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns: int, restart_ns: int) -> Outage:

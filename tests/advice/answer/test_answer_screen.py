@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from sim.advice.answer.configuration import Difference, difference, patch
+from sim.advice.answer.lost import lost_task_manager
 from sim.advice.answer.summary import LINES, WIDTH, no_setting, summary
 from sim.advice.answer.watch import FACTOR, watch
 from sim.advice.judgement import Limits, judged
@@ -18,6 +19,7 @@ from sim.advice.levers.lever import QUEUE, UPLOAD
 from sim.advice.settings import protocols
 from sim.analysis.number_texts import ms_text
 from sim.model.backtest import Backtest, OtherSettings
+from sim.protocol.recovery.outage import outages
 from sim.scenario import loads
 from sim.sweeps.file.design import override
 from sim.units import parse_duration
@@ -174,6 +176,28 @@ def test_unaligned_is_never_advised_without_a_word_about_the_sink():
     assert "loses records" in refused.text
     assert "apache/iceberg#15846" in refused.source
     assert "change that first" not in refused.text
+
+
+def test_a_lost_task_manager_takes_room_from_a_limit_on_recovery():
+    """55 s are within 60 s for a failing task; heartbeats and a new task manager take longer, and less than 240 s allow."""
+    job, (_, chosen) = loads(JOB).scenarios[0], settings()
+    slow = replace(chosen, recovery_ms=55_000.0)
+    near, far = (lost_task_manager(job, slow, Limits(recovery_ms=limit)) for limit in (60_000, 240_000))
+    overheads = job.overheads
+    law = outages(job.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
+    text = summary(
+        slow, None, Limits(recovery_ms=60_000), dominant="", changes=[], differences=[], cautions=[], refusals=[],
+        watch=watch(slow, LIMITS, None, 60.0), lost=near,
+    )  # fmt: skip
+
+    assert (True, False) == (near.breaks, far.breaks)
+    assert 1e6 * (near.added_ms[1] - near.added_ms[0]) == pytest.approx(max(law)[0] - min(law)[0])
+    assert 0 < near.added_ms[0] < min(law)[0] / 1e6
+    assert near.sentence().endswith("beyond 60 s.")
+    assert far.sentence().endswith("within 4 min.")
+    assert near.short() in text
+    assert "room" not in text
+    assert lost_task_manager(job, slow, Limits()) is None
 
 
 def test_a_patch_says_what_to_know_first(both):
