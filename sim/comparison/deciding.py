@@ -159,11 +159,13 @@ def _with_latency(scenario: Scenario) -> Scenario:
 
 
 def _sentence(trial: Trial, result: Result) -> str:
-    """Empty: the value moves nothing."""
+    """Empty: the value moves nothing, or the run with it does not show what it moves."""
     rows = result.checkpoints[_row(trial.single, result)]
     before = ms_text(trial.single.duration_ms)
     name = f"{trial.single} ({trial.strategy})"
     if rows.empty or rows["status"].iloc[0] != "COMPLETED":
+        if trial.least_ms <= trial.single.duration_ms or is_noise(trial.least_ms, trial.single.duration_ms):
+            return ""
         return f"Assumed: {trial.assumed}. With {trial.value} {name} takes more than {ms_text(trial.least_ms)} instead of {before}."
     took_ms = float(rows["end_to_end_duration"].iloc[0])
     if is_noise(*sorted((took_ms, trial.single.duration_ms), reverse=True)):

@@ -126,7 +126,7 @@ EVENTS = (
         "runtime/task/operator/epochs.py",
         "max(done, read - self._holds_back)",
         "max(0, read - self._holds_back)",
-        f"{ENDS_OF_WORLDS}each_record_is_committed_once[naive-windowed-sink-with-a-global-committer-interpreted]",
+        f"{ENDS_OF_WORLDS}each_record_is_committed_once[naive-windowed-sink-loses-its-task-manager-interpreted]",
     ),
     Rule(
         "records held back are dealt out with their streams",

@@ -14,6 +14,8 @@ __all__ = ["EXCEPTIONS", "all_keys", "keys_of"]
 EXCEPTIONS = {
     "expect": "judges results, changes none",
     "Run.replications": "more runs of the same world; every world is one run",
+    "Trace.time-unit": "says how a file is read; the traces of worlds say it by themselves",
+    "Vertex.connector": "names a sink for what advice says of it, and changes no run",
 }
 """Keys no random world sets -> why."""
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from sim.advice.answer.configuration import Difference, difference, patch
 from sim.advice.answer.lost import lost_task_manager
@@ -113,7 +113,7 @@ def test_flink_reads_what_the_difference_says(both):
 def test_the_patches_set_it_and_take_it_back(both):
     """A merge patch of a FlinkDeployment; state moves by a canonical savepoint, and null removes a key."""
     found = difference(*both)
-    there, back = (yaml.safe_load(patch(found, back=way, others={})) for way in (False, True))
+    there, back = (YAML(typ="safe").load(patch(found, back=way, others={})) for way in (False, True))
     own = there["spec"]["flinkConfiguration"]
 
     assert {"5 s", "true", "rocksdb", "CANONICAL"} == set(own.values())
@@ -207,7 +207,7 @@ def test_a_patch_says_what_to_know_first(both):
 
     assert text.startswith("# Ask first: What does ")
     assert "apache/iceberg#15846" in text
-    assert yaml.safe_load(text) == yaml.safe_load(patch(difference(*both), back=False, others={}))
+    assert YAML(typ="safe").load(text) == YAML(typ="safe").load(patch(difference(*both), back=False, others={}))
 
 
 def test_unaligned_depends_on_a_sink_that_has_no_name():
