@@ -12,7 +12,7 @@ from sim.analysis.section import Section
 from sim.analysis.sweeps.answers import differences, means, settings_of
 from sim.analysis.sweeps.choice import Choice, Setting, choose
 from sim.analysis.sweeps.effects import effects
-from sim.analysis.sweeps.measure import text
+from sim.analysis.sweeps.measure import limit_text, text
 from sim.analysis.sweeps.observed import Observed, observed, planned, scored
 from sim.analysis.sweeps.samples import counts, smallest
 from sim.sweeps.file.question import Question
@@ -39,8 +39,7 @@ def sections(question: Question, results: pd.DataFrame, complete: pd.DataFrame |
     tables = [_means(question, results)]
     if question.against:
         tables.append(_differences(question, results))
-    if windows := _windows(question, results):
-        tables.append(windows)
+    tables.extend(windows for column in _decisive(question) if (windows := _windows(question, results, column)))
     if shares := _effects(question, results if complete is None else complete):
         tables.append(shares)
     return tables
@@ -75,22 +74,29 @@ def _best(question: Question, results: pd.DataFrame, out: Out | None, value: str
 
 
 def _means(question: Question, results: pd.DataFrame) -> Section:
-    tables = [(value, group, means(group, question.settings, question.show)) for value, group in groups(question, results)]
+    columns = _columns(question)
+    tables = [(value, group, means(group, question.settings, columns)) for value, group in groups(question, results)]
     rows = [
-        [*_key(value), *setting, *(_mean(column, row) for column in question.show)]
+        [*_key(value), *setting, *(_mean(column, row) for column in columns)]
         for value, _, table in tables
         for setting, (_, row) in zip(settings_of(table.index), table.iterrows(), strict=True)
     ]
-    bounds = any((table[f"{column} unfinished"] > 0).any() for _, _, table in tables for column in question.show)
+    bounds = any((table[f"{column} unfinished"] > 0).any() for _, _, table in tables for column in columns)
     note = ". More than: it did not end everywhere, and counts there with the longest time known" if bounds else ""
     title = f"Mean {_over([group for _, group, _ in tables], question)}{note}{_samples(question, results)}"
-    return Section(title, [*_key(question.by), *question.settings, *question.show], rows)
+    return Section(title, [*_key(question.by), *question.settings, *columns], rows)
+
+
+def _columns(question: Question) -> list[str]:
+    """The columns of the table of means: what decides stands there too, and last if it is not asked for."""
+    least = [question.least] if question.least else []
+    return list(dict.fromkeys([*question.show, *least, *(limit.column for limit in question.limits)]))
 
 
 def _samples(question: Question, results: pd.DataFrame) -> str:
     """Percentiles that stand on fewer than they need in some run that has a value."""
     found = []
-    for column in question.show:
+    for column in _columns(question):
         sizes = counts(results, column)
         if not sizes.empty and sizes.min() < (needed := smallest(column)):
             span = " to ".join(map(str, sorted({int(sizes.min()), int(sizes.max())})))
@@ -154,9 +160,13 @@ def _apart(column: str, row: pd.Series[float], most: int) -> str:
     return f"{_signed(column, row['difference'])}{_sure(column, row['±'])}" + (f" ({', '.join(marks)})" if marks else "")
 
 
-def _windows(question: Question, results: pd.DataFrame) -> Section | None:
-    """The first column, window by window; None: there is a single window."""
-    column = question.least or question.show[0]
+def _decisive(question: Question) -> list[str]:
+    """The columns that are told window by window: the least, and those of limits."""
+    return list(dict.fromkeys([question.least or question.show[0], *(limit.column for limit in question.limits)]))
+
+
+def _windows(question: Question, results: pd.DataFrame, column: str) -> Section | None:
+    """A column, window by window; None: there is a single window."""
     seen = {value: observed(group, question.settings, column) for value, group in groups(question, results)}
     names = {value: settings_of(table.scores.columns) for value, table in seen.items()}
     if sum(len(table.scores) for table in seen.values()) < 2 or any(table.sample == "seeds" for table in seen.values()):
@@ -173,7 +183,8 @@ def _windows(question: Question, results: pd.DataFrame) -> Section | None:
     ]  # fmt: skip
     chosen = rows if len(rows) <= MOST_WINDOWS else sorted(rows, key=lambda row: not row[0])[:MOST_WINDOWS]
     part = "" if chosen is rows else f" ({MOST_WINDOWS} of {len(rows)}: those where something did not end or failed first)"
-    return Section(f"{column} in each window{part}", [*_key(question.by), "window", *header], [row for _, row in chosen])
+    limit = "".join(f" (limit: {limit_text(limit).removeprefix(column).strip()})" for limit in question.limits if limit.column == column)
+    return Section(f"{column} in each window{limit}{part}", [*_key(question.by), "window", *header], [row for _, row in chosen])
 
 
 _BRIEF = ["ended", "least", "compared with", "most"]

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from sim.analysis.quantities import QUANTITIES
-from sim.analysis.sweeps.answers import Limit
 from sim.analysis.sweeps.choice import Choice, Setting, Standing
-from sim.analysis.sweeps.measure import text
+from sim.analysis.sweeps.measure import limit_text, text
 from sim.analysis.sweeps.observed import dead, planned
 from sim.cells.columns import COLUMNS
 from sim.sweeps.file.question import Question
@@ -40,7 +39,8 @@ def _hopeless(question: Question, results: pd.DataFrame, found: Choice) -> Itera
     rows = planned(results)
     if "bottleneck" in rows and found.sample == "windows" and "window" in rows:
         rows = rows[rows["window"].astype(str).isin(found.hopeless)]
-    yield f"In {_of(len(found.hopeless), found)} no {_noun(question)} can {does}{_busy(rows)}{_which(found.hopeless, found)}."
+    keys = ", ".join(question.settings)
+    yield f"In {_of(len(found.hopeless), found)} the job does not {does} with any {keys}{_busy(rows)}{_which(found.hopeless, found)}."
 
 
 def _which(windows: Sequence[str], found: Choice) -> str:
@@ -89,10 +89,10 @@ def _behind(question: Question, found: Choice) -> Iterator[str]:
     if not late:
         return
     does = COLUMNS[question.least].ends or "end"
-    named = "; ".join(f"{_short(standing.setting)} in {standing.behind}" for standing in late[:MOST_NAMED])
-    rest = f"; {len(late) - MOST_NAMED} more settings in some" if len(late) > MOST_NAMED else ""
+    named = ", ".join(f"with {_short(standing.setting)} in {standing.behind}" for standing in late[:MOST_NAMED])
+    rest = f", with {len(late) - MOST_NAMED} more settings in some" if len(late) > MOST_NAMED else ""
     others = "other " if found.hopeless else ""
-    yield f"Of the {others}{found.compared} {found.sample}, these do not {does} in as many as named: {named}{rest}."
+    yield f"Of the {others}{found.compared} {found.sample}, the job does not {does} {named}{rest}."
 
 
 def _unranked(question: Question, found: Choice) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _unranked(question: Question, found: Choice) -> Iterator[str]:
 
 
 def _answer(question: Question, found: Choice) -> Iterator[str]:
-    limits = " and ".join(_limit(limit) for limit in question.limits)
+    limits = " and ".join(limit_text(limit) for limit in question.limits)
     if found.advised is None:
         yield f"None of {len(found.standings)} settings keeps {limits}." if limits else "No setting can be chosen."
         return
@@ -120,6 +120,8 @@ def _answer(question: Question, found: Choice) -> Iterator[str]:
     if limits:
         kept = sum(standing.sound for standing in found.standings)
         keep = "keeps" if kept == 1 else "keep"
+        mean = f" on average over {'all ' if found.compared < len(found.windows) else ''}{len(found.windows)} {found.sample}"
+        limits += mean if len(found.windows) > 1 else ""
         among = f"{kept} of {len(found.standings)} settings {keep} {limits}"
         among = f"of the settings that keep {limits}" if question.racing else among  # those that are out may keep them
     value = f"{_value(question, first)}{_where(found)}"
@@ -158,14 +160,35 @@ def _set(question: Question, found: Choice, first: Standing) -> Iterator[str]:
 
 
 def _limits(question: Question, found: Choice) -> Iterator[str]:
-    """What limits leave open."""
+    """Where limits are broken, and what they leave open."""
     assert found.advised is not None  # noqa: S101 - there is a choice
+    yield from _exceeded(question, found, found.standing(found.advised))
     if unsure := found.standing(found.advised).unsure:
         yield f"Whether it keeps its limit is not sure: the interval of {' and '.join(unsure)} reaches beyond."
     near = [standing for standing in found.standings if standing.broken and set(standing.broken) <= set(standing.unsure)]
     if near:
         those = _shorts([standing.setting for standing in near])
         yield f"{len(near)} more may keep {'it' if len(question.limits) == 1 else 'them'}: {those}."
+
+
+def _exceeded(question: Question, found: Choice, advised: Standing) -> Iterator[str]:
+    """The windows in which the advised setting breaks a limit, and which settings break none."""
+    for limit in question.limits:
+        windows = [window for window in advised.exceeded if window.column == limit.column]
+        if not windows:
+            continue
+        named = "; ".join(f"{window.window}: {text(limit.column, window.value)}" for window in windows[:MOST_NAMED])
+        rest = f"; and {len(windows) - MOST_NAMED} more" if len(windows) > MOST_NAMED else ""
+        count = len(found.windows)
+        yield (f"{_short(advised.setting)} keeps {limit_text(limit)} in {count - len(windows)} of {count} {found.sample} only "
+               f"(broken at {named}{rest}).")  # fmt: skip
+    if advised.exceeded:
+        always = [standing.setting for standing in found.eligible if not standing.exceeded]
+        alone, everywhere = len(question.limits) == 1, f"in all {len(found.windows)} {found.sample}"
+        if always:
+            yield f"{'It is' if alone else 'All limits are'} kept {everywhere} with {_shorts(always)}."
+        else:
+            yield f"No setting keeps {'it' if alone else 'all limits'} {everywhere}."
 
 
 def _value(question: Question, standing: Standing) -> str:
@@ -204,8 +227,3 @@ def _shorts(settings: Sequence[Setting]) -> str:
 def _listed(names: Sequence[str]) -> str:
     rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + rest
-
-
-def _limit(limit: Limit) -> str:
-    upper = math.isfinite(limit.at_most)
-    return f"{limit.column} {'at most' if upper else 'at least'} {text(limit.column, limit.at_most if upper else limit.at_least)}"

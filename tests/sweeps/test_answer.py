@@ -30,12 +30,13 @@ QUESTION = Question(
 
 def test_tables(results):
     """Means with their confidence, differences window by window, each window, and what matters."""
-    means, apart, windows, shares = sections(QUESTION, results)
+    means, apart, windows, of_limit, shares = sections(QUESTION, results)
 
     assert ["30 s", "4.4 s ± 4.4 s", "-4.0 % ± 0 %"] == means.rows[1]
     assert "Mean over 2 windows, seeds averaged within each, with 95 % confidence" == means.title
     assert [["30 s", "-5 s ± 0 ms", "+5.0 % ± 0 %"]] == apart.rows
     assert [["quiet", "9 s", "4 s"], ["busy", "9.7 s", "4.7 s"]] == windows.rows
+    assert "throughput_change in each window (limit: at least -5.0 %)" == of_limit.title
     assert [["interval", "98 %", "98 %"], ["window", "2 %", "2 %"]] == shares.rows
 
 
@@ -73,11 +74,12 @@ def test_the_sentence(results):
     """What to choose, what it gives, what it keeps and how sure that is."""
     answer = sentence(QUESTION, results)
 
-    among = "1 of 2 settings keeps throughput_change at least -5.0 %"
+    among = "1 of 2 settings keeps throughput_change at least -5.0 % on average over 2 windows"
     assert f"Least end_to_end_p99_ms: 4.4 s ± 4.4 s over 2 windows, with interval 30 s ({among})." == answer
     all_keep = replace(QUESTION, limits=(Limit("throughput_change", at_least=-0.5),))
     assert sentence(all_keep, results).endswith(
-        "(2 of 2 settings keep throughput_change at least -50 %). It is surely the least: 95 % for all comparisons together."
+        "(2 of 2 settings keep throughput_change at least -50 % on average over 2 windows). "
+        "It is surely the least: 95 % for all comparisons together."
     )
 
 

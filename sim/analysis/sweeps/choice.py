@@ -22,7 +22,7 @@ from sim.analysis.sweeps.answers import ERROR, Limit, settings_of
 from sim.analysis.sweeps.observed import Observed, observed
 from sim.analysis.sweeps.samples import pooled, smallest
 
-__all__ = ["Choice", "Setting", "Standing", "choose", "surely_worse"]
+__all__ = ["Choice", "Exceeded", "Setting", "Standing", "choose", "surely_worse"]
 
 Setting = tuple[str, ...]
 Floats = NDArray[np.float64]
@@ -30,6 +30,15 @@ Flags = NDArray[np.bool_]
 
 EQUAL = 1e-9
 """Values that agree to nine digits are a tie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exceeded:
+    """The value of a window that breaks a limit."""
+
+    column: str
+    window: str
+    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,7 @@ class Standing:
     behind: int  # windows in which it does not end, and another setting does
     broken: tuple[str, ...] = ()  # columns of limits
     unsure: tuple[str, ...] = ()  # columns of limits to which the interval of its mean reaches
+    exceeded: tuple[Exceeded, ...] = ()  # windows that break a limit, though the mean may keep it
     failed: int = 0  # windows in which a run failed or has no value, though another setting has one
     absent: int = 0  # not 0: it did not run in all worlds
     sample: int | None = None  # observations of a percentile in all its runs; None: it is no percentile
@@ -106,6 +116,7 @@ def choose(
             setting, float(own.mean()) if len(own) else np.nan, half_width(own), int(seen.behind.iloc[:, place].sum()),
             tuple(limit.column for limit, table in of_limits.items() if not _keeps(table, place, limit)),
             tuple(limit.column for limit, table in of_limits.items() if _may_change(table, place, limit)),
+            tuple(found for limit, table in of_limits.items() for found in _exceeded(table, place, limit)),
             int((seen.lost.iloc[:, place] & ~failed).sum()), int((~ran.iloc[:, place]).sum()) + (setting in out),
             counts.get(setting),
         ))  # fmt: skip
@@ -178,6 +189,13 @@ def _keeps(seen: Observed, place: int, limit: Limit) -> bool:
     if seen.lost.iloc[:, place].any() or (np.isfinite(limit.at_most) and seen.unfinished.iloc[:, place].any()):
         return False
     return limit.kept(float(seen.scores.iloc[:, place].mean()))
+
+
+def _exceeded(seen: Observed, place: int, limit: Limit) -> list[Exceeded]:
+    """The windows whose values are known to break a limit, the worst first."""
+    own = seen.scores.iloc[:, place].dropna()
+    found = [Exceeded(limit.column, str(window), float(value)) for window, value in own.items() if not limit.kept(float(value))]
+    return sorted(found, key=lambda window: window.value, reverse=bool(np.isfinite(limit.at_most)))
 
 
 def _may_change(seen: Observed, place: int, limit: Limit) -> bool:

@@ -12,7 +12,7 @@ from sim.analysis.sweeps.answers import Limit
 from sim.condition import parse_condition
 from sim.foreign import Readable
 
-__all__ = ["MeasureError", "limit", "text", "unit", "unit_of_ticks"]
+__all__ = ["MeasureError", "limit", "limit_text", "text", "unit", "unit_of_ticks"]
 
 
 class MeasureError(Readable, ValueError):
@@ -86,6 +86,12 @@ def limit(column: str, condition: str) -> Limit:
     except units.UnitError as error:
         raise MeasureError(str(error)) from None
     return Limit(column, at_most=bound) if parsed.comparison.startswith("<") else Limit(column, at_least=bound)
+
+
+def limit_text(limit: Limit) -> str:
+    """``end_to_end_p99_ms at most 60 s``."""
+    upper = math.isfinite(limit.at_most)
+    return f"{limit.column} {'at most' if upper else 'at least'} {text(limit.column, limit.at_most if upper else limit.at_least)}"
 
 
 def _of(column: str) -> _Unit:
