@@ -20,15 +20,16 @@ from sim.advice.levers.search import Levers
 from sim.advice.race import Race, RunTrials
 from sim.advice.running.bounds import Affords, Lack, any_amount, over_budget
 from sim.advice.sensitivity import Sensitivity, sensitivity
-from sim.advice.settings import Candidate
+from sim.advice.settings import NICE_NS, Candidate
 from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import Bench
 from sim.analysis.section import Section
 from sim.analysis.theory import daly, renewal, young
 from sim.model.scenario import Scenario
 from sim.scenario.flink.text import flink_text
+from sim.units import parse_duration
 
-__all__ = ["Report", "report"]
+__all__ = ["Report", "report", "shorter_intervals"]
 
 ASSUMED_MTBF_MS = 86_400_000.0
 
@@ -101,8 +102,17 @@ def _remarks(race: Race) -> list[str | Section | None]:
         remarks.append(f"Load: two pieces of its trace, {names}. Limits have to hold in both; differences and losses are means.")
     if race.limits.visible_ms is not None and not any(math.isfinite(setting.visible_ms) for setting in race.settings):
         remarks.append("No sink is transactional: output is visible at once, whatever is set.")
+    remarks.append(shorter_intervals(race))
     remarks += [f"Not run: {reason}." for reason in race.given_up]
     return remarks
+
+
+def shorter_intervals(race: Race) -> str:
+    """Trials begin at the shortest interval of a grid, at today's, or at half of a limit."""
+    shortest = min((setting.interval for setting in race.settings), key=parse_duration, default="")
+    if not shortest or parse_duration(shortest) <= NICE_NS[0]:
+        return ""
+    return f"Not run: intervals under {shortest}: the grid begins there. They lose less work in a failure, and take more checkpoints."
 
 
 def _configuration(race: Race, chosen: Setting) -> str:

@@ -10,6 +10,7 @@ from sim.advice.job import prepared
 from sim.advice.judgement import Limits
 from sim.advice.levers.requirements import requirements
 from sim.advice.race import ALL, NoLevers, Race
+from sim.advice.report import shorter_intervals
 from sim.advice.sensitivity import section, sensitivity
 from sim.advice.texts import checkpoint_text, comparison_with_today, verdict
 from sim.advice.trials import Bench
@@ -311,3 +312,10 @@ def test_no_quantile_without_its_sample(job):
     assert f"100 ms, longest of {found.seen(found.chosen.name)}" == texts[found.chosen.name]
     assert "p99 100 ms of 101" == checkpoint_text(replace(found.chosen, checkpoints=101, ran_long=False))
     assert texts["30 s", "unaligned"] in {"700 ms, longest of 2", "700 ms, longest of 6"}
+
+
+def test_intervals_below_the_grid_are_named(job):
+    """Today's is the shortest that is tried; there is none below a second."""
+    found = race(job, MadeUp({"aligned": 60.0}))
+
+    assert shorter_intervals(found).startswith("Not run: intervals under 10 s:")

@@ -40,6 +40,7 @@ def test_a_setting_and_what_to_paste(advise):
     assert re.search(stay, done.stdout)
     assert "execution.checkpointing.unaligned.enabled: false" in done.stdout
     assert "UNKNOWN: how often does the job fail?" in done.stdout
+    assert "Not run: intervals under" not in done.stdout  # one second is the shortest there is
     assert re.search(r"Moves nothing, and need not be answered: .*storage bandwidth \(100 kB/s \.\.\. 10 MB/s\)", done.stdout)
 
 

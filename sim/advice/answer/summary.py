@@ -26,6 +26,8 @@ __all__ = ["LINES", "WIDTH", "no_setting", "summary"]
 WIDTH, LINES = 80, 12
 """The verdict takes two more lines, and one stays empty."""
 LABEL = 8
+LONGEST = 400
+"""Characters of a text that is then cut to a line."""
 QUESTIONS = 2
 
 
@@ -91,11 +93,16 @@ def _change(differences: Sequence[Difference], others: Sequence[str], room: int)
     return _labelled("change", lines)
 
 
+def _cut(line: str) -> str:
+    """At its end: the beginning of a sentence, or of a name, says most."""
+    return line if len(line) <= WIDTH - LABEL else f"{line[: WIDTH - LABEL - 3].rstrip()}..."
+
+
 def _labelled(label: str, texts: Sequence[str] | Iterator[str], *, wrapped: bool = False) -> list[str]:
     """The label once, texts beside it; each is cut to a line, or wrapped."""
     from textwrap import wrap
 
     lines: list[str] = []
     for text in texts:
-        lines += wrap(text, WIDTH - LABEL) if wrapped else [one_line(text, WIDTH - LABEL)]
+        lines += wrap(text, WIDTH - LABEL) if wrapped else [_cut(one_line(text, LONGEST))]
     return [f"{label if not i else '':{LABEL}}{line}" for i, line in enumerate(lines)]

@@ -200,6 +200,19 @@ def test_a_lost_task_manager_takes_room_from_a_limit_on_recovery():
     assert lost_task_manager(job, slow, Limits()) is None
 
 
+def test_a_line_that_is_too_long_is_cut_at_its_end():
+    _, chosen = settings()
+    where = f"barriers wait behind data: '{LONG}' is full, and so is everything before it"
+    text = summary(
+        chosen, None, LIMITS, dominant=where, changes=[], differences=[], cautions=[], refusals=[], watch=watch(chosen, LIMITS, None, 60.0)
+    )
+
+    (line,) = [line for line in text.splitlines() if line.startswith("today")]
+    assert line.endswith("...")
+    assert where.startswith(line[8:-3])
+    assert 70 < len(line) <= WIDTH
+
+
 def test_a_patch_says_what_to_know_first(both):
     """It is applied alone: comments carry the question, and its values stay as they are."""
     question = cautions(both[0], protocols()[-1], [])[0]
