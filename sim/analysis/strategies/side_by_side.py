@@ -123,14 +123,16 @@ def _durations(row: Summary) -> dict[str, str]:
     values = _with_sample(row)
     percentiles = {QUANTITIES[column].heading: ms_text(values[column]) for column in values if column.startswith("end_to_end_")}
     pre_barrier = row.path.pre_barrier_ms
+    slowest = {"alignment": row.alignment_ms, "sync": row.sync_ms, "async": row.async_ms}
+    parts = {name: ms_text(ms) if row.completed else NONE for name, ms in slowest.items()}  # the slowest subtasks did not end before
     return {
         **percentiles,
         "written": bytes_text(row.checkpointed_bytes),
         "start delay": ms_text(row.start_delay_ms),
-        "alignment": ms_text(row.alignment_ms),
+        "alignment": parts["alignment"],
         "pre-barrier": "0 ms" if pre_barrier < 0.5 else ms_text(pre_barrier),
-        "sync": ms_text(row.sync_ms),
-        "async": ms_text(row.async_ms),
+        "sync": parts["sync"],
+        "async": parts["async"],
         "in flight": bytes_text(row.persisted_bytes),
     }
 

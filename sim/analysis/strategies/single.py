@@ -1,4 +1,4 @@
-"""Single checkpoints of a strategy, for sentences: the median one, the slowest one, the first upload.
+"""Single checkpoints of a strategy, for sentences: the median one, the slowest one, the first upload, one that failed.
 
 Each exists, and its numbers stand in the tables of its run under its id.
 """
@@ -14,14 +14,17 @@ import pandas as pd
 
 from sim.analysis.strategies.first_upload import first_uploads
 from sim.analysis.strategies.path import BarrierPath, path
-from sim.analysis.strategies.summary import Tables
+from sim.analysis.strategies.summary import INTERRUPTIONS, Tables
 
-__all__ = ["Single", "Singles", "singles"]
+__all__ = ["FINALISATION", "Single", "Singles", "singles"]
+
+FINALISATION = "finalisation"
+"""Part of a path (`sim.metrics.critical_path.Kind`): the metadata is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """A completed checkpoint."""
+    """A checkpoint that is over."""
 
     number: int  # its id
     job: int | None  # number of its job; None: the run has only one
@@ -30,6 +33,7 @@ class Single:
     written_bytes: float
     persisted_bytes: float
     path: BarrierPath
+    cut_off: str = ""  # the part of its path that its failure cut off; empty: it completed
 
     def __str__(self) -> str:
         """``checkpoint 7``, ``checkpoint 7 of job 1``, ``checkpoint 7 of replication 0``."""
@@ -43,24 +47,30 @@ class Singles(NamedTuple):
     median: Single | None  # of two in the middle the quicker
     slowest: Single | None
     first_upload: Single | None  # of the first run that has one
+    failed: Single | None = None  # the first that failed, and that neither a restart nor the end of the job interrupted
 
 
 def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
     """Median and slowest of those that `summarize` counts, over all runs."""
     counted: list[tuple[float, int, int]] = []  # duration, run, position in its table
     firsts: list[tuple[int, int]] = []
+    failures: list[tuple[int, int]] = []
     for run, tables in enumerate(runs):
         rows = tables["checkpoints"]
         is_first = first_uploads(rows)
-        is_counted = (rows["status"] == "COMPLETED").to_numpy() & ~is_first & (rows["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()
+        is_later = ~is_first & (rows["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()
+        is_counted = (rows["status"] == "COMPLETED").to_numpy() & is_later
+        is_failure = (rows["status"] == "FAILED").to_numpy() & ~rows["failure_message"].isin(INTERRUPTIONS).to_numpy() & is_later
         durations = rows["end_to_end_duration"].to_numpy(dtype=float)
         counted += [(float(durations[i]), run, int(i)) for i in np.flatnonzero(is_counted)]
         firsts += [(run, int(i)) for i in np.flatnonzero(is_first)]
+        failures += [(run, int(i)) for i in np.flatnonzero(is_failure)]
     counted.sort()
     return Singles(
         median=_single(runs, *counted[(len(counted) - 1) // 2][1:]) if counted else None,
         slowest=_single(runs, *max(counted, key=lambda row: row[0])[1:]) if counted else None,
         first_upload=_single(runs, *firsts[0]) if firsts else None,
+        failed=_single(runs, *failures[0]) if failures else None,
     )
 
 
@@ -68,6 +78,7 @@ def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
     tables = runs[run]
     row = tables["checkpoints"].iloc[position]
     job = int(row["x_job"]) if "x_job" in row.index else None
+    parts = _of(tables["path"], int(row["id"]), job)
     return Single(
         number=int(row["id"]),
         job=job,
@@ -75,7 +86,8 @@ def _single(runs: Sequence[Tables], run: int, position: int) -> Single:
         duration_ms=float(row["end_to_end_duration"]),
         written_bytes=float(row["checkpointed_size"]),
         persisted_bytes=float(row["persisted_data"]),
-        path=path(_of(tables["path"], int(row["id"]), job)),
+        path=path(parts[parts["part"] != FINALISATION]),  # before the failure, if it was its metadata that was not written
+        cut_off=str(parts["part"].iloc[-1]) if row["status"] == "FAILED" and len(parts) else "",
     )
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, share_text
 from sim.analysis.quantities import QUANTITIES
 from sim.analysis.strategies.side_by_side import StrategyRow
-from sim.analysis.strategies.single import Single
+from sim.analysis.strategies.single import FINALISATION, Single
 
 __all__ = ["is_noise", "verdict"]
 
@@ -106,6 +106,8 @@ def _failing(worst: StrategyRow, sound: Sequence[StrategyRow]) -> str:
     text = f"With {_name(worst)} {fate if worst.failed or _failures(worst) else 'a checkpoint hangs'}"
     if row.standstill:
         text += f", because {_circle(worst)}"
+    elif expired and (failed := worst.singles.failed) is not None and failed.cut_off:
+        text += f", because {_lower(_cause_of(worst, failed, several=True))}"
     elif not row.completed:
         text += f", because barriers do not get through in time: {_load(worst)}"
     elif expired or worst.failed:  # failures for other reasons are their own cause
@@ -162,12 +164,19 @@ def _cause(line: StrategyRow, several: bool, *, slowest: bool = False) -> str:
     single = line.singles.slowest if slowest else line.singles.median
     if single is None:
         return f"Nothing was recorded of these checkpoints ({_load(line)})"
+    return _cause_of(line, single, several)
+
+
+def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
+    """The largest part of this checkpoint, and its place."""
     way, called = single.path, _called(line, single, several)
     parts = {
         "queue": way.queue_ms, "timeout": way.timeout_ms, "alignment": way.alignment_ms, "pre-barrier": way.pre_barrier_ms,
         "sync": way.sync_ms, "async queue": way.async_queue_ms, "async work": way.async_work_ms, "upload": way.upload_ms,
         "channel state": way.channel_state_ms, "messages": way.messages_ms,
     }  # fmt: skip
+    if single.cut_off == FINALISATION:
+        return f"All tasks of {called} acknowledge it, and its metadata is not written in time"
     if all(math.isnan(value) for value in parts.values()):
         return f"Nothing was recorded of the path of {called} ({_load(line)})"
     part = max(parts, key=lambda name: parts[name])
@@ -200,7 +209,8 @@ def _cause(line: StrategyRow, several: bool, *, slowest: bool = False) -> str:
         case "async work":
             return f"Asynchronous work of {worker} takes {took}, beside its files: neither storage nor barriers decide"
         case "upload":
-            written = bytes_text(single.written_bytes) if single.written_bytes else "files"  # of operators, which count in no checkpoint
+            is_known = single.written_bytes and not single.cut_off  # files of operators count in no checkpoint
+            written = bytes_text(single.written_bytes) if is_known else "files"
             return f"Writing {written} takes {took}: storage decides, not the barriers"
         case "channel state":
             return f"Writing in-flight data of {worker} takes {took}: storage decides, once barriers are through"

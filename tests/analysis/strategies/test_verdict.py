@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sim.analysis.strategies.side_by_side import StrategyRow
+from sim.analysis.strategies.side_by_side import StrategyRow, texts
 from sim.analysis.strategies.single import singles
 from sim.analysis.strategies.summary import summarize
 from sim.analysis.strategies.verdict import verdict
@@ -168,6 +168,36 @@ def test_expiring_checkpoints(made, saturated, edges):
         "With aligned 2 of 2 checkpoints expire, because barriers do not get through in time:"
         " 'sink' busy 99 %, 'source' back-pressured 90 %; unaligned completes all 3 in 70 ms and stores 5 B of in-flight data each."
     ) == verdict([line("aligned", stuck, edges), line("unaligned", saturated(70, 0, persisted=5, times=3), edges)])
+
+
+def test_a_checkpoint_expires_for_what_it_was_at(made, saturated, edges):
+    """Its own path says what was too slow, whether others completed or not; the load has no part in it."""
+    expired = "CHECKPOINT_EXPIRED"
+    slow = made().checkpoint(0, 4000, status="FAILED", failure=expired).part("behind data", "map", 30).part("upload", "sink", 3970)
+    slow.load(busy=(0.1, 0.2, 0.3))
+    quick = line("quick", saturated(70, 0), edges)
+    because = "because writing files takes 4 s of the 4 s of checkpoint 1 (slow): storage decides, not the barriers; quick completes"
+
+    assert f"With slow 1 of 1 checkpoints expire, {because} its one in 70 ms." == verdict([line("slow", slow, edges), quick])
+    slow.checkpoint(5000, 90).part("sync", "sink", 80)
+    assert f"With slow 1 of 2 checkpoints expire, {because} its one in 70 ms." == verdict([line("slow", slow, edges), quick])
+
+
+def test_a_checkpoint_expires_without_its_metadata(made, edges):
+    late = made().checkpoint(0, 4000, status="FAILED", failure="CHECKPOINT_EXPIRED").part("sync", "sink", 30)
+    late.part("finalisation", "", 3970).load(busy=(0.1, 0.2, 0.3))
+
+    assert verdict([line("late", late, edges)]).endswith(
+        "expire, because all tasks of checkpoint 1 (late) acknowledge it, and its metadata is not written in time."
+    )
+
+
+def test_an_expired_checkpoint_has_no_parts_in_the_table(made, edges):
+    """Its slowest subtask has not ended them: those of the others would look quick."""
+    run = made().checkpoint(0, 4000, status="FAILED", failure="CHECKPOINT_EXPIRED").subtask("source", ack=9, asynchronous=1)
+    header, rows = texts([line("it", run.load(busy=(0.1, 0.2, 0.3)), edges)])
+
+    assert ["-", "-", "-"] == [rows[0][header.index(name)] for name in ("alignment", "sync", "async")]
 
 
 def test_a_failed_job_comes_first(made, saturated, edges):
