@@ -40,6 +40,8 @@ OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
 LIMITED = {"checkpoint_ms": "checkpoints", "loss": "throughput loss", "visible_ms": "output visible", "recovery_ms": "recovery"}
 _SHORT = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}
 """In a remark beside numbers."""
+FEW = 3
+"""So many runs have a spread that nothing can be drawn from again."""
 COUNTED = 0.005
 """Rarer alternatives are not listed."""
 
@@ -137,6 +139,8 @@ def _sure(race: Race, choice: Choice) -> str:
             f"How sure: {_percent(choice.same_setting)}, its protocol {_percent(choice.same_protocol)}, and no surer, "
             f"because the simulation of the job as it is is off from its history ({reasons})."
         )
+    if race.chosen is not None and race.chosen.runs <= FEW:
+        return f"How sure: too few runs to tell ({race.chosen.runs} of the advised setting)."
     alternatives = [f"{name_of(name)} ({_percent(part)})" for name, part in choice.others[:2] if part >= COUNTED]
     next_ones = f"; else {', '.join(alternatives)}" if alternatives else ""
     return (

@@ -1,5 +1,6 @@
 """Few runs of all settings, more of those that may still be the one: on a job that is not simulated but made up."""
 
+import re
 from dataclasses import replace
 
 import pandas as pd
@@ -319,3 +320,11 @@ def test_intervals_below_the_grid_are_named(job):
     found = race(job, MadeUp({"aligned": 60.0}))
 
     assert shorter_intervals(found).startswith("Not run: intervals under 10 s:")
+
+
+def test_few_runs_claim_no_share(job):
+    """Resamples of three runs are three runs."""
+    found = race(job, MadeUp({"aligned": 60.0}), most=3)
+    (sure,) = [line for line in verdict(found, found.choice()) if line.startswith("How sure")]
+
+    assert re.fullmatch(r"How sure: too few runs to tell \([123] of the advised setting\)\.", sure)
