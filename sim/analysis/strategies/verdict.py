@@ -108,6 +108,8 @@ def _failing(worst: StrategyRow, sound: Sequence[StrategyRow]) -> str:
         text += f", because {_circle(worst)}"
     elif expired and (failed := worst.singles.failed) is not None and failed.cut_off:
         text += f", because {_lower(_cause_of(worst, failed, several=True))}"
+    elif worst.failed and not _failures(worst):
+        pass  # its own reason stands there, and no checkpoint is to blame
     elif not row.completed:
         text += f", because barriers do not get through in time: {_load(worst)}"
     elif expired or worst.failed:  # failures for other reasons are their own cause

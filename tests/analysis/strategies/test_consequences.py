@@ -141,6 +141,15 @@ def test_the_sentence_sets_the_worst_beside_the_best():
     assert "" == consequences_sentence(["a", "c"], [slow, calm])
 
 
+def test_costs_that_a_bound_hides_are_not_called_the_same():
+    """Neither has caught up at the end; nor are downtimes of 1 s and 3 s the same."""
+    late = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)])], [10_000.0])
+    quick, slow = (consequences([run(recoveries=[(1_000.0, up, 9_000.0, up - 1_000.0, 50)])], [10_000.0]) for up in (2_000.0, 4_000.0))
+
+    assert "" == consequences_sentence(["a", "b"], [late, late])
+    assert "" == consequences_sentence(["a", "b"], [quick, slow])
+
+
 def test_a_run_is_over_when_its_job_is():
     """On the mean of its replications."""
     row = consequences([run(), run()], [60_000.0, 90_000.0])

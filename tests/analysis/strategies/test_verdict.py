@@ -227,6 +227,15 @@ def test_a_failed_job_is_worse_than_failed_checkpoints(made, saturated, edges):
     assert verdict(lines).startswith("With unaligned the job fails (no space)")
 
 
+def test_a_job_that_is_killed_fails_for_no_checkpoint(saturated, edges):
+    """Those it took completed: what they wait for has no part in it."""
+    killed = line("none", saturated(5700, 3100), edges, status="FAILED: killed")
+
+    assert "With none the job fails (killed); fixed completes its one in 70 ms." == verdict(
+        [killed, line("fixed", saturated(70, 0), edges)]
+    )
+
+
 def test_one_strategy_is_held_against_none(saturated, edges):
     """Nothing to compare with but the job without checkpoints."""
     text = verdict([line("aligned", saturated(5700, 3100), edges, baseline=110.0)])
