@@ -4,8 +4,11 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-LAWS = {*range(1, 42), *range(60, 63), *range(65, 82)}
-"""41 on protocols, those on a backlog, edges, windows and idle sources.  Numbers between are laws on what is not modelled yet."""
+LAWS = {*range(1, 42), *range(60, 63), *range(65, 84)}
+"""41 on protocols, those on a backlog, edges, windows, idle sources and a job without a JobManager.
+
+Numbers between are laws on what is not modelled yet.
+"""
 
 
 def numbers(name: str) -> set[int]:

@@ -59,6 +59,7 @@ def consequences(
     commits = _pooled(runs, "commits")
     commits = commits[commits["time"] - commits["commit_latency"] >= warmup_ms]  # the trigger decides, as for checkpoints
     restarts = _pooled(runs, "recoveries")
+    back = restarts[restarts["running"] >= 0]  # the others have not come to replay anything
     fresh = commits[~commits["again"].astype(bool)]
     lasted = [duration for run, end_ms in zip(runs, durations_ms, strict=True) for duration in _recoveries(run["recoveries"], end_ms)]
     down, caught_up = (_median([pair[i] for pair in lasted]) for i in (0, 1))
@@ -76,7 +77,7 @@ def consequences(
         lost_records=fresh["lost_records"].sum() / len(runs),
         restarts=len(restarts) / len(runs),
         downtime_ms=down.value,
-        replayed_records=float(restarts["replayed_records"].median()) if len(restarts) else math.nan,
+        replayed_records=float((back if len(back) else restarts)["replayed_records"].median()) if len(restarts) else math.nan,
         caught_up_ms=caught_up.value,
         disturbed_share=_disturbed_ms(runs, durations_ms) / sum(durations_ms) if len(restarts) else math.nan,
         lag_s=max(float(run["series"]["lag"].max()) for run in runs),

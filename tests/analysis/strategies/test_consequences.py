@@ -61,6 +61,13 @@ def test_a_failure_during_a_restart():
     assert (8_000.0, 18_000.0, "caught_up_ms") == (row.downtime_ms, row.caught_up_ms, row.unfinished)
 
 
+def test_a_restart_that_never_ran_hides_no_replay():
+    """The second failure comes just before the end: what it will replay is not known, and is not 0."""
+    first, second = (20_000.0, 25_000.0, 31_000.0, 5_000.0, 15_000), (99_000.0, -1.0, -1.0, -1.0, 0)
+
+    assert 15_000 == consequences([run(recoveries=[first, second])], [100_000.0]).replayed_records
+
+
 def test_the_warm_up_does_not_count():
     """By the time the checkpoint was triggered."""
     runs = [run([(100, 4_000.0, False, 0)])]
