@@ -293,7 +293,10 @@ def name_of(name: tuple[str, str] | None) -> str:
 
 
 def share(value: float) -> str:
-    return "-" if not math.isfinite(value) else f"{100 * value:.2g} %"
+    if not math.isfinite(value):
+        return "-"
+    percent = 100 * value
+    return f"{percent:.2g} %" if abs(percent) < 99.5 else f"{percent:.0f} %"  # .2g of 100 is 1e+02
 
 
 def value_text(column: str, value: float) -> str:

@@ -13,7 +13,7 @@ from sim.advice.levers.requirements import requirements
 from sim.advice.race import ALL, NoLevers, Race
 from sim.advice.report import shorter_intervals
 from sim.advice.sensitivity import section, sensitivity
-from sim.advice.texts import checkpoint_text, comparison_with_today, verdict
+from sim.advice.texts import checkpoint_text, comparison_with_today, share, verdict
 from sim.advice.trials import Bench
 from sim.scenario import ScenarioError
 from sim.units import parse_duration
@@ -328,3 +328,8 @@ def test_few_runs_claim_no_share(job):
     (sure,) = [line for line in verdict(found, found.choice()) if line.startswith("How sure")]
 
     assert re.fullmatch(r"How sure: too few runs to tell \([123] of the advised setting\)\.", sure)
+
+
+def test_a_share_is_read_as_a_number():
+    """Two digits, and all three of 100."""
+    assert ["100 %", "37 %", "0.42 %", "-12 %", "-"] == [share(value) for value in (1.0, 0.37, 0.0042, -0.12, float("nan"))]
