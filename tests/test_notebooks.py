@@ -16,7 +16,7 @@ NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 SOURCES = sorted(NOTEBOOKS.glob("[0-9]*.py"))
 
 SAYS = {
-    "01-first-scenario": "Barriers wait behind",
+    "01-first-scenario": "wait behind",
     "02-kills-and-intervals": "Least caught_up_ms",
     "03-slow-nodes-and-async-operate": "storage decides",
     "04-ending-a-bounded-job": "a run broke what checkpoints promise",
