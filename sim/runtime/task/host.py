@@ -297,7 +297,7 @@ class TaskHost:
             self.tell(vocabulary.OutputBarriersLeft(self.env.now, command.checkpoint))
 
     def _run_sync(self, command: vocabulary.RunSync) -> None:
-        served = self.plane.position(self.task).served if self.state.counts_records else 0
+        served = self.state.served(self.slot)
         try:
             frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, self.operator.waiting())
         except CannotFreeze as reason:  # StreamTask#triggerCheckpointOnBarrier: "Could not perform checkpoint"

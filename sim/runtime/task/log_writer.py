@@ -139,8 +139,7 @@ class LogWriter:
 
     def _count(self) -> None:
         """Tell the state how many records were served by now."""
-        served = self.slot.context.plane.position(self.slot.task).served if self.state.counts_records else 0
-        self.state.count(served, self.env.now)
+        self.state.count(self.state.served(self.slot), self.env.now)
 
     def _look(self) -> tuple[int, int]:
         """(now, where the log ends)."""

@@ -21,6 +21,7 @@ from sim.model.stored import Scope, SnapshotType
 from sim.runtime.background import begin
 from sim.runtime.contents import StateSnapshot
 from sim.runtime.task.operator.part import WaitingBytes
+from sim.runtime.task.slot import Slot
 from sim.runtime.taskmanager.processor import Processor
 from sim.state.backends import backend
 from sim.state.compaction import CompactionThread
@@ -153,6 +154,10 @@ class SubtaskState:
         self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes, waiting.windows, ages=ages)
         self.on_taken(checkpoint, self.snapshots[checkpoint])
         return keyed.sync_ns + self._held_ns(keyed, checkpoint)
+
+    def served(self, slot: Slot) -> int:
+        """Records that the task has served by now; 0 if they make no difference to its state."""
+        return slot.context.plane.position(slot.task).served if self.counts_records else 0
 
     def count(self, served: int, now_ns: int) -> None:
         """The task has served so many records in all."""
