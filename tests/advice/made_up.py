@@ -1,8 +1,19 @@
-"""Rows of runs that nobody ran."""
+"""A small job, and rows of runs of it that were never run."""
 
 import math
 
 from sim.units import parse_duration
+
+JOB = """\
+# A job.
+version: 1
+job:
+  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
+  sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
+checkpoint: {interval: 30 s}
+run: {duration: 3 s}
+"""
+DAY_S = 86_400.0
 
 
 def row(axes, k, ms, **others):

@@ -9,18 +9,7 @@ from sim.advice.running.trial_runner import TrialRunner
 from sim.advice.texts import verdict
 from sim.advice.trials import Bench
 from sim.cells.time_left import TimeLeft
-from tests.advice.made_up import row
-
-JOB = """\
-# A job.
-version: 1
-job:
-  source: {source: {rate: 200/s, record: 100 B}, parallelism: 2}
-  sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
-checkpoint: {interval: 30 s}
-run: {duration: 3 s}
-"""
-DAY_S = 86_400.0
+from tests.advice.made_up import DAY_S, JOB, row
 
 
 class Clock:

@@ -81,7 +81,7 @@ def test_every_change_makes_a_scenario(part):
             if change.assumption is not None:
                 points += [change.point | change.assumption.least_point, change.point | change.assumption.most_point]
             for point in points:
-                loads(JOB, overrides=[override(key, value) for key, value in point.items()])
+                assert 1 == len(loads(JOB, overrides=[override(key, value) for key, value in point.items()]).scenarios)
 
 
 def test_rocksdb_costs_service_time():
