@@ -10,17 +10,7 @@ from typer.testing import CliRunner
 from sim.cells import cell
 from sim.cli import app
 from sim.sweeps import store
-from tests.cli.conftest import short_trials  # noqa: F401 - a fixture of these tests, too
-
-TINY = """\
-# Does it matter how barriers travel?
-version: 1
-job:
-  source: {source: {rate: 200/s, record: 400 B}, parallelism: 2}
-  sink: {input: {source: hash}, service: 1 ms, parallelism: 2}
-checkpoint: {interval: 1 s, barriers: [aligned, unaligned]}
-run: {duration: 3 s}
-"""
+from tests.cli.conftest import TINY, short_trials  # noqa: F401 - a job and a fixture of these tests, too
 
 
 class StoppedClock:
