@@ -64,18 +64,16 @@ class Validation:
 
     def _head(self) -> str:
         skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
-        recordings = sum(not outcome.as_one for outcome in self._judged.values())
-        return f"{recordings} recordings{skipped}: predicted from their configuration alone, beside what was observed"
+        return f"{len(self._judged)} recordings{skipped}: predicted from their configuration alone, beside what was observed"
 
 
 def validate(
     *recordings: str | PathLike[str], seeds: int = 3, jobs: int | None = None, environment: str | None = None, time_limit_s: float = 600.0,
-    auto: bool = False, progress: bool = True,
+    progress: bool = True,
 ) -> Validation:  # fmt: skip
     """Simulate recorded jobs from their configuration alone and compare with what was observed.
 
     `recordings`: files, or folders of them.  `seeds`: simulations per recording.  `environment`: constants from `calibrate`.
-    `auto`: it is predicted once more with `run.resolution: auto`, where that is not exact.
     A recording that takes longer than `time_limit_s` is skipped.  ValueError: there are no recordings.
     """
     from sim.scenario.environment import load
@@ -86,7 +84,7 @@ def validate(
         raise ValueError(f"no recordings (.json, .json.gz, .zip) in {', '.join(map(str, recordings)) or 'nothing'}")
     overheads = None if environment is None else load(environment)
     with watching("validate", len(paths), len(paths), show=progress, what_each="recordings") as watch:
-        outcomes = judge_all(paths, seeds=seeds, jobs=jobs, time_limit_s=time_limit_s, overheads=overheads, watch=watch, auto=auto)
+        outcomes = judge_all(paths, seeds=seeds, jobs=jobs, time_limit_s=time_limit_s, overheads=overheads, watch=watch)
     found = list(zip(paths, outcomes, strict=True))
     judged = by_name([(path, outcome) for path, outcome in found if outcome.table is not None])
     return Validation(judged, [outcome.trouble for outcome in outcomes if outcome.table is None])

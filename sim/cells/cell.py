@@ -105,7 +105,6 @@ def _columns(result: Result, check: bool) -> Row:
         "job_status": result.job_status,
         "violations": len(violations) if check else -1,
         "violation": str(violations[0]) if violations else "",
-        "records_as_one": result.resolution.records,
         "warmup_ms": warmup_ms,
         **summary.row(),
         **asdict(cost),

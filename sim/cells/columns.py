@@ -41,7 +41,6 @@ OUTCOME: dict[str, pa.DataType] = {
     "job_status": pa.string(),
     "violations": pa.int64(),
     "violation": pa.string(),
-    "records_as_one": pa.int64(),
     "warmup_ms": pa.float64(),
     "nothing": pa.string(),
     **_of(Summary),
@@ -70,7 +69,6 @@ MEANING: dict[str, str] = {
     "job_status": "at the end of the run: RUNNING, FINISHED, or FAILED or RESTARTING FOR EVER and the reason",
     "violations": "of what checkpoints promise; -1: nobody looked",
     "violation": "the first one's story",
-    "records_as_one": "records simulated as one (run.resolution); 1: the run is exact",
     "warmup_ms": "left out at the beginning (run.warmup)",
     "nothing": "columns without a value as there was nothing to measure; a value that is missing for another reason counts as worst",
     **_meanings(Summary),
@@ -105,7 +103,7 @@ _COST, _GAIN, _NEITHER = Column("more"), Column("less"), Column("neither")
 _PART = Column("more", follows=_MEDIAN)
 _CHECKPOINT = Column("more", ends="complete its checkpoints within the run")
 _RULES: dict[str, Column] = {
-    **dict.fromkeys(("records_as_one", "warmup_ms", "completed", "busiest_subtask", "interrupted", "first_uploads"), _NEITHER),
+    **dict.fromkeys(("warmup_ms", "completed", "busiest_subtask", "interrupted", "first_uploads"), _NEITHER),
     **dict.fromkeys(("violations", "failed", "in_progress", "lost_records", "restarts", "backlog_growth", "lag_s"), _COST),
     **dict.fromkeys(("busy_share", "busiest_subtask_share", "backpressured_share", "most_backpressured_share"), _COST),
     **dict.fromkeys(("delay_mean_s", "delay_p99_s"), _COST),

@@ -30,7 +30,6 @@ def validate_recordings(
     ] = False,
     environment: EnvironmentOption = None,
     time_limit: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="For one recording; then it is skipped.")] = 600,
-    auto: Annotated[bool, typer.Option("--auto", help="Also predict with run.resolution: auto, where that is not exact.")] = False,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE", help="Write the table as one HTML file as well.", show_default=False)
     ] = None,
@@ -44,14 +43,12 @@ def validate_recordings(
         if not paths:
             raise UserError(f"no recordings (.json, .json.gz, .zip) in {', '.join(map(str, recordings))}", Code.INVALID_INPUT)
         overheads = None if environment is None else load(environment)
-        found = list(zip(paths, _outcomes(paths, seeds, jobs, time_limit, overheads, auto=auto), strict=True))
+        found = list(zip(paths, _outcomes(paths, seeds, jobs, time_limit, overheads), strict=True))
         for path, outcome in found:
             if outcome.table is None:
                 print_message(f"skipped: {outcome.trouble}")
             elif outcome.lost:
                 print_message(f"{path.name}: not modelled: {'; '.join(outcome.lost)}{'' if everything else ' (shown, not counted)'}")
-        for outcome in [outcome for _, outcome in found if auto and outcome.table is not None]:
-            print_message(f"{outcome.name}: {'simulated exactly' if outcome.auto is None else outcome.auto.as_one}")
         judged = by_name([(path, outcome) for path, outcome in found if outcome.table is not None])
         _show(judged, {name: outcome for name, outcome in judged.items() if everything or not outcome.lost}, as_json)
         if report is not None and judged:
@@ -59,14 +56,12 @@ def validate_recordings(
         raise typer.Exit(Code.FINE if all(outcome.table is not None for _, outcome in found) else Code.CELLS_FAILED)
 
 
-def _outcomes(
-    paths: list[Path], seeds: int, jobs: int | None, time_limit_s: float, overheads: Overheads | None, *, auto: bool
-) -> list[Judgement]:
+def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: float, overheads: Overheads | None) -> list[Judgement]:
     """In the order of the paths."""
     from sim.validation.folder import judge_all
 
     with bar("validate", len(paths), len(paths), what_each="recordings") as watch, stoppable(_KEPT):
-        return judge_all(paths, seeds=seeds, jobs=jobs, time_limit_s=time_limit_s, overheads=overheads, watch=watch, auto=auto)
+        return judge_all(paths, seeds=seeds, jobs=jobs, time_limit_s=time_limit_s, overheads=overheads, watch=watch)
 
 
 def _report(file: Path, judged: dict[str, Judgement], notes: list[str]) -> None:

@@ -112,11 +112,6 @@ class Comparison:
         return {name: tuple(map(str, violations)) for name, violations in found.items() if violations}
 
     @cached_property
-    def resolutions(self) -> dict[str, str]:
-        """By label of the strategy: how many records were simulated as one, or why none; only where somebody asked for it."""
-        return {name: text for name, results in self.results.items() if (text := str(results[0].resolution))}
-
-    @cached_property
     def scarce(self) -> dict[str, str]:
         """By label of the strategy: that its threads wanted more cores than there are."""
         return {name: text for name, results in self.results.items() if (text := scarce_cores(results[0]))}
@@ -145,8 +140,7 @@ class Comparison:
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row per strategy, units in the column names."""
-        rows = table(self.strategies)
-        return rows.assign(records_as_one=[results[0].resolution.records for results in self.results.values()])
+        return table(self.strategies)
 
     @cached_property
     def verdict(self) -> str:

@@ -53,7 +53,6 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "verdict": comparison.verdict,
         "scarce_cores": comparison.scarce,
         "deciding": list(comparison.deciding),
-        "resolutions": comparison.resolutions,
         "warm_up": {name: {"ms": warm.ns / 1e6, "until_settled": warm.cause} for name, warm in comparison.warm_ups.items()},
         "stored": {section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows] for section in comparison.stored},
         "errors": comparison.errors,

@@ -195,7 +195,6 @@ class Vertex:
     flush: Flush | None = None  # files it writes per snapshot
     commit: Commit | None = None  # its output becomes visible with the checkpoint; None: at once
     connector: str = ""  # what it writes to, a name of SINKS; empty: nobody said
-    records_as_one: int = 1  # of the job, in each record that it reads or, a source, emits; 1: exact
     committer_of: str = ""  # it is the global committer of this vertex and reads committables only
 
     def total(self, subtask: int) -> int | None:

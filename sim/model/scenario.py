@@ -47,7 +47,6 @@ class Run:
     warmup_ns: int = 0  # left out of the results; or AUTO_WARM_UP
     seed: int = 1
     replications: int = 1
-    resolution: int = 1  # records simulated as one; 1: exact, 0: as many as does no harm
 
     @property
     def finds_warm_up(self) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path as FilePath
 
-from sim.model.resolution.coarse import not_coarse, single_records
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
 from sim.scenario.actions.builder import build_actions
@@ -48,7 +47,7 @@ def build(
     job = build_job(document.job, reading, folder, duration_ns=document.run.duration)
     cluster = build_cluster(document.cluster or Cluster(), reading)
     rescale = build_rescale(document.rescale, job, reading)
-    scenario = Scenario(
+    return Scenario(
         question=question,
         name=name,
         axes=axes,
@@ -74,16 +73,10 @@ def build(
         directories=build_directories(document.directories),
         residuals=build_residuals(document.residuals, job.vertices, reading),
     )
-    if scenario.run.resolution > 1:
-        for reason in [*not_coarse(scenario), *(reason for _, reason in single_records(scenario))]:
-            reading.wrong(("run", "resolution"), f"cannot be {scenario.run.resolution}: {reason}; write exact, or auto")
-    return scenario
 
 
 def _run(given: doc.Run, reading: Reading) -> Run:
-    run = given_values(
-        Run(given.duration), warmup_ns=given.warmup, seed=given.seed, replications=given.replications, resolution=given.resolution
-    )
+    run = given_values(Run(given.duration), warmup_ns=given.warmup, seed=given.seed, replications=given.replications)
     if run.duration_ns == 0:
         reading.wrong(("run", "duration"), "is 0: nothing would happen")
     elif run.warmup_ns >= run.duration_ns:

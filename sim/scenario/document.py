@@ -21,7 +21,6 @@ from sim.scenario.grammar.fields import (
     Duration,
     Natural,
     Positive,
-    Resolution,
     WarmUp,
     choice,
 )
@@ -47,8 +46,6 @@ class Run(Section):
     """The seed of all random numbers; a list is an axis."""
     replications: Positive | None = None
     """Runs of each combination, with seeds of their own."""
-    resolution: Axis[Resolution] | None = None
-    """Records simulated as one: exact (the default), a number, or auto: so many that a buffer still holds 30, else exact."""
 
 
 class Overheads(Section):

@@ -34,27 +34,21 @@ def recordings_in(path: Path, warn: Callable[[str], object] = str) -> list[Path]
 
 def judge_all(
     paths: Sequence[Path], *, seeds: int, jobs: int | None, time_limit_s: float, overheads: Overheads | None = None,
-    watch: Watch = no_watch, auto: bool = False,
+    watch: Watch = no_watch,
 ) -> list[Judgement]:  # fmt: skip
     """In the order of the paths.  `watch`: called with the number of recordings that are done, twice."""
-    work = partial(judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads, auto=auto)
+    work = partial(judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)
     done = dict(run_each(work, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
     return [done[i] for i in range(len(paths))]
 
 
 def by_name(found: Sequence[tuple[Path, Judgement]]) -> dict[str, Judgement]:
-    """Recordings of the same name are told apart by their folders, then by their paths.
-
-    Predictions with several records as one follow the exact ones, under a name that says so.
-    """
+    """Recordings of the same name are told apart by their folders, then by their paths."""
     names = [outcome.name for _, outcome in found]
     paths = [path for path, _ in found]
     foldered = [f"{path.absolute().parent.name}/{name}" if names.count(name) > 1 else name for path, name in zip(paths, names, strict=True)]
     unique = [str(path) if foldered.count(name) > 1 else name for path, name in zip(paths, foldered, strict=True)]
-    judged = [(name, outcome) for name, (_, outcome) in zip(unique, found, strict=True)]
-    both = [named for name, outcome in judged for named in ((name, outcome), (f"{name}, auto", outcome.auto))]
     return {
         name: outcome._replace(table=None if outcome.table is None else outcome.table.assign(recording=name))
-        for name, outcome in both
-        if outcome is not None
+        for name, (_, outcome) in zip(unique, found, strict=True)
     }

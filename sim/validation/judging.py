@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.recordings import Measured, RecordedJob, Recording, RecordingError, read_any, to_document
-from sim.runtime.run.resolution import resolution
 from sim.scenario import ScenarioError
 from sim.validation.settings import Settings, settings_of, settings_of_measured
-from sim.validation.truth import scenario_of, truth
+from sim.validation.truth import truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,33 +31,18 @@ class Judgement(NamedTuple):
     lost: Sequence[str] = ()  # features that are not modelled
     trouble: str = ""  # why there is no table
     is_measured: bool = False  # its configuration is unknown
-    as_one: str = ""  # which records were simulated as one; empty: the predictions are exact
-    auto: Judgement | None = None  # of predictions with `run.resolution: auto`; None: not asked for, or they are exact
 
 
-def judge(
-    path: Path, progress: Callable[[int], None], *, seeds: int, time_limit_s: float, overheads: Overheads | None = None, auto: bool = False
-) -> Judgement:
-    """The truth table of one file.  Nothing in one file keeps the others from being judged.
-
-    `auto`: it is predicted once more where `run.resolution: auto` takes several records as one.
-    """
+def judge(path: Path, progress: Callable[[int], None], *, seeds: int, time_limit_s: float, overheads: Overheads | None = None) -> Judgement:
+    """The truth table of one file.  Nothing in one file keeps the others from being judged."""
     progress(0)
     try:
         recording = read_any(path)
         document = to_document(recording)
-        predict = partial(
-            truth, recording, document=document, seeds=range(1, seeds + 1), overheads=overheads, progress=_impatient(time_limit_s)
-        )
-        lost, is_measured = document.not_modelled, isinstance(recording, Measured)
-        judged = Judgement(predict(), recording.name, recording.vertices, _settings(recording), lost, is_measured=is_measured)
-        if not auto:
-            return judged
-        scenario = scenario_of(recording, overheads, document)
-        how = resolution(replace(scenario, run=replace(scenario.run, resolution=0)))
-        if how.records == 1:
-            return judged
-        return judged._replace(auto=judged._replace(table=predict(resolution=0), settings=None, as_one=str(how)))
+        seeded, watch = range(1, seeds + 1), _impatient(time_limit_s)
+        table = truth(recording, document=document, seeds=seeded, overheads=overheads, progress=watch)
+        is_measured = isinstance(recording, Measured)
+        return Judgement(table, recording.name, recording.vertices, _settings(recording), document.not_modelled, is_measured=is_measured)
     except RecordingError as error:
         return Judgement(None, trouble=str(error) if str(path) in str(error) else f"{path}: {error}")
     except ScenarioError as error:

@@ -43,15 +43,14 @@ COLUMNS = ("recording", "family", "quantity", "vertex", *_OBSERVED, *_PREDICTED,
 
 def truth(
     recording: RecordedJob | Path | str, *, document: Import | None = None, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled",
-    overheads: Overheads | None = None, progress: Callable[[int], None] | None = None, resolution: int = 1,
+    overheads: Overheads | None = None, progress: Callable[[int], None] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """The rows (`COLUMNS`) of a recording, for all its quantities; NaN: absent from a run.
 
     `vertex` is None for the whole checkpoint or job.  `relative_error`: of the medians, signed; 0 for durations that differ by less
     than `NEGLIGIBLE_MS`, NaN if only the observed one is 0.  `covered`: the observed median lies between the predicted 10 % and 90 %
     (durations: or within `NEGLIGIBLE_MS` of them).  `overheads`: in place of the scenario's own.
-    `document`: if it was made of the recording before.  `resolution`: that of the run, 0 is auto.
-    `progress` gets the simulated time [ns] of each run.
+    `document`: if it was made of the recording before.  `progress` gets the simulated time [ns] of each run.
     RecordingError: not a recording; ScenarioError: it cannot be simulated.  Predictions leave out what `unmodelled` names.
     """
     recorded = recording if isinstance(recording, RecordedJob) else read_any(recording)
@@ -61,7 +60,7 @@ def truth(
         if isinstance(error, ScenarioError):
             raise
         raise RecordingError(f"{recorded.name}: has events or metrics that cannot be understood: {error!r}") from None
-    seeded = [replace(scenario, run=replace(scenario.run, seed=seed, resolution=resolution)) for seed in seeds]
+    seeded = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]
     runs = [predicted(simulate(seed_scenario, engine=engine, check=False, progress=progress)) for seed_scenario in seeded]
     table = join_observed_predicted(seen, pd.concat(runs))
     table.insert(0, "recording", recorded.name)

@@ -86,8 +86,7 @@ class Compared:
         """What the numbers depend on, and how they were made: sentences below the table of strategies."""
         found = self.comparison
         scarce = [f"Cores are scarce: {name}: {load}." for name, load in found.scarce.items()]
-        resolutions = [f"{name}: {resolution}." for name, resolution in found.resolutions.items()]
-        return [*scarce, *found.deciding, *resolutions, *filter(None, [found.left_out])]
+        return [*scarce, *found.deciding, *filter(None, [found.left_out])]
 
     @property
     def outcomes(self) -> list[str]:

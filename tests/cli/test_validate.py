@@ -56,19 +56,6 @@ def test_json_is_a_list_of_rows_on_stdout_and_nothing_else(ckptsim, tmp_path):
     assert all({"p10", "p50", "p90"} == set(row[side]) for row in rows for side in ("observed", "predicted"))
 
 
-def test_exact_predictions_stand_beside_those_with_several_records_as_one(ckptsim):
-    """Where `run.resolution: auto` is exact there is nothing to repeat, and that is said."""
-    coarse, exact = "chain3-severe-syncflush500-unaligned", "p4-severe-aligned"
-    done = ckptsim("validate", *(RECORDINGS / f"{name}.json.gz" for name in (coarse, exact)), "--seeds", "1", "--auto", "--json")
-    medians = {row["recording"]: row["predicted"]["p50"] for row in json.loads(done.stdout) if row["quantity"] == "end_to_end_duration"}
-
-    assert 0 == done.exit_code
-    assert [coarse, f"{coarse}, auto", exact] == list(medians)
-    assert medians[coarse] == pytest.approx(medians[f"{coarse}, auto"], rel=0.06)
-    assert f"{coarse}: 2 records are simulated as one at src, c1 (1 at c2, 1 at c3)" in done.stderr
-    assert f"{exact}: simulated exactly" in done.stderr
-
-
 def test_two_files_of_one_name_are_told_apart(ckptsim, tmp_path):
     copy = tmp_path / "copy.json"
     copy.write_text(json.dumps(document()))

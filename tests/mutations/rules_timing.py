@@ -19,27 +19,6 @@ TIMING = (
         "tests/protocol/task/test_task_checkpointing.py::test_before_flink_27251_a_snapshot_does_not_wait_for_its_barriers",
     ),
     Rule(
-        "where several records are one, one such group in as many is drawn",
-        "plane/kernel/text/draws.py",
-        "    drawn = (m + as_one - 1) // as_one  # of the groups before\n",
-        "    drawn = m\n",
-        "tests/plane/test_rules_output.py::test_O5_hash_draws_one_of_four_readers_where_four_records_are_one",
-    ),
-    Rule(
-        "an edge turns groups of its writer into groups of its reader",
-        "model/resolution/coarse.py",
-        "    fan_out = inlet.fan_out if written == read else job.fan_out(inlet) * Fraction(written, read)\n",
-        "    fan_out = inlet.fan_out\n",
-        "tests/model/resolution/test_coarse.py::test_edges_between_different_groups_turn_the_ones_into_the_others",
-    ),
-    Rule(
-        "records that are one are not served for longer than barriers may wait",
-        "runtime/run/resolution.py",
-        "min(k, max(1, LONGEST_SERVICE_NS // max(1, _slowest_ns(vertex))))",
-        "k",
-        "tests/runtime/run/test_resolution.py::test_each_vertex_takes_as_many_as_its_edges_allow",
-    ),
-    Rule(
         "a shrunk buffer grows only while the pool has none to give",
         "plane/kernel/text/channels/output.py",
         "    if w.g.stretching == 0 or ch.full_at >= at_most or has_room(w, ch.partition):\n",

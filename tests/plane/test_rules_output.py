@@ -228,20 +228,6 @@ def test_O5_hash_draws_the_reader(build, weights):
     assert expected == copies(plane, range(3))
 
 
-@pytest.mark.parametrize("weights", [(), (0, 0, 1, 2)])
-def test_O5_hash_draws_one_of_four_readers_where_four_records_are_one(build, weights):
-    """The others spread evenly."""
-    plane = build(world([source(total=20), vertex(parallelism=3)], [edge(ship=Ship.HASH, weights=weights, as_one=4)]))
-    run(plane, 400)
-    routes = stream(0, "route", "0-1", 0)
-    expected = [0, 0, 0]
-    for m in range(20):
-        u = (routes.offset + (m - m // 4 - 1) * 0x61C88647) % 2**32 if m % 4 else draw(routes, m)
-        expected[weights[(u * len(weights)) >> 32] if weights else (u * 3) >> 32] += 1
-
-    assert expected == copies(plane, range(3))
-
-
 def test_O5_rescale_goes_round_its_own_block(build):
     """Two writers, five readers: readers 0-2 belong to the first writer, 3-4 to the second."""
     plane = build(world([source(parallelism=2, total=4), vertex(parallelism=5)], [edge(ship=Ship.RESCALE)]))

@@ -78,7 +78,6 @@ def edges(draw: st.DrawFn, up: int, down: int, parallelism: list[int], segment: 
         record_bytes=draw(laws(1, draw(st.sampled_from((8, segment, 3 * segment))))),
         weights=draw(st.one_of(st.just(()), readers)) if ship == Ship.HASH else (),
         fan_out=draw(st.sampled_from(((1, 1), (1, 1), (0, 1), (1, 2), (2, 3), (3, 1)))),
-        as_one=draw(st.sampled_from((1, 1, 3, 10))) if ship == Ship.HASH else 1,
     )  # fmt: skip
 
 

@@ -84,7 +84,6 @@ def document(seed: int, wrong: str = "") -> Document:
     elif wrong:
         suit(wrong, world)
     _write_as_flink(draw, world)
-    world["run"] |= draw.section(0.05, resolution=lambda: draw.pick("auto", "exact"))
     return world
 
 

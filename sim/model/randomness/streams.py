@@ -10,7 +10,7 @@ import hashlib
 from fractions import Fraction
 from typing import NamedTuple
 
-__all__ = ["MASK32", "Stream", "chance", "draw", "group_draw", "mix32", "stream"]
+__all__ = ["MASK32", "Stream", "chance", "draw", "mix32", "stream"]
 
 MASK32 = 0xFFFFFFFF
 
@@ -38,21 +38,6 @@ def mix32(x: int) -> int:
 def draw(key: Stream, k: int) -> int:
     """The k-th uniform 32-bit integer of a stream (k >= 0; repeats after 2**32)."""
     return mix32(((k & MASK32) * key.stride + key.offset) & MASK32)
-
-
-EVEN_STEP = 0x61C88647
-"""2**32 over the square of the golden ratio.  Its multiples (mod 2**32) spread evenly, however many of them are taken."""
-
-
-def group_draw(key: Stream, as_one: int, m: int) -> int:
-    """The m-th 32-bit integer for groups of `as_one` records that stay together; one record: `draw`.
-
-    Shares of n groups vary as those of n * as_one single records do: one group in `as_one` is drawn, the others spread evenly.
-    """
-    drawn = -(-m // as_one)  # of the groups before
-    if m == drawn * as_one:
-        return draw(key, m)
-    return (key.offset + ((m - drawn) & MASK32) * EVEN_STEP) & MASK32
 
 
 def chance(share: Fraction, key: Stream, k: int) -> bool:

@@ -204,7 +204,6 @@ def partition_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
         row["size_table"], row["size_n"] = words.table(edge.record_bytes), len(edge.record_bytes)
         if edge.ship == Ship.HASH:
             row["stride"], row["offset"] = stream(spec.seed, "route", edge.name, plan.subtask[t])
-            row["as_one"] = edge.as_one
             if edge.weights:
                 row["weights"], row["weights_n"] = words.table(edge.weights), len(edge.weights)
         elif edge.ship == Ship.REBALANCE:

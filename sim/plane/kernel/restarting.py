@@ -33,7 +33,7 @@ KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never chang
     },
     Partition: {
         "pool", "limit", "first_channel", "channels", "task", "ship", "copies", "turn", "fan_num", "fan_den", "size_table", "size_n",
-        "as_one", "weights", "weights_n", "stride", "offset", "buffers_out",
+        "weights", "weights_n", "stride", "offset", "buffers_out",
     },
     Gate: {
         "task", "place", "input_end", "first_channel", "channels", "service_table", "service_n", "size_table", "size_n", "settled",

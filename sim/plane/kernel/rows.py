@@ -224,7 +224,6 @@ class Partition:
     weights_n: int = 0
     stride: int = 0  # the stream of routes
     offset: int = 0
-    as_one: int = 1  # records of the job in each that is routed
     buffers_out: int = 0
     touched_from: int = 0  # channels written since the last flush of an emission (timeout 0)
     touched_to: int = 0

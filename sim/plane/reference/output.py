@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.model.randomness.streams import draw, group_draw
+from sim.model.randomness.streams import draw
 from sim.plane.reference.parts import Buffer
 from sim.plane.seam.interface import Ship, State
 
@@ -33,7 +33,7 @@ class Output:
         p = len(channels)
         match edge.ship:
             case Ship.HASH:
-                u = group_draw(partition.routes, edge.as_one, m)
+                u = draw(partition.routes, m)
                 return [channels[edge.weights[(u * len(edge.weights)) >> 32] if edge.weights else (u * p) >> 32]]
             case Ship.REBALANCE:
                 return [channels[(((draw(partition.start, 0) * p) >> 32) + m) % p]]

@@ -130,7 +130,6 @@ class Edge:
     record_bytes: Law  # size on the wire, at least 1
     weights: Law = ()  # hash only: the reader subtask of each key group, or of each slice of the records; empty: uniform
     fan_out: tuple[int, int] = (1, 1)  # copies per served record, as a ratio
-    as_one: int = 1  # hash: how many records of the job each of these is, whose readers were drawn one by one (O5)
 
     def __post_init__(self) -> None:
         """A record without bytes would leave no trace in its stream (B1)."""

@@ -33,11 +33,9 @@ class CatchUp:
         served = context.plane.served() if begun is None else begun.served
         self.sources = [task for task in sorted(parts) if not context.layout.task_gates[task]]
         self.position = {task: int(served[task]) for task in self.sources}  # where they stood
-        stats.replayed_records = sum(
-            self._records(task) * max(0, self.position[task] - parts[task].position.served) for task in self.sources
-        )
+        stats.replayed_records = sum(max(0, self.position[task] - parts[task].position.served) for task in self.sources)
         ends = [task for task in sorted(parts) if not context.layout.task_partitions[task]]
-        stats.served_again = sum(self._records(task) * max(0, int(served[task]) - parts[task].position.served) for task in ends)
+        stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
         self.waiting = sum(self._backlog(task, stats.failed_ns, self.position[task]) for task in self.sources)
         self.tasks = sorted(parts)
         self.between = np.isin(context.layout.writer, self.tasks)  # by channel; all channels of a task that restarts begin and end at such
@@ -74,10 +72,6 @@ class CatchUp:
         """Until the next look: half of what is left to do at the pace so far."""
         left_ns = spent_ns * distance // (most - distance) if most > distance else 2 * spent_ns
         return min(max(10 * LOOK_NS, left_ns // 2), LONGEST_NS)
-
-    def _records(self, task: int) -> int:
-        """How many of the job's records a task serves as one."""
-        return self.context.scenario.job.vertices[self.context.layout.vertex[task]].records_as_one
 
     def _distance(self) -> int:
         """Records: how far each source is from where it was, and how many more wait in the logs and between the tasks than then."""

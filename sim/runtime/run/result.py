@@ -13,7 +13,6 @@ from sim.metrics.journal import Happening, Journal
 from sim.model.scenario import Scenario
 from sim.protocol.reasons import FailureReason
 from sim.runtime.run.manifest import manifest
-from sim.runtime.run.resolution import Resolution
 from sim.whole_file import replace_file
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ class Result:
     job_status: str  # RUNNING, FINISHED, or FAILED or RESTARTING FOR EVER: and the reason
     ended_ns: int  # when the run was over: its duration, or when the job finished or failed for good
     violations: tuple[Violation, ...] = ()  # of what checkpoints promise; each tells its story
-    resolution: Resolution = Resolution()  # records simulated as one
     manifest_read: dict[str, Any] | None = None  # of a run that was kept; None: this one's
     repetitions: tuple[Violation, ...] = ()  # what restarts did twice and were allowed to: at least once is what was asked for
 
@@ -82,8 +80,7 @@ class Result:
         folder.mkdir(parents=True, exist_ok=True)
         for name, table in self.tables.items():
             replace_file(folder / f"{name}.parquet", partial(table.to_parquet, index=False), others_follow=True)
-        mark = {"records_as_one": self.resolution.mark} if self.resolution.records > 1 else {}
-        text = json.dumps({**self.manifest, "job_status": self.job_status, **mark}, indent=1, sort_keys=True)
+        text = json.dumps({**self.manifest, "job_status": self.job_status}, indent=1, sort_keys=True)
         replace_file(folder / "manifest.json", lambda path: path.write_text(text + "\n"), others_follow=True)
         stories = "\n\n".join(map(str, self.violations))
         if stories:

@@ -15,12 +15,10 @@ from sim.metrics.files import files_table, restores_table, snapshots_table
 from sim.metrics.journal import Journal
 from sim.metrics.recoveries import recoveries_table
 from sim.metrics.tables import checkpoints_table, subtasks_table, tasks_table
-from sim.model.resolution.coarse import coarse
 from sim.runtime.jobmanager.snapshot_files import snapshot_rows
 from sim.runtime.observe.paths import Paths
 from sim.runtime.observe.standstill import standstill
 from sim.runtime.run.instances import Chain
-from sim.runtime.run.resolution import marked, resolution
 from sim.runtime.run.result import Result
 
 if TYPE_CHECKING:
@@ -51,8 +49,7 @@ def simulate(
     """
     if engine not in ENGINES:
         raise ValueError(f"unknown engine {engine!r}: one of {', '.join(ENGINES)}")
-    how = resolution(scenario)
-    chain = Chain(coarse(scenario, how.as_one), engine, check=check, progress=progress, attach=attach, series=only.get("series"))
+    chain = Chain(scenario, engine, check=check, progress=progress, attach=attach, series=only.get("series"))
     with _few_collections():
         try:
             chain.run()
@@ -73,12 +70,9 @@ def simulate(
         job_status=chain.status,
         ended_ns=chain.worlds[-1].env.now,
         violations=violations,
-        resolution=how,
         repetitions=repetitions,
         manifest_read=None,
     )
-    if how.records > 1:
-        marked(result.tables, how, scenario.job)
     for world in chain.worlds:
         world.dissolve()
     return result

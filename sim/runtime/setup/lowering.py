@@ -102,7 +102,6 @@ def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> plane.
         record_bytes=size_table(inlet.record_bytes),
         weights=_readers(inlet, reader),
         fan_out=(0, 1) if reader.committer_of else (fan_out.numerator, fan_out.denominator),  # records stay out
-        as_one=reader.records_as_one,
     )
 
 

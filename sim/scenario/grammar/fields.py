@@ -34,7 +34,6 @@ __all__ = [
     "Percent",
     "Positive",
     "RecordRate",
-    "Resolution",
     "Share",
     "Size",
     "Sweep",
@@ -45,9 +44,7 @@ __all__ = [
     "either",
 ]
 
-MOST_AS_ONE = 1000
 """Records that may be simulated as one."""
-_RESOLUTIONS = {"exact": 1, "auto": 0}
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
 
 
@@ -160,14 +157,6 @@ def _warm_up(value: object) -> int:
         raise ValueError(f"'{value}' is no warm-up: write '30 s', or auto") from None
 
 
-def _resolution(value: object) -> int:
-    if isinstance(value, str) and value in _RESOLUTIONS:
-        return _RESOLUTIONS[value]
-    if isinstance(value, bool) or not isinstance(value, int) or not 2 <= value <= MOST_AS_ONE:
-        raise ValueError(f"expected exact, auto or a whole number from 2 to {MOST_AS_ONE}, not '{value}'")
-    return value
-
-
 def _edge(value: object) -> tuple[str, str]:
     ends = [end.strip() for end in value.split("->")] if isinstance(value, str) else []
     if len(ends) != 2 or not all(ends):
@@ -213,10 +202,6 @@ RecordRate = Annotated[
 """Records per second."""
 WarmUp = Annotated[int, quantity(_warm_up, f"{_DECIMAL} ?{_TIME}", "30 s", or_else=("auto",))]
 """ns, or AUTO_WARM_UP."""
-Resolution = Annotated[
-    int, Leaf(_resolution, {"anyOf": [{"enum": list(_RESOLUTIONS)}, {"type": "integer", "minimum": 2, "maximum": MOST_AS_ONE}]})
-]
-"""Records; 1: exact, 0: auto."""
 Share = Annotated[Fraction, quantity(units.parse_share, f"{_DECIMAL} ?%", "30 %")]
 Percent = Annotated[int, quantity(_percent, "[0-9]+ ?%", "25 %")]
 Number = Annotated[

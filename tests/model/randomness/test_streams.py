@@ -1,13 +1,12 @@
 """Draws as functions: bijective mixing, streams that do not know of each other, products an int64 can hold."""
 
 from fractions import Fraction
-from statistics import fmean, pstdev
+from statistics import fmean
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sim.model.randomness.streams import MASK32, Stream, chance, draw, group_draw, mix32, stream
+from sim.model.randomness.streams import MASK32, Stream, chance, draw, mix32, stream
 
 integers = st.integers(0, MASK32)
 INVERSE = pow(0x45D9F3B, -1, 2**32)
@@ -113,27 +112,3 @@ def test_a_chance_is_a_share_of_the_draws():
     assert all(chance(Fraction(1), key, k) for k in range(100))
     assert 0.22 < sum(often) / len(often) < 0.28
     assert often[17] == chance(Fraction(1, 4), key, 17)
-
-
-def test_a_record_by_itself_is_drawn():
-    key = stream(7, "route", "a->b#0", 0)
-
-    assert [draw(key, m) for m in range(100)] == [group_draw(key, 1, m) for m in range(100)]
-
-
-@pytest.mark.parametrize(("as_one", "share"), [(2, 0.25), (10, 0.25), (10, 0.02), (40, 0.5)])
-def test_shares_of_groups_vary_as_those_of_single_records(as_one, share):
-    """By a hundred blocks of 4,000 records. Their standard deviation is that of a binomial law.  Drawn groups vary more."""
-    key, bound = stream(7, "route", "a->b#0", 0), int(share * 2**32)
-    groups = 4000 // as_one
-    counts = [as_one * sum(group_draw(key, as_one, m) < bound for m in range(b * groups, (b + 1) * groups)) for b in range(100)]
-
-    assert share == pytest.approx(fmean(counts) / 4000, rel=0.05)
-    assert (4000 * share * (1 - share)) ** 0.5 == pytest.approx(pstdev(counts), rel=0.3)
-
-
-@given(integers, st.integers(2, 1000), st.integers(0, 2**40))
-def test_numbers_of_groups_fit_into_32_bits_and_products_into_64(offset, as_one, m):
-    key = Stream(2**31 - 1, Int64(offset))
-
-    assert 0 <= group_draw(key, Int64(as_one), Int64(m)) <= MASK32

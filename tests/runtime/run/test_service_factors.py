@@ -46,14 +46,6 @@ def test_the_same_factor_of_all_subtasks_is_another_service():
     assert services.tasks.equals(factors.tasks)
 
 
-def test_several_records_as_one_take_the_factor_too():
-    fast = ("job.src.source.rate=40k/s", "job.map.service=20 us", "run.resolution=auto", SLOW)
-    coarse = result(*fast)
-
-    assert coarse.resolution.records > 1
-    assert [0.02, 0.04] == each_ms(coarse.tasks)
-
-
 def test_a_rescale_leaves_the_factor_to_the_subtask_of_that_number():
     """The second of two, then of three, then nobody: the only subtask is the first."""
     found = result(SLOW, "rescale=[{at: 1500 ms, parallelism: {map: 3}}, {at: 2800 ms, parallelism: {map: 1}}]")

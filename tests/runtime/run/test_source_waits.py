@@ -45,11 +45,3 @@ def test_a_reader_that_blocks_in_poll_makes_mails_wait_for_its_next_record():
 
     assert sum(found) / len(found) == pytest.approx(300, rel=0.15)
     assert 500 < max(found) < 620
-
-
-def test_several_records_as_one_would_wait_longer_in_poll():
-    text = (
-        TEXT.replace("unlimited, record", "20k/s, waits: poll, record").replace("500 us", "5 us").replace("80 s", "5 s, resolution: auto")
-    )
-
-    assert "job.src.source: checkpoints wait for single records" in sim.simulate(loads(text).scenarios[0]).resolution.why

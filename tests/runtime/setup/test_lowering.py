@@ -125,13 +125,6 @@ def test_fan_out_is_the_writer_s():
     assert [(3, 2), (1, 1), (1, 1), (3, 2)] == [edge.fan_out for edge in plane_spec(scenario()).edges]
 
 
-def test_records_on_an_edge_are_as_many_as_its_reader_takes_for_one():
-    job = replace(JOB, vertices=tuple(replace(vertex, records_as_one=number) for number, vertex in enumerate(JOB.vertices, 1)))
-
-    assert [3, 3, 4, 4] == [edge.as_one for edge in plane_spec(scenario(job)).edges]
-    assert {1} == {edge.as_one for edge in plane_spec(scenario()).edges}
-
-
 def test_a_join_stays_a_join():
     assert [False, False, True, False] == [v.joined for v in plane_spec(scenario()).vertices]
 

@@ -4,7 +4,7 @@ Every intermediate value stays below 2**63: the compiled integers wrap, the inte
 """
 
 from sim.plane.kernel.rows import World
-from sim.plane.kernel.text.names import EVEN_STEP, MASK31, MASK32
+from sim.plane.kernel.text.names import MASK31, MASK32
 
 
 def draw(stride: int, offset: int, k: int) -> int:
@@ -20,16 +20,6 @@ def law(w: World, table: int, n: int, stride: int, offset: int, k: int) -> int:
     if n == 1:
         return w.words[table]
     return w.words[table + ((draw(stride, offset, k) * n) >> 32)]
-
-
-def group_draw(stride: int, offset: int, as_one: int, m: int) -> int:
-    """The 32-bit integer that routes the m-th copy, which is `as_one` records."""
-    if as_one == 1:
-        return draw(stride, offset, m)
-    drawn = (m + as_one - 1) // as_one  # of the groups before
-    if m == drawn * as_one:
-        return draw(stride, offset, m)
-    return (offset + ((m - drawn) & MASK32) * EVEN_STEP) & MASK32
 
 
 def record_size(w: World, c: int, table: int, n: int, k: int) -> int:

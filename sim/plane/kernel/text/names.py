@@ -61,7 +61,7 @@ FARTHEST = 64  # records a task serves ahead of its time: to take back so many c
 FETCHED = 4  # copies: so far ahead asks for its channels who serves ahead
 MASK31 = 0x7FFFFFFF
 MASK32 = 0xFFFFFFFF
-EVEN_STEP = 0x61C88647  # 2**32 over the square of the golden ratio (O5)
+
 
 # operations of the door
 ADVANCE = 0

@@ -1,7 +1,7 @@
 """One record of a task: where it goes, when it is due, how long its service takes (O5, W1, T11)."""
 
 from sim.plane.kernel.rows import World
-from sim.plane.kernel.text.draws import group_draw, law, record_size
+from sim.plane.kernel.text.draws import draw, law, record_size
 from sim.plane.kernel.text.elements import fetch
 from sim.plane.kernel.text.names import HASH, REBALANCE, RESCALE, SEGMENT
 
@@ -40,7 +40,7 @@ def route_later(w: World, p: int, k: int) -> int:
     """The same, when k copies more are made."""
     part = w.partitions[p]
     if part.ship == HASH:
-        u = group_draw(part.stride, part.offset, part.as_one, part.copies + k)
+        u = draw(part.stride, part.offset, part.copies + k)
         if part.weights_n == 0:
             return part.first_channel + ((u * part.channels) >> 32)
         return part.first_channel + w.words[part.weights + ((u * part.weights_n) >> 32)]
