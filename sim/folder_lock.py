@@ -12,8 +12,6 @@ from pathlib import Path
 
 from sim.foreign import Readable, one_line
 
-__all__ = ["LOCK", "FolderInUseError", "locked"]
-
 LOCK = ".ckptsim.lock"
 """The file names its owner.  After a kill the file stays without a lock."""
 

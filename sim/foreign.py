@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["LONGEST_LINE", "Readable", "one_line", "printable"]
-
 LONGEST_NAME = 80  # characters of one name
 LONGEST_QUOTE = 100  # ... of what stands in quotes
 LONGEST_WORD = 200  # ... without a blank: paths have no more

@@ -7,8 +7,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar, overload
 
-__all__ = ["PackedRecords"]
-
 Record = TypeVar("Record")
 
 

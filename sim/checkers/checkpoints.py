@@ -12,8 +12,6 @@ from sim.checkers.violation import Violation
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
 
-__all__ = ["broken_promises", "too_many_retained"]
-
 IDS_GROW = "checkpoint ids grow from trigger to trigger, over restarts too"
 ALL_ACKNOWLEDGED = "a checkpoint completes after all its tasks have acknowledged it and its metadata is durable"
 ENDS_ONCE = "a checkpoint completes or fails, once"

@@ -13,8 +13,6 @@ from sim.metrics.commits import CommitStats, CommittedEpoch
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
 
-__all__ = ["ONCE", "broken_commits", "uncommitted"]
-
 ONCE = "every record reaches the committed output once (exactly once, end to end)"
 AFTER_COMPLETION = "output is committed after its checkpoint is complete, epoch by epoch"
 WHOLE_FILES = "every file of committed output exists in full when it is committed"

@@ -17,8 +17,6 @@ import numpy as np
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation, are, number_of
 
-__all__ = ["Cut", "Cuts"]
-
 LAW = "what was sent before a barrier is in the reader's snapshot or in the stored in-flight data, once (consistent cut)"
 UNKNOWN = -1
 

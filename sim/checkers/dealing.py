@@ -15,8 +15,6 @@ from sim.checkers.ledger import Numbers, Tally
 from sim.checkers.state import Brought, Stamp
 from sim.checkers.violation import Violation, are
 
-__all__ = ["Shape", "misdealt", "misdealt_state"]
-
 DEALT = "a rescaled job goes on with everything its checkpoint holds, once"
 
 

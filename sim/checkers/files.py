@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from sim.checkers.violation import Violation
 
-__all__ = ["KEPT_WHOLE", "Kept", "broken_snapshots"]
-
 KEPT_WHOLE = "every file a retained checkpoint or a savepoint names is there in full"
 
 

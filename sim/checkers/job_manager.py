@@ -11,8 +11,6 @@ from sim.checkers.story import Teller
 from sim.checkers.violation import Violation, number_of
 from sim.metrics.journal import Entry, Happening
 
-__all__ = ["beyond_its_knowledge", "without_job_manager"]
-
 NOBODY_THERE = "what only a JobManager can do does not happen while there is none"
 COUNTS_ANEW = "a JobManager counts only the failures it has seen itself"
 

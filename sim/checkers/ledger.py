@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["Ledger", "Numbers", "Tally"]
-
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 

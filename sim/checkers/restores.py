@@ -12,8 +12,6 @@ from sim.checkers.story import CUTS, Teller
 from sim.checkers.violation import Violation, are
 from sim.metrics.journal import Entry, Happening
 
-__all__ = ["ONCE", "Surplus", "broken_restores", "story_of_restore"]
-
 LATEST = "a restart goes back to the latest completed checkpoint"
 ONCE = "every record takes effect on state once, whatever fails"
 

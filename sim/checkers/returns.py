@@ -17,8 +17,6 @@ from sim.checkers.story import Teller
 from sim.checkers.violation import Violation, are, number_of
 from sim.metrics.journal import Entry
 
-__all__ = ["Written", "misnoted", "misplaced", "unanswered", "unread", "unwritten", "up_to"]
-
 PLACE = "a restored task goes on where its checkpoint left it"
 NOTED = "a snapshot says where its task stands"
 OUTPUTS = "every record served leaves its outputs behind, once"

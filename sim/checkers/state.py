@@ -8,8 +8,6 @@ from typing import Literal, NamedTuple
 
 from sim.checkers.violation import Violation, number_of
 
-__all__ = ["RESTORED", "Brought", "Kind", "Stamp", "unlike"]
-
 RESTORED = "a restored task has the state its checkpoint holds, all of it, once"
 
 Kind = Literal["keyed", "windows", "operator"]

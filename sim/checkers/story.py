@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from sim.checkers.violation import at, number_of
 from sim.metrics.journal import Entry, Happening
 
-__all__ = ["CUTS", "Teller"]
-
 COORDINATOR = "the coordinator"
 FRAME = (Happening.TRIGGERED, Happening.COMPLETED)
 CUTS = frozenset({

@@ -10,8 +10,6 @@ import pandas as pd
 from sim.metrics.frame import frame, ms, task_name
 from sim.metrics.schema import Row
 
-__all__ = ["CommitStats", "CommittedEpoch", "commits_table"]
-
 _MS = 1_000_000
 
 

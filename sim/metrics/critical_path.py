@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-__all__ = ["CriticalPath", "FileSpan", "Graph", "Kind", "Part", "file_parts"]
-
 
 class Kind(StrEnum):
     """What a part of the path is spent on."""

@@ -11,8 +11,6 @@ from sim.metrics.frame import frame, ms
 from sim.metrics.schema import Row
 from sim.model.stored import ClaimMode, StateFile, StoredSnapshot, Verdict
 
-__all__ = ["FileRow", "RestoreRow", "SnapshotRow", "files_table", "restores_table", "snapshots_table"]
-
 _MS = 1_000_000
 
 

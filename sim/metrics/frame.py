@@ -11,8 +11,6 @@ from sim.metrics.schema import TABLES, Row
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["frame", "ms", "task_name"]
-
 _MS = 1_000_000
 
 

@@ -9,8 +9,6 @@ from itertools import chain
 from typing import NamedTuple, overload
 from zlib import compress, decompress
 
-__all__ = ["Entry", "Happening", "Journal"]
-
 
 class Happening(StrEnum):
     """Each kind of row.  What `number` and `detail` mean is said beside it; -1 and 0 mean nothing elsewhere."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 
-__all__ = ["Latency"]
-
 
 class Latency:
     """Latency at one vertex; times in ns.  Records are counted as the vertex counts them: what its

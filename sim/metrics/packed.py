@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-__all__ = ["PackedRows"]
-
 _CHUNK = 4096
 """Rows that stay tuples until they are packed: packing one by one takes longer than the row."""
 

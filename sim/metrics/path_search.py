@@ -8,8 +8,6 @@ from sim.metrics.critical_path import CriticalPath, FileSpan, Graph, Kind, Part,
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
 
-__all__ = ["critical_path"]
-
 FilesOf = Callable[[int, int, int], Sequence[FileSpan]]
 """(task, from, until): the files of a task that were open between these times."""
 

@@ -13,8 +13,6 @@ import pandas as pd
 from sim.metrics.frame import frame, ms
 from sim.metrics.schema import Row
 
-__all__ = ["RecoveryStats", "recoveries_table"]
-
 _MS = 1_000_000
 
 

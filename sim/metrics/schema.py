@@ -10,23 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = [
-    "CHECKPOINTS",
-    "COMMITS",
-    "FILES",
-    "PATH",
-    "RECOVERIES",
-    "RESTORES",
-    "SERIES",
-    "SNAPSHOTS",
-    "SUBTASKS",
-    "TABLES",
-    "TASKS",
-    "Column",
-    "Row",
-]
-
-
 Row = dict[str, Any]
 """A row of a table by column."""
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from zlib import compress, decompress
 
-__all__ = ["CheckpointStats", "SubtaskStats", "stopped_with"]
-
 
 @dataclass(slots=True)
 class SubtaskStats:

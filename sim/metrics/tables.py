@@ -11,8 +11,6 @@ from sim.metrics.frame import frame, ms, task_name
 from sim.metrics.schema import Row
 from sim.metrics.stats import CheckpointStats, SubtaskStats
 
-__all__ = ["checkpoints_table", "subtasks_table", "tasks_table"]
-
 _MS = 1_000_000
 
 

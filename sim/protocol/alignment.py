@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 
-__all__ = ["NO_LIMIT", "AlignedReading", "Group"]
-
 NO_LIMIT = 1 << 62
 """Above every watermark."""
 

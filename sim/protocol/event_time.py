@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-__all__ = ["Idleness", "Slices", "Valve", "WindowContents", "last_end", "next_end"]
-
 
 def last_end(size_ns: int, phase_ns: int, time_ns: int) -> int:
     """The latest end of a window up to this time; 0: none has ended."""

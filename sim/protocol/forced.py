@@ -11,8 +11,6 @@ from collections.abc import Iterable
 
 from sim.model.job import Job
 
-__all__ = ["forced_aligned_edges"]
-
 
 def forced_aligned_edges(job: Job, also: Iterable[tuple[str, str]] = ()) -> frozenset[tuple[str, str]]:
     """(upstream, downstream) of every forced edge; `also` names further ones (e.g. from a sink's writer on, FLINK-36287)."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform
 
-__all__ = ["frozen"]
-
 T = TypeVar("T")
 
 

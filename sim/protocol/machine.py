@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any, TypeVar
 
-__all__ = ["STORY_LENGTH", "InvalidTransition", "changed", "heard", "remember"]
-
 _Machine = TypeVar("_Machine")
 _COPIERS: dict[type, Callable[..., Any]] = {}
 

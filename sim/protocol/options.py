@@ -11,8 +11,6 @@ from sim.model.stored import SnapshotType
 from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 
-__all__ = ["Alignment", "BarrierOptions", "Ending", "Traits"]
-
 
 class Ending(Enum):
     """How the data of a task ends (StopMode): with finish() of its operators, or where it stands."""

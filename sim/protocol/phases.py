@@ -11,8 +11,6 @@ from enum import Enum
 from sim.protocol.frozen import frozen
 from sim.protocol.vocabulary import Phase, Work
 
-__all__ = ["ALIGNED", "ASYNC_OPERATE", "PhaseStep", "Phases", "Requirement", "async_operate", "complete", "move", "work_of"]
-
 
 @frozen
 class PhaseStep:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["COUNTED", "FailureReason"]
-
 
 class FailureReason(Enum):
     """Flink's names."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["advice_block", "trade"]
-
 X, Y = "recovery_ms", "checkpoint_ms"
 _MARKERS = "os^Dv<>P"
 _WIDE = 20

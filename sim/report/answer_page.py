@@ -19,8 +19,6 @@ from sim.report.results import made_by
 from sim.report.sweep_figures import heat_map, intervals, sensitivity, trade_off
 from sim.report.window_figure import MOST_WINDOWS, WINDOW, per_window
 
-__all__ = ["ADVICE", "ANSWER", "answer_page"]
-
 ANSWER, ADVICE = "answer.json", "advice.json"
 """What `sweep` and `advise` keep for a report, beside their rows."""
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sim.report.results import Results
     from sim.report.through_time import Quantity
 
-__all__ = ["comparison_page"]
-
 
 def comparison_page(results: Results) -> Page:
     comparison = results.comparison

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PHASES", "SMALL", "lines", "phases", "style"]
-
 PHASES: dict[str, tuple[str, ...]] = {
     "behind data": ("queue",),
     "until the alignment timeout": ("timeout",),

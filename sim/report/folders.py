@@ -10,8 +10,6 @@ from sim.report.comparison_page import comparison_page
 from sim.report.page import Page
 from sim.report.results import read_results
 
-__all__ = ["page_of"]
-
 
 def page_of(folder: Path) -> Page:
     """Raises FolderError, ScenarioError."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from sim.model.backtest import Backtest, Compared, Quantiles
 
-__all__ = ["history", "spans"]
-
 _TITLES = {
     "end-to-end": "Checkpoint duration",
     "async": "Asynchronous part",

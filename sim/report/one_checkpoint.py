@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["one_checkpoint"]
-
 _PHASES_OF = {
     "start_delay": ("behind data", "until its first barrier"),
     "aligning": ("alignment", "alignment"),

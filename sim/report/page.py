@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sim.analysis.section import Section
 
-__all__ = ["Block", "Page", "colours", "html"]
-
 _SHORT_CELL = 18  # characters: "17 s ± 9.3 s"
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.scenario import Study
 
-__all__ = ["Results", "assumptions", "made_by", "read_results", "unknown_values"]
-
 _UNKNOWN = re.compile(r"^\s*(?P<value>[^#]*?)\s*#\s*UNKNOWN:\s*(?P<why>.*)$")
 
 

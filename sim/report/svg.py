@@ -12,8 +12,6 @@ from sim.foreign import one_line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "GRID", "INK", "figure", "label", "svg"]
-
 INK, GRID, PAPER = "#010203", "#c0c1c2", "#fdfefd"
 """Stand for the text, the lines behind the data and the background of the page."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f5f00", "#8a8a8a")

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
-__all__ = ["heat_map", "intervals", "sensitivity", "trade_off"]
-
 _MOST = 30
 """Settings that are drawn; more would stand on each other."""
 _ACROSS = 5

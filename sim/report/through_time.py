@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from sim.comparison.comparison import Comparison
 
-__all__ = ["BACK_PRESSURE", "QUANTITIES", "Quantity", "curves_of", "failures_s", "triggers_s"]
-
 _MOST_TRIGGERS = 200
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["errors", "quantity_words", "truth_page"]
-
 _LARGEST = 100.0
 """Per cent: larger errors are drawn at the edge."""
 _MOST_ROWS = 400

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
-__all__ = ["MOST_WINDOWS", "WINDOW", "per_window"]
-
 WINDOW = "window"
 MOST_WINDOWS, MOST_SETTINGS = 12, 12
 

@@ -10,8 +10,6 @@ import simpy
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work, go_on
 
-__all__ = ["begin"]
-
 T = TypeVar("T")
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from sim.protocol.options import BarrierOptions
 
-__all__ = ["BarriersInTransit"]
-
 _KEPT = 1000
 """Checkpoints remembered: as many as may expire while one barrier waits behind data."""
 

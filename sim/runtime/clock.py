@@ -14,8 +14,6 @@ import simpy
 
 from sim.plane.seam.interface import DataPlane, Kind, Notice
 
-__all__ = ["FOREVER", "TwoPlaneEnvironment"]
-
 FOREVER = 1 << 61
 """Later than any run [ns]: what `peek()` is clamped to when no control event is scheduled."""
 

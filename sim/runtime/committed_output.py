@@ -14,8 +14,6 @@ from sim.storage.ledger import FileId, Name
 if TYPE_CHECKING:
     from sim.protocol.commit.committables import Committable
 
-__all__ = ["CommittedOutput"]
-
 _Transaction = tuple[str, int, int, int]
 """Vertex and index of its writer, its epoch, when it was opened: begun again after a failure it is another one."""
 

@@ -21,8 +21,6 @@ from sim.state.expiry import Ages
 from sim.state.files import FrozenState, Handle
 from sim.storage.ledger import FileId
 
-__all__ = ["Contents", "StateSnapshot", "TaskSnapshot", "Timer", "Uncommitted", "beginning"]
-
 _ALL = Fraction(1)
 
 

@@ -22,8 +22,6 @@ from sim.plane.seam.spec import PlaneSpec
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.storage.filesystem import CheckpointStorage
 
-__all__ = ["Context", "Origin"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:

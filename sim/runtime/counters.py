@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from sim.plane.seam.interface import DataPlane
 
-__all__ = ["Counters"]
-
 
 class Counters:
     def __init__(self, plane: DataPlane, tasks: int) -> None:

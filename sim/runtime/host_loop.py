@@ -6,8 +6,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-__all__ = ["HostLoop"]
-
 M = TypeVar("M")
 E = TypeVar("E")
 C = TypeVar("C")

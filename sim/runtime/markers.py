@@ -5,8 +5,6 @@ from __future__ import annotations
 from sim.plane.seam.interface import ANY_NUMBER, SINGLES, Trait
 from sim.protocol.options import BarrierOptions
 
-__all__ = ["ACTIVE", "CANCELLATIONS", "END_OF_DATA", "END_OF_PARTITION", "IDLE", "LAST_WATERMARK", "WATERMARKS", "traits"]
-
 CANCELLATIONS = 1
 """The marker series of cancellation markers; a marker's number is its checkpoint."""
 END_OF_DATA = SINGLES

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import simpy
 
-__all__ = ["Outcome"]
-
 
 class Outcome:
     def __init__(self, env: simpy.Environment) -> None:

@@ -13,8 +13,6 @@ from sim.runtime.contents import StateSnapshot, TaskSnapshot
 from sim.state.files import Handle
 from sim.storage.work import Work
 
-__all__ = ["Checks", "Ends", "JobManagerPort", "TaskPort", "TasksPort"]
-
 
 class JobManagerPort(Protocol):
     """The JobManager as tasks see it.  What a task says takes its time to get there."""

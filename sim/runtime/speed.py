@@ -6,9 +6,6 @@ from fractions import Fraction
 
 from sim.plane.seam.interface import DataPlane
 
-__all__ = ["Speed"]
-
-
 _MOST = 1 << 20
 """The largest value of either number of a factor (`DataPlane.scale`)."""
 

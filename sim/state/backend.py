@@ -8,8 +8,6 @@ from typing import Protocol
 from sim.model.stored import SnapshotType
 from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 
-__all__ = ["Backend", "CannotFreeze", "canonical", "keyed_bytes", "streamed"]
-
 _SECOND = 1_000_000_000
 
 

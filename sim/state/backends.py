@@ -11,8 +11,6 @@ from sim.state.compaction import CompactionThread
 from sim.state.hashmap import Hashmap
 from sim.state.rocksdb import RocksDb
 
-__all__ = ["MAKERS", "backend"]
-
 Maker = Callable[[State, int, StateOptions, CompactionThread | None], Backend]
 MAKERS: dict[str, Maker] = {
     "hashmap": lambda state, size_bytes, options, _: Hashmap(state, size_bytes, options),

@@ -15,8 +15,6 @@ from sim.model.stored import SnapshotType
 from sim.state.backend import Backend, CannotFreeze
 from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring
 
-__all__ = ["ChangelogBackend"]
-
 _SECOND = 1_000_000_000
 _LOG = "log-"
 

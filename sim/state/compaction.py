@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections import deque
 from typing import Protocol
 
-__all__ = ["CompactionThread", "Compacts"]
-
 
 class Compacts(Protocol):
     """A tree, as the thread sees it."""

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from sim.state.sorted_tables import distinct
 
-__all__ = ["Ages", "Cohort", "Expiry", "Turnover", "together"]
-
 _STEPS = 32
 """A time to live has so many: within a step new keys and rewrites come evenly."""
 _MOST_STEPS = 256

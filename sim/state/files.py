@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from sim.model.stored import Scope, SnapshotType
 
-__all__ = ["File", "FrozenState", "Handle", "KeyedPart", "Restoring", "WriteStep"]
-
 
 class File(NamedTuple):
     """A file to be written."""

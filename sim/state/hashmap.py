@@ -14,8 +14,6 @@ from sim.model.stored import SnapshotType
 from sim.state.backend import canonical, keyed_bytes, streamed
 from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 
-__all__ = ["Hashmap"]
-
 _SECOND = 1_000_000_000
 
 

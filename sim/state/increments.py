@@ -10,8 +10,6 @@ from collections.abc import Mapping
 
 from sim.state.files import Handle
 
-__all__ = ["Increments"]
-
 
 class Increments:
     def __init__(self) -> None:

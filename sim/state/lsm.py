@@ -16,8 +16,6 @@ from sim.model.state import Lsm
 from sim.state.compaction import CompactionThread
 from sim.state.sorted_tables import Density, Table, distinct, merged
 
-__all__ = ["LsmTree", "TreeImage"]
-
 _SECOND = 1_000_000_000
 _PLACES = 1 << 40  # for keys whose number grows
 _begin, _end = attrgetter("first"), attrgetter("last")

@@ -16,8 +16,6 @@ from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, Wri
 from sim.state.increments import Increments
 from sim.state.lsm import LsmTree, TreeImage
 
-__all__ = ["RocksDb"]
-
 _SECOND = 1_000_000_000
 # What RocksDB 8 and Flink write beside the tables for one column family [bytes]: sizes follow from their formats, not from any load.
 _META_BYTES = 400  # Flink's stream of the backend's columns and their serializers

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-__all__ = ["Density", "Piece", "Table", "distinct", "merged"]
-
 _UNIT = 1 << 40  # 1 in fixed point
 
 

@@ -14,8 +14,6 @@ from sim.model.storage import Retry
 from sim.storage.failures import StorageFailed, TimedOut, Transient, Unreachable
 from sim.storage.work import Work, go_on
 
-__all__ = ["Attempts", "Done"]
-
 T = TypeVar("T")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DiskFull", "Refused", "StorageFailed", "TimedOut", "Transient", "Unreachable"]
-
 
 class Transient(Exception):  # noqa: N818  # it is not an error yet: it is tried again
     """One attempt came to nothing."""

@@ -22,8 +22,6 @@ from sim.storage.parallel import in_parallel
 from sim.storage.stream import FileStream
 from sim.storage.work import Work
 
-__all__ = ["CheckpointStorage", "Disks", "FileSystem"]
-
 
 class FileSystem:
     """The verbs of one medium.  `name` = (kind, vertex, index, checkpoint, ...), `host` = task manager (-1: the JobManager)."""

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NewType
 
-__all__ = ["FileId", "FileLedger", "Name", "StoredFile"]
-
 Name = tuple[str | int, ...]
 """(kind, vertex, index, checkpoint, ...): what is random about a file is a function of its name and the seed."""
 

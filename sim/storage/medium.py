@@ -16,8 +16,6 @@ from sim.storage.bandwidth.network import Network
 from sim.storage.ledger import Name
 from sim.storage.work import Work
 
-__all__ = ["MEDIA", "Medium", "MediumPage", "Sink"]
-
 
 class Sink(Protocol):
     """A file that is being written."""

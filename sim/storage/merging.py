@@ -16,8 +16,6 @@ from sim.storage.ledger import FileId, FileLedger, Name, StoredFile
 from sim.storage.stream import FileStream
 from sim.storage.work import Work
 
-__all__ = ["MergedFiles", "PhysicalFiles"]
-
 
 class PhysicalFiles(Protocol):
     """Where physical files lie; `FileSystem` is one."""

@@ -11,8 +11,6 @@ from sim.storage.attempts import Done
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
-__all__ = ["in_parallel"]
-
 T = TypeVar("T")
 
 

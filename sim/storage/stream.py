@@ -9,8 +9,6 @@ from sim.storage.ledger import FileId, FileLedger, Name, StoredFile
 from sim.storage.medium import Sink
 from sim.storage.work import Work
 
-__all__ = ["FileStream"]
-
 T = TypeVar("T")
 
 

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 import simpy
 
-__all__ = ["Carried", "Work", "carry_on", "go_on"]
-
 T = TypeVar("T")
 Work = Generator[simpy.Event, Any, T]
 """A process in the making: what it yields it waits for."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.timeline.tracks import Timeline
 
-__all__ = ["WindowError", "document", "samples_in"]
-
 _LOOKS = 1000
 _MILLISECOND = 1_000_000
 

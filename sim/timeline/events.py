@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from sim.foreign import one_line
 
-__all__ = ["Event", "Slice", "counter", "flow", "lanes", "named", "slice_event"]
-
 Event = dict[str, Any]
 
 

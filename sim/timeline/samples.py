@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     from sim.runtime.run.world import World
 
-__all__ = ["STATES", "Sample", "Samples"]
-
 STATES = ("processing", "idle", "back-pressured")
 """What the time of a thread is spent on; work for checkpoints counts as processing, as in Flink."""
 _COLUMNS = (("busy_ns",), ("idle_ns",), ("soft_ns", "hard_ns"))

@@ -14,8 +14,6 @@ from sim.timeline.samples import STATES, Sample
 if TYPE_CHECKING:
     from sim.runtime.context import Context
 
-__all__ = ["Stories", "asynchronous", "barriers", "checkpoints", "files", "snapshots", "stories", "threads"]
-
 _Times = dict[Happening, int]
 Stories = dict[tuple[int, int], tuple[_Times, list[tuple[int, int]]]]
 """By checkpoint and task: when what happened first, and the barriers that arrived: (time, channel)."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sim.explain.close_up import Instance
     from sim.runtime.context import Context
 
-__all__ = ["Timeline", "timeline"]
-
 
 @dataclass(frozen=True, slots=True)
 class Timeline:

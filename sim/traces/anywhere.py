@@ -13,8 +13,6 @@ from sim.traces.local.size import files_are_small, tables_are_small
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HERE", "cut_anywhere", "must_be_spark", "read_anywhere"]
-
 HERE, ON_THIS_MACHINE = "here", "local[*]"
 """Masters: no Spark at all, and Spark on this machine."""
 

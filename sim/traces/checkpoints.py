@@ -15,8 +15,6 @@ from sim.recordings.source.logs.reading import JobLog, read_jobs
 from sim.traces.parsing import dates
 from sim.traces.reading import Origin, quarantined, rows_batch
 
-__all__ = ["labelled_windows", "log_rows", "recording_rows"]
-
 
 def recording_rows(source: Origin, copy: Path) -> Iterator[pa.RecordBatch]:
     """Rows of a recording, of an archive of the history server, or of saved answers (a folder or a zip of them)."""

@@ -11,8 +11,6 @@ from sim.series.headers import TIMES, first_of
 from sim.traces.formats import FORMATS, arrivals, events, rates, recognised, speeds
 from sim.traces.parsing import Format
 
-__all__ = ["MEANINGS", "ChoiceError", "Choices"]
-
 MEANINGS = ("rates", "arrivals", "speeds", "failures")
 """The meanings of the rows of a user's own table."""
 

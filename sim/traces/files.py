@@ -20,8 +20,6 @@ from sim.traces.listing import TraceFile, filesystem_of
 from sim.traces.parquet import parquet_rows
 from sim.traces.reading import Origin, quarantined, read_rows
 
-__all__ = ["rows_of"]
-
 MOST_JSON, MOST_LOG = 64 << 20, 2 << 30
 """Limits in bytes: for documents parsed as a whole, and for files copied to be read line by line."""
 HEAD = 1 << 16

@@ -14,8 +14,6 @@ from sim.series.headers import RATES, TIMES, first_of, other_than_records
 from sim.traces.lines import TraceFileError
 from sim.traces.parsing import ColumnReader, Format, Parsed, Rule, blank, first_wrong, never, number, time_of, unusable
 
-__all__ = ["FORMATS", "TASK_EVENT_COLUMNS", "events", "rates", "recognised", "speeds"]
-
 LATENCIES, LAGS = ("latency_ms",), ("consumer_lag_rec", "lag")
 NOT_OBSERVED = "nothing was observed"
 

@@ -8,8 +8,6 @@ from typing import BinaryIO, NamedTuple
 
 from sim.foreign import Readable
 
-__all__ = ["BLOCK", "GZIP", "Line", "TraceFileError", "lines", "unpacked"]
-
 BLOCK = 1 << 20
 MOST_LINE = 1 << 16
 """Bytes; rows of numbers have hundreds."""

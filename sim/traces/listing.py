@@ -18,8 +18,6 @@ import pyarrow.fs as pafs
 
 from sim.traces.lines import TraceFileError
 
-__all__ = ["Found", "TraceFile", "filesystem_of", "list_files", "trace_name"]
-
 NO_TRACES = (".md", ".rst", ".html", ".yaml", ".yml", ".toml", ".py", ".ipynb", ".png", ".jpg", ".svg", ".pdf")
 """Suffixes of files next to traces."""
 _ENDINGS = (".gz", ".csv", ".json", ".log", ".parquet", ".zip", ".txt", ".tsv")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-__all__ = ["AHEAD", "BACK", "out_of_order"]
-
 BACK, AHEAD = "time goes back", "time is ahead of the rows after it"
 
 

@@ -16,8 +16,6 @@ from sim.traces.choices import Choices
 from sim.traces.lines import Line
 from sim.traces.reading import Origin, quarantined, rows_batch, table_rows
 
-__all__ = ["parquet_rows"]
-
 COLUMNS = ("failure_interval", "failure_duration", "failure_intensity")  # ms, ms, share
 BLOCK_ROWS = 50_000
 

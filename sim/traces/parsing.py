@@ -12,8 +12,6 @@ import pandas as pd
 from sim.foreign import printable
 from sim.series.times import DATE, EXPECTED, Clock, clock_of
 
-__all__ = ["ColumnReader", "Format", "Parsed", "Rule", "blank", "dates", "first_wrong", "never", "number", "seconds", "time_of", "unusable"]
-
 Rule = tuple[str, pd.Series]
 """(reason, rows that break it)"""
 

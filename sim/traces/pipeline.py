@@ -25,8 +25,6 @@ from sim.traces.lines import TraceFileError
 from sim.traces.listing import TraceFile
 from sim.traces.tables import MOST_GAP_S, STAGING, TABLES, UNION
 
-__all__ = ["read_traces", "schema_of", "shares"]
-
 MOST_TASKS = 2000
 """The driver keeps something of each task."""
 OPENING = 64 << 10

@@ -21,8 +21,6 @@ from sim.traces.order import out_of_order
 from sim.traces.parsing import ColumnReader, Format
 from sim.traces.tables import UNION
 
-__all__ = ["Origin", "noted", "passed_over", "quarantined", "read_rows", "rows_batch", "table_rows"]
-
 BLOCK_ROWS, BLOCK_CHARACTERS = 50_000, 8 << 20
 """Limits of a block: whichever is reached first ends it."""
 HELD_BACK = 100

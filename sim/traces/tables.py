@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["MOST_GAP_S", "NO_TABLE", "STAGING", "TABLES", "UNION", "Column", "folder_of"]
-
 STAGING = "_staging"
 """The folder that new tables are written to, beside the earlier ones, until they are complete."""
 MOST_GAP_S = 86_400

@@ -6,8 +6,6 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["reader"]
-
 
 def reader(shares: bytes, choices: bytes, bring: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """A function for mapInArrow over the numbers of pickled lists of files, which returns all their rows."""

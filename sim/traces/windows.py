@@ -18,8 +18,6 @@ from sim.traces.lines import TraceFileError
 from sim.traces.pipeline import schema_of
 from sim.traces.tables import folder_of
 
-__all__ = ["CUTS", "FEATURES", "LEAST_COVERED", "CutWindows", "finished", "none_so_long", "windows"]
-
 FEATURES = {
     "rows": "observations",
     "covered": "share of the window with observations, each as long as they are apart in the median of the trace",

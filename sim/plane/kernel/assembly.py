@@ -18,8 +18,6 @@ from sim.plane.kernel.text.names import BITS, COUNT_HEAD, COUNTS, NEVER, NOTE_WO
 from sim.plane.seam.interface import Law, PlaneSpec, Ship, Wait
 from sim.plane.seam.layout import Layout, layout
 
-__all__ = ["Rows", "as_objects", "assemble", "grown"]
-
 Rows = np.ndarray[Any, np.dtype[np.void]]
 LINE_OF_CACHE = 64
 FIT_INTO_CACHE = 4096  # channels; those of a larger job are fetched ahead

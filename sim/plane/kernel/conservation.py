@@ -19,8 +19,6 @@ from sim.plane.kernel.tables import Column, column, summed
 from sim.plane.kernel.text.names import BROADCAST, CREDIT, DATA, FLOATING, LOOSE, OWNED
 from sim.plane.seam.interface import PlaneSpec, State
 
-__all__ = ["check_world"]
-
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 _BLOCK = 1_000_000
 """Records whose sizes are drawn at once."""

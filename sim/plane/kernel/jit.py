@@ -30,8 +30,6 @@ from sim.plane.kernel.text.door import door
 from sim.plane.kernel.text.elements import fetch
 from sim.plane.seam import interface, spec
 
-__all__ = ["addresses", "compiled", "fingerprint", "texts"]
-
 COLD = frozenset({  # files and functions not worth inlining: seldom run, or long and called from several places
     "capture", "counting", "door", "late", "markers", "recovery", "restarts", "timers",
     "arrive", "catch_up", "catch_up_all", "close", "count_shared", "deliver_marker", "enlarge_shared", "go_on_writing", "miss",

@@ -23,8 +23,6 @@ from sim.plane.kernel import jit
 from sim.plane.kernel.text.door import door
 from sim.whole_file import replace_file
 
-__all__ = ["compiled_door", "compiled_here", "places", "portable", "receive"]
-
 ENTRY = "kernel_door"
 """The name of the one function that can be called."""
 _CHECKSUM = 16  # bytes that a file begins with

@@ -23,8 +23,6 @@ from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, MAX_SERIES, Kind, Marker, Notice, PlaneSpec, Position, Trait
 from sim.plane.seam.positions import channels_in, channels_out, require_closed
 
-__all__ = ["KernelPlane"]
-
 KINDS = tuple(sorted(Kind))  # by number: cheaper than to ask the enumeration for each notice
 MARKER_ROOM = 1024  # elements, or one per channel; more is made when a verb needs it
 

@@ -20,8 +20,6 @@ from sim.plane.seam.interface import PlaneSpec, Position
 from sim.plane.seam.layout import Layout
 from sim.plane.seam.positions import channels_in, channels_out, nothing
 
-__all__ = ["KEPT", "bare_position", "counted", "excess_of", "place", "read"]
-
 KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never changes, and what lasts (P3)
     Task: {
         "state", "held", "joined", "stride", "offset", "slow_num", "slow_den", "first_partition", "last_partition", "since",

@@ -15,8 +15,6 @@ from typing import Annotated, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 
-__all__ = ["Channel", "Element", "Gate", "General", "Line", "Partition", "Task", "World", "record_dtype"]
-
 Half = Annotated[int, np.int32]
 """Places of rows, and amounts below the number of elements."""
 Byte = Annotated[int, np.int8]

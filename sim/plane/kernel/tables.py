@@ -11,10 +11,6 @@ from sim.plane.kernel.rows import General, World
 from sim.plane.seam.interface import State
 from sim.plane.seam.layout import Layout
 
-__all__ = [
-    "Column", "assign", "cell", "channel_table", "column", "gate_table", "partition_table", "picked", "summed", "task_table", "totals",
-]  # fmt: skip
-
 Column = np.ndarray[Any, np.dtype[np.int64]]
 TASK_COLUMNS = (
     "state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns",

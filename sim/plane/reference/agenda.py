@@ -13,8 +13,6 @@ from sim.plane.seam.interface import Kind, Notice
 if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Task
 
-__all__ = ["Agenda"]
-
 
 class Agenda(ABC):
     """Time, what is due now (work) and later (events), and what has been reported but not yet returned (notices)."""

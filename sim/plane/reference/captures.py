@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Task
     from sim.plane.reference.ports import Plane
 
-__all__ = ["Captures"]
-
 
 class Captures:
     def __init__(self, plane: Plane) -> None:

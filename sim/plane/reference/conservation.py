@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate, Partition, Task
     from sim.plane.reference.ports import Plane
 
-__all__ = ["check"]
-
 
 def equal(story: str, expected: int, actual: int) -> None:
     assert expected == actual, f"{story}: expected {expected}, found {actual}"

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sim.plane.reference.ports import Plane
     from sim.plane.seam.interface import Debloating, Marker
 
-__all__ = ["BufferSizing", "round_half_even"]
-
 UNIT = 1 << 32
 """The fixed point of D3."""
 

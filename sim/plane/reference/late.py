@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sim.plane.reference.parts import Task
     from sim.plane.reference.ports import Plane
 
-__all__ = ["LateOutputs"]
-
 
 class LateOutputs:
     def __init__(self, plane: Plane) -> None:

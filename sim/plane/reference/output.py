@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Partition, Task
     from sim.plane.reference.ports import Plane
 
-__all__ = ["Output"]
-
 
 class Output:
     def __init__(self, plane: Plane) -> None:

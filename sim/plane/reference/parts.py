@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from sim.model.randomness.streams import Stream, draw
 from sim.plane.seam.interface import MAX_SERIES, Edge, Law, Marker, Ship, Source, State, Trait, Vertex
 
-__all__ = ["Buffer", "Channel", "Count", "Event", "Gate", "Identity", "Late", "Partition", "Slice", "Task", "fold", "law"]
-
 Identity = tuple[int, int]
 """A source record: source task and its ordinal there."""
 MERSENNE = 2**31 - 1

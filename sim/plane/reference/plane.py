@@ -29,8 +29,6 @@ from sim.plane.seam.positions import require_closed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["ReferencePlane"]
-
 
 class ReferencePlane(Agenda):
     """A data plane that can be read beside ``sim/plane/RULES.md``.  With `identities` records carry (source task, ordinal)."""

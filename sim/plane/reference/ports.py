@@ -12,8 +12,6 @@ from sim.model.randomness.streams import Stream
 from sim.plane.reference.parts import Buffer, Channel, Event, Gate, Identity, Partition, Slice, Task
 from sim.plane.seam.interface import Kind, Marker, PlaneSpec, State, Vertex
 
-__all__ = ["Plane"]
-
 
 class OutputPort(Protocol):
     """Writing, closing and giving back buffers."""

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate
     from sim.plane.reference.ports import Plane
 
-__all__ = ["Receiving"]
-
 
 class Receiving:
     def __init__(self, plane: Plane) -> None:

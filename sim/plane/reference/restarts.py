@@ -16,8 +16,6 @@ from sim.plane.seam.positions import nothing
 if TYPE_CHECKING:
     from sim.plane.reference.ports import Plane
 
-__all__ = ["Restarts"]
-
 KEPT = {  # what a start leaves as it is (P3), beside what never changes
     "Task": {"partitions", "gates", "state", "since", "spent", "slow", "records_out", "buffers_in", "buffers_out", "digest",
              "earlier_in", "earlier_out", "ever_served", "served_records"},

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sim.plane.reference.parts import Task
     from sim.plane.reference.ports import Plane
 
-__all__ = ["channel_table", "gate_table", "partition_table", "task_table"]
-
 TASKS = ("state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out",
          "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest")  # fmt: skip
 CHANNELS = ("written", "sent", "arrived", "taken", "consumed", "records_in", "records_out", "credit", "blocked", "queued",

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from sim.plane.reference.parts import Channel, Gate, Identity, Task
     from sim.plane.reference.ports import Plane
 
-__all__ = ["Thread", "due"]
-
 
 def waits(task: Task) -> Wait:
     """W3."""

@@ -15,8 +15,6 @@ import numpy as np
 
 from sim.plane.seam.interface import DataPlane, Kind
 
-__all__ = ["Difference", "differences", "first_difference", "run_freely"]
-
 Make = Callable[[], DataPlane]
 Drive = Callable[[DataPlane, int], Sequence[object]]
 """Drives a fresh plane to a time and returns what was seen on the way."""

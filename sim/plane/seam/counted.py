@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Counted"]
-
 
 class Counted(NamedTuple):
     """Records over all attempts of a task; the channels stand in the order of its position."""

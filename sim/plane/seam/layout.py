@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from sim.plane.seam.spec import PlaneSpec, Ship
 
-__all__ = ["Layout", "layout", "targets"]
-
 
 def targets(ship: Ship, writer: int, p_up: int, p_down: int) -> range:
     """Reader subtasks of one writer subtask.

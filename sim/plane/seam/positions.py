@@ -11,8 +11,6 @@ import numpy as np
 from sim.plane.seam.interface import Position
 from sim.plane.seam.layout import Layout
 
-__all__ = ["channels_in", "channels_out", "nothing", "require_closed"]
-
 
 @cache
 def nothing(channels: int) -> np.ndarray[Any, Any]:

@@ -15,8 +15,6 @@ from sim.protocol.machine import changed
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import ResumeInputs
 
-__all__ = ["CollectingBarriers", "WaitingForFirstBarrier"]
-
 
 class _Aligned(ABC):
     """What both states have in common (AbstractAlignedBarrierHandlerState)."""

@@ -15,13 +15,6 @@ from sim.protocol.machine import changed
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import CancelSnapshot, CaptureInput, FinishCapture, PrioritiseInput, ResumeInputs
 
-__all__ = [
-    "AlternatingCollectingBarriers",
-    "AlternatingCollectingBarriersUnaligned",
-    "AlternatingWaitingForFirstBarrier",
-    "AlternatingWaitingForFirstBarrierUnaligned",
-]
-
 
 def _prioritise(pending: Pending) -> Commands:
     """Only timeoutable barriers can be waiting as ordinary ones (prioritizeAllAnnouncements)."""

@@ -30,8 +30,6 @@ from sim.protocol.task_vocabulary import (
     TriggerReceived,
 )
 
-__all__ = ["BarrierHandler"]
-
 _Question = Callable[[BarrierState], Transition]
 
 

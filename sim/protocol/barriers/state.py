@@ -8,8 +8,6 @@ from sim.protocol.frozen import frozen
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import InnerCommand, InputsComplete, StartSnapshot, TaskCommand
 
-__all__ = ["BarrierState", "Commands", "Pending", "Transition"]
-
 Commands = tuple[TaskCommand | InnerCommand, ...]
 Transition = tuple["BarrierState", Commands]
 

@@ -27,8 +27,6 @@ from sim.protocol.task_vocabulary import (
     TriggerReceived,
 )
 
-__all__ = ["MAX_TRACKED", "BarrierTracker"]
-
 MAX_TRACKED = 50
 """Checkpoints with some barriers missing; the oldest is forgotten (MAX_CHECKPOINTS_TO_TRACK)."""
 

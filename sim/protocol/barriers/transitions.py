@@ -23,8 +23,6 @@ from sim.protocol.task_vocabulary import (
     TriggerReceived,
 )
 
-__all__ = ["TRANSITIONS"]
-
 W, C = WaitingForFirstBarrier, CollectingBarriers
 AW, AC = AlternatingWaitingForFirstBarrier, AlternatingCollectingBarriers
 UW, UC = AlternatingWaitingForFirstBarrierUnaligned, AlternatingCollectingBarriersUnaligned

@@ -9,23 +9,6 @@ from collections.abc import Hashable
 
 from sim.protocol.frozen import frozen
 
-__all__ = [
-    "CommitEpochs",
-    "Committable",
-    "CommittablesReceived",
-    "CommitterCommand",
-    "CommitterEvent",
-    "CompletionNotified",
-    "EpochEnded",
-    "HandOver",
-    "ReportLost",
-    "Restored",
-    "TaskClosed",
-    "WriterEvent",
-    "WriterInputEnded",
-    "WriterRestored",
-]  # fmt: skip
-
 
 @frozen
 class Committable:

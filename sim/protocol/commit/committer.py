@@ -21,8 +21,6 @@ from sim.protocol.commit.committables import (
 from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed
 
-__all__ = ["Committer"]
-
 _Answer = tuple["Committer", tuple[CommitterCommand, ...]]
 
 

@@ -10,8 +10,6 @@ from sim.protocol.commit.committables import Committable, EpochEnded, HandOver, 
 from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed
 
-__all__ = ["Writer"]
-
 
 @frozen
 class Writer:

@@ -48,8 +48,6 @@ from sim.protocol.vocabulary import (
     WriteMetadata,
 )
 
-__all__ = ["Coordinator"]
-
 _Commands = tuple[CoordinatorCommand, ...]
 _Answer = tuple["Coordinator", _Commands]
 

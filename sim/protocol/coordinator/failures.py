@@ -7,8 +7,6 @@ from dataclasses import replace
 from sim.protocol.frozen import frozen
 from sim.protocol.reasons import COUNTED, FailureReason
 
-__all__ = ["FailureCounter"]
-
 
 @frozen
 class FailureCounter:

@@ -9,8 +9,6 @@ from sim.protocol.machine import changed
 from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import Plan, RecordCompleted, RecordFailed, RequestKind, Savepoint
 
-__all__ = ["PendingCheckpoint", "PendingState"]
-
 
 class PendingState(Enum):
     """While metadata is written the lock is taken: nothing expires and no other checkpoint completes."""

@@ -12,8 +12,6 @@ from functools import cached_property
 from sim.protocol.frozen import frozen
 from sim.protocol.vocabulary import Plan
 
-__all__ = ["TaskGraph", "VertexLink", "plan"]
-
 
 @frozen
 class VertexLink:

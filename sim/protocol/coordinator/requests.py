@@ -12,8 +12,6 @@ from operator import attrgetter
 from sim.protocol.frozen import frozen
 from sim.protocol.vocabulary import RequestKind, Savepoint
 
-__all__ = ["MAX_WAITING", "Choice", "Request", "Requests"]
-
 MAX_WAITING = 1000
 """DEFAULT_MAX_QUEUED_REQUESTS."""
 

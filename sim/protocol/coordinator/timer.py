@@ -6,8 +6,6 @@ from typing import Literal
 
 from sim.protocol.frozen import frozen
 
-__all__ = ["NEVER", "Grid", "effective_interval_ns", "first_trigger_delay"]
-
 NEVER = 1 << 62
 """Later than any wake-up [ns]."""
 _YEAR_NS = 365 * 24 * 3600 * 1_000_000_000

@@ -14,8 +14,6 @@ from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 from sim.protocol.reasons import FailureReason
 
-__all__ = ["UnionState"]
-
 
 @frozen
 class UnionState:

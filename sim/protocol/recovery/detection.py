@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from sim.protocol.frozen import frozen
 
-__all__ = ["Heartbeats"]
-
 
 @frozen
 class Heartbeats:

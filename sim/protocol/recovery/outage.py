@@ -13,8 +13,6 @@ from sim.protocol.recovery.detection import Heartbeats
 from sim.protocol.recovery.restart import restart_strategy
 from sim.protocol.recovery.slots import LostSlots, Slots
 
-__all__ = ["Outage", "added_ns", "outages"]
-
 _TIMES = 40
 """Times within an interval of heartbeats that are tried, for each of both senders."""
 _MEDIAN_DRAW = 1 << 31

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["MIN_RESTARTS", "Fruitless", "Restarted", "fruitless"]
-
 MIN_RESTARTS = 5
 """Restarts in a row that are no accident."""
 

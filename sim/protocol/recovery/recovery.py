@@ -18,27 +18,6 @@ from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.recovery.regions import restarted_with
 from sim.protocol.recovery.restart import RestartStrategy, restart_strategy
 
-__all__ = [
-    "ArmRestart",
-    "CancelTasks",
-    "FailForGood",
-    "FailStopped",
-    "JobManagerReturned",
-    "JobStatus",
-    "PendingRestart",
-    "Recovery",
-    "RecoveryCommand",
-    "RecoveryEvent",
-    "ReportRecovered",
-    "RestartDelayElapsed",
-    "RestoreTasks",
-    "ResumeCheckpoints",
-    "SuspendCheckpoints",
-    "TaskInitialized",
-    "TasksCancelled",
-    "TasksFailed",
-]
-
 
 class JobStatus(Enum):
     """Flink's names.  RUNNING says that everything is deployed, not that every task runs."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["regions", "restarted_with"]
-
 
 def regions(tasks: int, exchanges: Iterable[tuple[int, int]]) -> tuple[frozenset[int], ...]:
     """The regions of a job of so many tasks, by their first task; `exchanges` are (writing task, reading task)."""

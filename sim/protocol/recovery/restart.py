@@ -12,8 +12,6 @@ from sim.model.faults import Restart
 from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 
-__all__ = ["Attempt", "ExponentialDelay", "FailureRate", "FixedDelay", "NoRestart", "RestartStrategy", "restart_strategy"]
-
 
 class Attempt(NamedTuple):
     """What follows a failure."""

@@ -13,8 +13,6 @@ from dataclasses import field
 from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 
-__all__ = ["Deployment", "LostSlots", "Slots"]
-
 
 @frozen
 class LostSlots:

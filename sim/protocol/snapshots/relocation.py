@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from sim.model.directories import Directories, inside
 from sim.model.stored import StateFile, StoredSnapshot, Verdict
 
-__all__ = ["broken_by", "restorable", "verdict"]
-
 
 def verdict(snapshot: StoredSnapshot, directories: Directories) -> Verdict:
     paths = [directories.path(file) for file in snapshot.files]

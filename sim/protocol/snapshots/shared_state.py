@@ -15,8 +15,6 @@ from sim.model.stored import ClaimMode, StateFile, StoredSnapshot
 from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 
-__all__ = ["Released", "SharedFile", "SharedStateRegistry", "reusable_files", "shared_files"]
-
 Key = tuple[int, int]
 
 

@@ -14,20 +14,6 @@ from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.snapshots.shared_state import SharedStateRegistry, shared_files
 
-__all__ = [
-    "DeleteDirectory",
-    "DeleteSharedFiles",
-    "FailedOver",
-    "LoseAcknowledgement",
-    "SnapshotCompleted",
-    "SnapshotDiscarded",
-    "SnapshotStore",
-    "SnapshotTriggered",
-    "StateRegistered",
-    "StoreEvent",
-    "StoreLost",
-]  # fmt: skip
-
 
 @frozen
 class SnapshotTriggered:

@@ -12,8 +12,6 @@ from sim.protocol.phases import ALIGNED as PHASES
 from sim.protocol.phases import Requirement
 from sim.protocol.strategies.strategy import Strategy
 
-__all__ = ["ALIGNED_TIMEOUT"]
-
 ALIGNED_TIMEOUT = Strategy(
     name="aligned-timeout",
     first_barrier_state=lambda gates: BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), gates),

@@ -10,8 +10,6 @@ from dataclasses import replace
 from sim.protocol.phases import Requirement
 from sim.protocol.strategies.aligned_timeout import ALIGNED_TIMEOUT
 
-__all__ = ["ALIGNED_TIMEOUT_INPUTS"]
-
 ALIGNED_TIMEOUT_INPUTS = replace(
     ALIGNED_TIMEOUT,
     name="aligned-timeout-inputs",

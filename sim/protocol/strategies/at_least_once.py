@@ -8,8 +8,6 @@ from sim.protocol.phases import ALIGNED as PHASES
 from sim.protocol.phases import Requirement
 from sim.protocol.strategies.strategy import Strategy
 
-__all__ = ["AT_LEAST_ONCE"]
-
 AT_LEAST_ONCE = Strategy(
     name="at-least-once",
     first_barrier_state=BarrierTracker.waiting,

@@ -10,8 +10,6 @@ from sim.protocol.frozen import frozen
 from sim.protocol.options import Alignment
 from sim.protocol.phases import Phases, Requirement
 
-__all__ = ["Strategy"]
-
 
 @frozen
 class Strategy:

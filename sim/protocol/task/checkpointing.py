@@ -35,8 +35,6 @@ from sim.protocol.task_vocabulary import (
 )
 from sim.protocol.vocabulary import Phase
 
-__all__ = ["MAX_ABORTED", "TaskCheckpointing"]
-
 MAX_ABORTED = 128
 """Aborted checkpoints remembered (StreamTask: DEFAULT_MAX_RECORD_ABORTED_CHECKPOINTS); older ones count as aborted."""
 

@@ -15,12 +15,6 @@ from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.options import Ending
 
-__all__ = [
-    "FINISHING", "CloseOperators", "CompletionHeard", "DataEnded", "EndCommand", "EndEvent", "EndState", "FinishOperators", "Finishing",
-    "ForwardEndOfData", "ForwardEndOfPartition", "InputsClosed", "OperatorsClosed", "OperatorsFinished", "OutputRead", "QuiesceTimers",
-    "ReportEndOfData", "ReportFinished", "SnapshotBegun", "SnapshotEnded", "TaskEnd",
-]  # fmt: skip
-
 
 @frozen
 class Finishing:

@@ -40,8 +40,6 @@ from sim.protocol.task_vocabulary import (
 )
 from sim.protocol.vocabulary import Phase, SnapshotTimes
 
-__all__ = ["NEXT_PHASE", "SnapshotInProgress"]
-
 NEXT_PHASE: dict[Phase, Phase] = {
     Phase.PRE_BARRIER: Phase.FORWARD_BARRIER,
     Phase.FORWARD_BARRIER: Phase.SYNC,

@@ -10,8 +10,6 @@ from sim.protocol.vocabulary import CheckpointRequested, RequestKind, Savepoint,
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 
-__all__ = ["request", "schedule"]
-
 
 def schedule(context: Context, coordinator: CoordinatorHost) -> None:
     """Have every action of the scenario asked for in its time."""

@@ -11,8 +11,6 @@ from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 from sim.runtime.ports import Checks, TasksPort
 
-__all__ = ["WatermarkAlignment"]
-
 
 class WatermarkAlignment:
     """All groups of a job.  A JobManager knows the watermarks that were reported to it, and no others."""

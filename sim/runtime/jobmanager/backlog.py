@@ -11,8 +11,6 @@ from sim.protocol.vocabulary import BacklogReported
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 
-__all__ = ["LOOK_NS", "report_backlogs"]
-
 LOOK_NS = 100_000_000
 """How often an enumerator looks [ns]; a report is at most so late."""
 

@@ -28,8 +28,6 @@ from sim.runtime.observe.standstill import standstill
 from sim.runtime.ports import Checks, TasksPort
 from sim.storage.failures import StorageFailed
 
-__all__ = ["CoordinatorHost"]
-
 PACKED_BEHIND = 8
 """So many checkpoints later the rows of a checkpoint's subtasks are packed: it is over as a rule, and else they are unpacked."""
 

@@ -20,8 +20,6 @@ from sim.runtime.ports import TasksPort
 from sim.runtime.speed import Speed
 from sim.storage.work import Work
 
-__all__ = ["Faults"]
-
 
 class Faults:
     """`before`: what befell the job instance before this one."""

@@ -17,8 +17,6 @@ from sim.protocol.vocabulary import CheckpointRequested, CoordinatorEvent, Plan,
 from sim.runtime.context import Context
 from sim.runtime.outcome import Outcome
 
-__all__ = ["JobEnd", "task_graph"]
-
 
 class JobEnd:
     """`tell`: tells the coordinator."""

@@ -26,8 +26,6 @@ from sim.runtime.ports import Checks, TasksPort
 from sim.runtime.speed import Speed
 from sim.state.files import Handle
 
-__all__ = ["JobManager"]
-
 
 class JobManager:
     """`before`: the faults of the job instance before this one."""

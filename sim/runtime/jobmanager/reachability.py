@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import simpy
 
-__all__ = ["Reachability"]
-
 
 class Reachability:
     """`hosts`: the task manager of each task."""

@@ -15,8 +15,6 @@ from sim.plane.seam.layout import Layout
 from sim.plane.seam.positions import channels_in, channels_out
 from sim.runtime.contents import TaskSnapshot
 
-__all__ = ["on_downstream"]
-
 
 def on_downstream(parts: Mapping[int, TaskSnapshot], layout: Layout) -> dict[int, TaskSnapshot]:
     """Both ends of each channel are among the tasks.  Files of a snapshot that was dealt out anew are read where they were dealt to."""

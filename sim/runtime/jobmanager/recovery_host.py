@@ -27,8 +27,6 @@ from sim.runtime.jobmanager.job_end import JobEnd
 from sim.runtime.jobmanager.restore import Restore, RestoreContext
 from sim.runtime.outcome import Outcome
 
-__all__ = ["RecoveryHost"]
-
 
 class RecoveryHost:
     def __init__(self, cluster: RestoreContext, coordinator: CoordinatorHost, job_end: JobEnd, outcome: Outcome) -> None:

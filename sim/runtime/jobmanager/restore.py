@@ -26,8 +26,6 @@ from sim.runtime.ports import Checks, TasksPort
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
-__all__ = ["Restore", "RestoreContext"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RestoreContext:

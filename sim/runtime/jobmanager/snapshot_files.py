@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from sim.runtime.context import Context
     from sim.state.files import Handle
 
-__all__ = ["SnapshotFiles", "snapshot_rows"]
-
 _DELETING = 4
 """Files deleted at a time: cleaner.parallel-mode uses the I/O executor, four threads per core of the JobManager."""
 

@@ -14,9 +14,6 @@ from sim.protocol.recovery.detection import Heartbeats
 from sim.protocol.recovery.slots import Deployment, LostSlots, Slots
 from sim.runtime.context import Context
 
-__all__ = ["TaskManagers"]
-
-
 _PHASES = 1024
 """Times within an interval of heartbeats: chance takes one of so many, whatever the unit of time."""
 

@@ -11,8 +11,6 @@ from sim.runtime.speed import Speed
 if TYPE_CHECKING:
     from sim.runtime.clock import TwoPlaneEnvironment
 
-__all__ = ["WarmUp"]
-
 
 class WarmUp:
     """The warm-up of all tasks of a run; `Restart.warm_up_ns` 0: there is none."""

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from sim.runtime.context import Context
     from sim.runtime.ports import Ends
 
-__all__ = ["Accounts"]
-
 
 class Accounts:
     """`inputs`, `outputs`: the channels of each task, in the order of its position."""

@@ -9,8 +9,6 @@ from sim.plane.seam.spec import START
 if TYPE_CHECKING:
     from sim.plane.seam.interface import Source
 
-__all__ = ["due_records"]
-
 
 def due_records(source: Source, now: int) -> int:
     """Records of one subtask due at `now` [ns]; an unlimited source has none waiting: 0."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sim.runtime.contents import TaskSnapshot
     from sim.runtime.context import Context
 
-__all__ = ["LOOK_NS", "CatchUp"]
-
 LOOK_NS = 10_000_000
 """How often it looks for the first record [ns], which is its precision.  Whether a job has caught up is looked at ten times less often."""
 LONGEST_NS = 1_000_000_000

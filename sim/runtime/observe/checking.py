@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from sim.runtime.context import Context
     from sim.runtime.ports import Ends
 
-__all__ = ["Checking"]
-
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 
 

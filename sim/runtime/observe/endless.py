@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sim.metrics.recoveries import RecoveryStats
     from sim.runtime.context import Context
 
-__all__ = ["ENDLESS", "endless"]
-
 ENDLESS = "RESTARTING FOR EVER"
 _OF_THE_JOB = ("task", "checkpoints")  # kinds of restarts that the job causes itself ...
 _INJECTED = "killed"  # ... but this one

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sim.metrics.schema import Row
     from sim.runtime.context import Context
 
-__all__ = ["Paths"]
-
 
 class Paths:
     """Made when the instance is over: what comes to pass later is not in it."""

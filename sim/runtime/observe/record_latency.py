@@ -10,8 +10,6 @@ import numpy as np
 from sim.metrics.latency import Latency
 from sim.model.job import Job
 
-__all__ = ["RecordLatency"]
-
 _MS = 1_000_000
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sim.runtime.context import Context
     from sim.runtime.counters import Counters
 
-__all__ = ["SAMPLE_NS", "Sampler"]
-
 SAMPLE_NS = 1_000_000_000
 _LOOKS = 5  # at how far records have come, per sample
 _SECOND = 1_000_000_000

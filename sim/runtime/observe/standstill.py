@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sim.runtime.context import Context
     from sim.runtime.ports import TaskPort
 
-__all__ = ["Blocked", "circle", "standstill"]
-
 Tasks = frozenset[int]
 
 

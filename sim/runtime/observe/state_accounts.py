@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sim.runtime.contents import StateSnapshot
     from sim.runtime.context import Context
 
-__all__ = ["StateAccounts"]
-
 _Part = dict[Kind, tuple[Stamp, int]]
 """By kind of state: its stamp and its bytes."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sim.runtime.contents import TaskSnapshot
     from sim.runtime.context import Context
 
-__all__ = ["Transactions"]
-
 
 class Transaction(NamedTuple):
     """As it is known outside the job, whatever its writer's number."""

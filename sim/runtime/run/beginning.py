@@ -17,8 +17,6 @@ from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.observe.accounts import Accounts
 from sim.storage import FileLedger
 
-__all__ = ["Beginning"]
-
 
 @dataclass(frozen=True, slots=True)
 class Beginning:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from sim.model.directories import Directories
     from sim.plane import Engine
 
-__all__ = ["NOT_STOPPED", "Chain", "NothingToBeginFrom"]
-
 STOP_AGAIN_NS = 10_000_000_000
 """After so long a stop that failed is requested again: how often the Flink Kubernetes Operator looks after an upgrade in progress
 (`kubernetes.operator.observer.progress-check.interval`)."""

@@ -15,8 +15,6 @@ from typing import Any
 from sim.model.scenario import Scenario
 from sim.packed_records import PackedRecords
 
-__all__ = ["code_version", "identity", "manifest"]
-
 LONG = 32
 """Items of a tuple that counts as a series."""
 _PACKAGE = Path(__file__).parents[2]

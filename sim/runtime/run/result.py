@@ -18,8 +18,6 @@ from sim.whole_file import replace_file
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Result"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:

@@ -13,8 +13,6 @@ from sim.model.actions import Action
 from sim.model.job import Job
 from sim.model.scenario import Scenario
 
-__all__ = ["Segment", "segments", "with_parallelism"]
-
 
 class Segment(NamedTuple):
     scenario: Scenario  # its job, and what is asked of it

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from sim.runtime.observe.sampling import Sampler
     from sim.runtime.run.world import World
 
-__all__ = ["ENGINES", "simulate"]
-
 ENGINES: tuple[Engine, ...] = ("compiled", "interpreted", "reference")
 
 _COLLECT_AFTER = 50_000

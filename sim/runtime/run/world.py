@@ -25,8 +25,6 @@ from sim.runtime.speed import Speed
 from sim.runtime.task.tasks import Tasks
 from sim.storage.filesystem import CheckpointStorage
 
-__all__ = ["World"]
-
 
 class World:
     """Built from a scenario; `simulate` runs it."""

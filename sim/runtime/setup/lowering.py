@@ -11,8 +11,6 @@ from sim.model.scenario import Scenario
 from sim.packed_records import PackedRecords
 from sim.plane.seam import interface as plane
 
-__all__ = ["hosts", "plane_spec", "service_factors"]
-
 _SECOND = 1_000_000_000
 _Segment = tuple[int, int, int, int]
 """The fields of a `plane.RateSegment`."""

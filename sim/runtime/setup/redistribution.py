@@ -23,8 +23,6 @@ from sim.plane.seam.spec import Edge, PlaneSpec
 from sim.runtime.contents import TaskSnapshot, Uncommitted
 from sim.runtime.setup.lowering import plane_spec
 
-__all__ = ["redistributed", "rescaled", "stood"]
-
 
 def redistributed(
     parts: Mapping[int, TaskSnapshot], old: PlaneSpec, new: PlaneSpec, key_groups: tuple[int, ...]

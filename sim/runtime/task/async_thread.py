@@ -16,8 +16,6 @@ from sim.runtime.clock import TwoPlaneEnvironment
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Carried, Work, carry_on
 
-__all__ = ["AsyncThread"]
-
 
 @dataclass(slots=True)
 class _Turn:

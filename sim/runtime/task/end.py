@@ -21,8 +21,6 @@ from sim.runtime.task.in_flight import InFlightData
 from sim.runtime.task.operator.operator import Operator
 from sim.runtime.task.slot import Slot
 
-__all__ = ["TaskEnding"]
-
 
 class TaskEnding:
     """`tell_barriers`: tells the machine of barriers and snapshots; `ending_of`: the end of another task."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 from sim.protocol.task.checkpointing import TaskCheckpointing
 from sim.protocol.task_vocabulary import TaskCommand, TaskEvent
 
-__all__ = ["EqualSteps"]
-
 _KEPT = 512
 """Steps remembered: tasks that are equal step one after the other."""
 

@@ -34,8 +34,6 @@ from sim.runtime.task.state_snapshot import SubtaskState
 from sim.state.backend import CannotFreeze
 from sim.storage import work as storage_work
 
-__all__ = ["TaskHost"]
-
 
 class TaskHost:
     """One attempt of a task: it tells the task's protocol machine what happens, and carries its commands out.

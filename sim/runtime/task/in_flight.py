@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from sim.plane.seam.interface import DataPlane
 from sim.runtime.taskmanager.channel_state import ChannelStateWriter
 
-__all__ = ["InFlightData"]
-
 
 @dataclass(slots=True)
 class _Part:

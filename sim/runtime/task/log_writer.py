@@ -21,8 +21,6 @@ from sim.storage import FileId, StorageFailed
 from sim.storage.ledger import Name
 from sim.storage.work import Work
 
-__all__ = ["LogWriter"]
-
 _SHORTEST_LOOK_NS, _LONGEST_LOOK_NS = 1_000_000, 100_000_000  # between two looks at how much was logged
 _PACE_NS = 10_000_000_000  # the pace of the log is taken over so long, or twice that
 

@@ -12,8 +12,6 @@ from sim.runtime.ports import JobManagerPort
 from sim.runtime.task.thread import TaskThread
 from sim.runtime.taskmanager.task_manager import TaskManager
 
-__all__ = ["Slot"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:

@@ -31,8 +31,6 @@ from sim.storage import CheckpointStorage, FileId, FileSystem, StorageFailed
 from sim.storage.parallel import in_parallel
 from sim.storage.work import Work
 
-__all__ = ["SubtaskState"]
-
 _NOTHING = FrozenState()
 
 

@@ -32,8 +32,6 @@ from sim.runtime.taskmanager.task_manager import TaskManager
 from sim.state.changelog import ChangelogBackend
 from sim.storage import FileId
 
-__all__ = ["Tasks"]
-
 
 class Tasks:
     def __init__(self, context: Context, contents: Contents, output: CommittedOutput, speed: Speed) -> None:

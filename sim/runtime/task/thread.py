@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 from sim.plane.seam.interface import DataPlane
 
-__all__ = ["TaskThread"]
-
 
 class TaskThread:
     def __init__(self, plane: DataPlane, task: int) -> None:

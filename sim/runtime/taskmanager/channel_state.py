@@ -20,8 +20,6 @@ from sim.storage.ledger import FileId
 from sim.storage.stream import FileStream
 from sim.storage.work import Work, carry_on
 
-__all__ = ["ChannelStateWriter"]
-
 
 @dataclass(slots=True)
 class _File:

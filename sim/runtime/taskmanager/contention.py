@@ -14,8 +14,6 @@ from sim.model.randomness.contention import slowdown
 from sim.runtime.context import Context
 from sim.runtime.speed import Speed
 
-__all__ = ["Contention"]
-
 _FIRST_NS, _LATER_NS = 100_000_000, 1_000_000_000
 """From one look to the next; the first ones follow each other sooner, so that a run does not begin with idle cores."""
 _MEMORY_NS = 5_000_000_000

@@ -17,8 +17,6 @@ from sim.storage import CheckpointStorage, FileId, StorageFailed
 from sim.storage.ledger import Name
 from sim.storage.work import Work
 
-__all__ = ["LogUploads", "Part"]
-
 _PAUSE_NS = 500_000_000  # after an attempt that failed (state.changelog.dstl.dfs.upload.next-attempt-delay)
 
 

@@ -14,8 +14,6 @@ import simpy
 
 from sim.storage.work import Work
 
-__all__ = ["Busy", "Processor"]
-
 _WINDOW_NS = 1_000_000_000
 """Task threads are looked at again after so long: tasks that take a snapshot one after the other see the same load."""
 _THOUSAND = 1000

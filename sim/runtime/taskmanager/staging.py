@@ -13,8 +13,6 @@ import simpy
 from sim.storage.failures import DiskFull
 from sim.storage.work import Work
 
-__all__ = ["StagingSpace"]
-
 
 class StagingSpace:
     def __init__(self, env: simpy.Environment, limit_bytes: int | None, *, waits: bool = True) -> None:

@@ -8,8 +8,6 @@ from sim.runtime.taskmanager.processor import Processor
 from sim.runtime.taskmanager.staging import StagingSpace
 from sim.state.compaction import CompactionThread
 
-__all__ = ["TaskManager"]
-
 
 class TaskManager:
     def __init__(self, context: Context, number: int) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sim.storage.bandwidth.network import Link, Steady
 
-__all__ = ["Cards"]
-
 
 class Cards:
     """Two links per task manager (host -1: the JobManager); none if nothing limits them."""

@@ -9,8 +9,6 @@ from sim.storage.failures import DiskFull
 from sim.storage.ledger import Name
 from sim.storage.work import Work
 
-__all__ = ["LocalDisk"]
-
 
 class LocalDisk:
     """No latency, no outage: those are of checkpoint storage.  A file takes its space as it grows."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["max_min"]
-
 
 def max_min(paths: Sequence[Sequence[int]], capacity: Sequence[int]) -> list[int]:
     """The rate of each flow; a path is the links it crosses, each once and at least one, and `capacity` is that of the links."""

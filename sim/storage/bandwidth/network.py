@@ -14,8 +14,6 @@ from sim.storage.attempts import Attempts, Done
 from sim.storage.bandwidth.max_min import max_min
 from sim.storage.work import Work
 
-__all__ = ["SCALE", "Link", "Network", "Steady"]
-
 SCALE = 720_720
 """Bandwidths inside are in units of 1 / 720720 B/s.  Any number up to 16 shares a link without rounding; otherwise rounding down loses
 less than a byte in a week."""

@@ -20,8 +20,6 @@ from sim.storage.media.slow_nodes import Slowness, slowness
 from sim.storage.medium import MediumPage
 from sim.storage.work import Work
 
-__all__ = ["DistributedFileSystem"]
-
 _SECOND = 1_000_000_000
 
 

@@ -6,8 +6,6 @@ from sim.model.job import Distribution
 from sim.model.randomness.quantiles import quantile_table
 from sim.model.randomness.streams import draw, stream
 
-__all__ = ["drawn", "uniform"]
-
 
 def drawn(law: Distribution, seed: int, *name: str | int, number: int = 0) -> int:
     """The value of a law for this name."""

@@ -11,8 +11,6 @@ from sim.storage.attempts import Attempts
 from sim.storage.ledger import Name
 from sim.storage.work import Work
 
-__all__ = ["FlatStorage"]
-
 _SECOND = 1_000_000_000
 
 

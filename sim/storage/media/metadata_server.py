@@ -8,8 +8,6 @@ from sim.storage.ledger import Name
 from sim.storage.media.draws import drawn
 from sim.storage.work import Work
 
-__all__ = ["MetadataServer"]
-
 _SECOND = 1_000_000_000
 
 

@@ -20,8 +20,6 @@ from sim.storage.media.draws import drawn, uniform
 from sim.storage.medium import MediumPage
 from sim.storage.work import Work
 
-__all__ = ["ObjectStorage", "RequestLimit"]
-
 _SECOND = 1_000_000_000
 
 

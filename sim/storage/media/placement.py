@@ -8,8 +8,6 @@ from __future__ import annotations
 from sim.model.randomness.streams import draw, stream
 from sim.storage.ledger import Name
 
-__all__ = ["replicas"]
-
 
 def replicas(nodes: int, count: int, seed: int, name: Name, block: int, attempt: int = 0, local: int | None = None) -> list[int]:
     """Nodes of the pipeline in order; another attempt at a block gets other ones."""

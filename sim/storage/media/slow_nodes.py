@@ -13,8 +13,6 @@ from sim.model.job import Distribution
 from sim.model.storage import SlowNodes, SlowTrace
 from sim.storage.media.draws import drawn, uniform
 
-__all__ = ["Episodes", "Series", "Slowness", "slowness"]
-
 _FULL_SPEED = Fraction(1)  # the bandwidth is divided by it
 
 

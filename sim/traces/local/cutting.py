@@ -17,8 +17,6 @@ from sim.traces.lines import TraceFileError
 from sim.traces.local.tables_of_files import lower_quantile
 from sim.traces.windows import FEATURES, LEAST_COVERED, CutWindows, finished, none_so_long
 
-__all__ = ["windows_here"]
-
 Floats = NDArray[np.float64]
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from sim.traces.listing import TraceFile
 
-__all__ = ["files_are_small", "tables_are_small"]
-
 MOST_BYTES = 64 << 20
 """A packed CSV of this size has 10 million rows: four minutes on one core, 1 GB.  Spark pays beyond."""
 

@@ -22,8 +22,6 @@ from sim.traces.lines import TraceFileError
 from sim.traces.listing import TraceFile
 from sim.traces.tables import MOST_GAP_S, NO_TABLE, STAGING, TABLES, folder_of
 
-__all__ = ["lower_quantile", "read_traces_here"]
-
 
 def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
     """Write the tables that `sim.traces.pipeline.read_traces` writes, and count rows.  TraceFileError: the tables cannot be written."""

@@ -13,25 +13,6 @@ from sim.recordings.source.files import RecordingError, summary
 from sim.recordings.source.recorded_job import Subtask
 from sim.recordings.source.rest.paths import ID
 
-__all__ = [
-    "LARGEST_ID",
-    "MOST_VERTICES",
-    "CheckpointConfig",
-    "CheckpointCounts",
-    "CheckpointDetails",
-    "JobConfig",
-    "JobDetails",
-    "JobPlan",
-    "Option",
-    "SubtaskPlace",
-    "TaskDetails",
-    "TaskManager",
-    "TaskManagers",
-    "Version",
-    "VertexDetails",
-    "parsed",
-]  # fmt: skip
-
 MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
 MOST_VERTICES = 1000  # a job has tens
 LARGEST_ID = 10**12  # of a checkpoint

@@ -25,8 +25,6 @@ from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.connection import HTTPInTime, HTTPSInTime, RedirectError, WithinServer
 from sim.recordings.source.rest.secrets import masked_text
 
-__all__ = ["LARGEST_BYTES", "Client", "RestError"]
-
 LARGEST_BYTES = 50_000_000  # the details of a job with 10 000 subtasks have 5 MB
 SILENCE_S = 10.0  # between two bytes; Flink's own pekko.ask.timeout has the same default
 ANSWER_S = 60.0  # for one answer, however slowly it comes

@@ -17,8 +17,6 @@ from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Reque
 
 from sim.foreign import one_line
 
-__all__ = ["HTTPInTime", "HTTPSInTime", "RedirectError", "WithinServer", "origin"]
-
 LONGEST = 160  # characters of an address in a message
 Left = Callable[[], float]
 """Seconds until the next read must end; TimeoutError: none are left."""

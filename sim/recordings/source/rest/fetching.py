@@ -22,8 +22,6 @@ from sim.recordings.source.rest.client import ATTEMPTS, Client, RestError
 from sim.recordings.source.rest.paths import is_id
 from sim.recordings.source.rest.snapshot import RestSnapshot, first_names
 
-__all__ = ["METRICS", "TERMINAL", "NoJobError", "SamplingWatch", "choose_job", "fetch", "no_progress"]
-
 JOBS = "/jobs/overview"
 TERMINAL = frozenset({"FINISHED", "CANCELED", "FAILED"})  # JobStatus.isGloballyTerminalState
 POLL_S = 2.0

@@ -15,8 +15,6 @@ from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.paths import climbs, is_path
 from sim.recordings.source.rest.snapshot import RestSnapshot, choose
 
-__all__ = ["is_archive", "read_archive"]
-
 
 def is_archive(document: Any) -> bool:
     return isinstance(document, dict) and isinstance(document.get("archive"), list)

@@ -33,8 +33,6 @@ from sim.recordings.source.rest.names import operators, short_names
 from sim.recordings.source.rest.secrets import masked
 from sim.recordings.source.rest.snapshot import RestSnapshot
 
-__all__ = ["RestInput", "RestJob", "RestVertex", "Series"]
-
 Series = dict[str, list[tuple[int, list[float]]]]
 """Metric -> (time [epoch ms], value of each subtask; NaN: unknown)."""
 

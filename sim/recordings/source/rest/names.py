@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["operators", "short_names"]
-
 LONGEST = 40  # characters of a name, without the number that makes it unique
 _OPEN, _CLOSE = "([{", ")]}"
 

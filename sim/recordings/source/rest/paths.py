@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["ID", "climbs", "is_id", "is_path"]
-
 ID = "[0-9a-f]{32}"
 _ID = re.compile(ID)
 _STEP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}")  # ids of task managers have dots and colons

@@ -26,8 +26,6 @@ from sim.recordings.source.rest.secrets import masked
 from sim.recordings.source.rest.snapshot import RestSnapshot, choose
 from sim.whole_file import is_abandoned, partial_of, remove_partials, replace_text
 
-__all__ = ["is_answer", "is_free", "is_saved", "read_saved", "save"]
-
 SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
 MOST_FILES = 200_000
 Reader = Callable[[int], bytes]

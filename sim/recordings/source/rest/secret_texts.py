@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["HIDDEN", "is_flag", "is_secret_word", "may_hold", "without_secrets"]
-
 HIDDEN = "******"  # GlobalConfiguration.HIDDEN_CONTENT
 _OF_FLINK = (  # GlobalConfiguration.SENSITIVE_KEYS
     "password", "secret", "fs.azure.account.key", "apikey", "api-key", "auth-params", "service-key", "token", "basic-auth", "jaas.config",

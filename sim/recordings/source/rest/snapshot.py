@@ -13,8 +13,6 @@ from sim.foreign import one_line
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.paths import is_id
 
-__all__ = ["RestSnapshot", "choose", "first_names"]
-
 MAX_NAMED = 8  # number of jobs in one message
 
 

@@ -11,8 +11,6 @@ from sim.runtime.task.operator.sink import SinkCommitter, SinkWriter
 from sim.runtime.task.slot import Slot
 from sim.storage.work import Work
 
-__all__ = ["Epochs", "attach"]
-
 
 class Epochs(TaskPart):
     """A task's output files, its transactional writer and its committer; each is optional."""

@@ -9,8 +9,6 @@ from sim.runtime.task.operator.part import OperatorPort, TaskPart
 from sim.runtime.task.operator.windows import event_time, event_time_windows, generator, processing_time
 from sim.runtime.task.slot import Slot
 
-__all__ = ["FEATURES", "Attach"]
-
 Attach = Callable[[Slot, OperatorPort], TaskPart | None]
 """Makes the part of one task; None: the task does not have the feature."""
 

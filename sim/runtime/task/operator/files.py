@@ -19,8 +19,6 @@ from sim.runtime.task.slot import Slot
 from sim.storage.ledger import FileId, Name
 from sim.storage.work import Work
 
-__all__ = ["OperatorFiles"]
-
 
 @dataclass(slots=True)
 class _Flush:

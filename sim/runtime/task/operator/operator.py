@@ -15,8 +15,6 @@ from sim.runtime.task.slot import Slot
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
-__all__ = ["Operator"]
-
 
 class Operator:
     """The parts of one task.  `committer_of`: the global committer of a vertex; `drained`: whether the operators have finished."""

@@ -9,8 +9,6 @@ from sim.runtime.contents import TaskSnapshot
 from sim.runtime.task.operator.sink import SinkCommitter
 from sim.storage.work import Work
 
-__all__ = ["OperatorPort", "TaskPart", "WaitingBytes"]
-
 P = TypeVar("P", bound="TaskPart")
 
 

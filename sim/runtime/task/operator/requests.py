@@ -8,8 +8,6 @@ from __future__ import annotations
 from sim.runtime.task.operator.part import OperatorPort, TaskPart, WaitingBytes
 from sim.runtime.task.slot import Slot
 
-__all__ = ["Requests", "attach"]
-
 _LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
 
 

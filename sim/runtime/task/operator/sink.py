@@ -30,8 +30,6 @@ from sim.protocol.commit.writer import Writer
 from sim.runtime.task.slot import Slot
 from sim.storage.ledger import Name
 
-__all__ = ["SinkCommitter", "SinkWriter"]
-
 
 class SinkWriter:
     """`committer_of`: the global committer of a vertex."""

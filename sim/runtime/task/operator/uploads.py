@@ -13,8 +13,6 @@ from sim.storage.failures import StorageFailed
 from sim.storage.ledger import FileId, Name
 from sim.storage.work import Work
 
-__all__ = ["StagedFile", "Uploads"]
-
 
 @dataclass(slots=True, eq=False)
 class StagedFile:

@@ -11,8 +11,6 @@ from sim.model.job import Alignment
 from sim.protocol.alignment import NO_LIMIT, AlignedReading
 from sim.runtime.task.slot import Slot
 
-__all__ = ["AlignedSource"]
-
 
 class AlignedSource:
     """`watermark`: the latest one, 0 if there is none; `idle`: whether the source said so."""

@@ -11,8 +11,6 @@ from sim.model.job import Window
 from sim.protocol.event_time import Slices
 from sim.runtime.task.slot import Slot
 
-__all__ = ["HeldRecords"]
-
 
 class HeldRecords:
     """What the windows of one task hold, by the rules of their kind."""

@@ -13,8 +13,6 @@ from sim.runtime.task.operator.part import OperatorPort, TaskPart
 from sim.runtime.task.operator.windows.event_time_windows import EventTimeWindows
 from sim.runtime.task.slot import Slot
 
-__all__ = ["EventTime", "attach"]
-
 
 class EventTime(TaskPart):
     """The event time of a task that reads; `windows`: those it ends there."""

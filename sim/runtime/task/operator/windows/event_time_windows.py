@@ -15,8 +15,6 @@ from sim.runtime.task.operator.part import OperatorPort
 from sim.runtime.task.operator.windows.windows import Windows
 from sim.runtime.task.slot import Slot
 
-__all__ = ["EventTimeWindows", "attach"]
-
 
 class EventClock(Protocol):
     """What tells windows the event time."""

@@ -16,8 +16,6 @@ from sim.runtime.task.operator.windows.alignment import AlignedSource
 from sim.runtime.task.operator.windows.event_time_windows import EventTimeWindows
 from sim.runtime.task.slot import Slot
 
-__all__ = ["WatermarkGenerator", "attach"]
-
 
 class WatermarkGenerator(TaskPart):
     """`source`: what the scenario says of it; `windows`: those chained to it."""

@@ -14,8 +14,6 @@ from sim.runtime.task.operator.part import OperatorPort
 from sim.runtime.task.operator.windows.windows import Windows
 from sim.runtime.task.slot import Slot
 
-__all__ = ["ProcessingTimeWindows", "attach"]
-
 
 class ProcessingTimeWindows(Windows):
     """A window ends at the same instant in all subtasks."""

@@ -10,8 +10,6 @@ from sim.runtime.task.operator.part import TaskPart, WaitingBytes
 from sim.runtime.task.operator.windows.content import HeldRecords
 from sim.runtime.task.slot import Slot
 
-__all__ = ["Windows"]
-
 
 class Windows(TaskPart):
     """The windows of one task; a subclass says when they end."""
