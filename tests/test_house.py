@@ -87,7 +87,6 @@ INSIDE: dict[str, set[str]] = {
     "storage/media": {"storage", "storage/bandwidth"},
     "scenario/text": set(),
     "scenario/grammar": {"scenario/text"},
-    "scenario/distribution": {"scenario/text", "scenario/grammar"},
     "recordings/source": set(),
     "recordings/infer": {"recordings/source"},
     "recordings/observe": {"recordings/source", "recordings/infer"},

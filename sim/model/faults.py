@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from sim.model.catalogs.option import Flink, Kind, option
 from sim.model.job import Distribution
 
 __all__ = [
@@ -22,6 +23,9 @@ __all__ = [
     "TaskManagerLost",
     "When",
 ]
+
+_MS, _SECOND = 1_000_000, 1_000_000_000
+_EXPONENTIAL = ("strategy", ("exponential-delay",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,28 +115,88 @@ class Restart:
     pekko.ask.timeout.
     """
 
-    strategy: Literal["none", "fixed-delay", "exponential-delay", "failure-rate"] = "exponential-delay"
-    delay_ns: int = 1_000_000_000  # fixed-delay, failure-rate
-    attempts: int | None = None  # fixed-delay, exponential-delay (before its reset); None: without end
-    initial_ns: int = 1_000_000_000  # exponential-delay: the first delay ...
-    multiplier: Fraction = Fraction(3, 2)  # ... and how it grows
-    max_ns: int = 60_000_000_000
-    jitter: Fraction = Fraction(1, 10)  # of the delay, either way
-    reset_ns: int = 3_600_000_000_000  # so long without a failure: back to the first delay
-    rate: int = 1  # failure-rate: failures tolerated ...
-    rate_interval_ns: int = 60_000_000_000  # ... within
-    failover: Literal["region", "full"] = "region"
-    heartbeat_timeout_ns: int = 50_000_000_000
-    heartbeat_interval_ns: int = 10_000_000_000  # no more than the timeout
-    heartbeat_failures: int | None = 2  # heartbeats refused in a row -> the TaskManager counts as lost; None: only its silence counts
-    connection_reset_ns: int = 150_000_000  # a process is killed -> those who read from it report that
-    provider: Literal["standalone", "kubernetes", "yarn"] = "standalone"  # of TaskManagers; the others tell of one that has ended
-    replacement: Distribution = Distribution(0)  # a TaskManager is lost -> another one offers its slots [ns]; 0: there are spare ones
-    slot_check_ns: int = 50_000_000  # slots are asked for -> looked for
-    ask_timeout_ns: int = 10_000_000_000  # a machine is silent -> a deployment to it is given up
-    cancellation_timeout_ns: int = 180_000_000_000  # a task that does not stop takes its TaskManager down; 0: never
-    warm_up_ns: int = 0  # so long after it is restarted, a task's services ...
-    warm_up_factor: Fraction = Fraction(2)  # ... take so many times as long: code is compiled anew, caches are empty
+    strategy: Literal["none", "fixed-delay", "exponential-delay", "failure-rate"] = option(
+        Kind.WORD, "exponential-delay", "Default: exponential-delay.",
+        flink=Flink("restart-strategy.type", older={"restart-strategy": "1.18"}, form="strategy"),
+    )  # fmt: skip
+    delay_ns: int = option(
+        Kind.DURATION, _SECOND, "fixed-delay, failure-rate.", needs=("strategy", ("fixed-delay", "failure-rate")),
+        flink=(
+            Flink("restart-strategy.fixed-delay.delay", when="fixed-delay"),
+            Flink("restart-strategy.failure-rate.delay", when="failure-rate"),
+        ),
+    )  # fmt: skip
+    attempts: int | None = option(
+        Kind.NATURAL, None, "fixed-delay, exponential-delay: restarts before the job fails; default: without end.",
+        needs=("strategy", ("fixed-delay", "exponential-delay")), usually="without end",
+        flink=(
+            Flink("restart-strategy.fixed-delay.attempts", when="fixed-delay"),
+            Flink("restart-strategy.exponential-delay.attempts-before-reset-backoff", when="exponential-delay"),
+        ),
+    )  # fmt: skip
+    initial_ns: int = option(
+        Kind.DURATION, _SECOND, "exponential-delay: the first delay.", needs=_EXPONENTIAL,
+        flink="restart-strategy.exponential-delay.initial-backoff",
+    )  # fmt: skip
+    multiplier: Fraction = option(
+        Kind.NUMBER, Fraction(3, 2), "exponential-delay: from one delay to the next.", needs=_EXPONENTIAL,
+        flink="restart-strategy.exponential-delay.backoff-multiplier",
+    )  # fmt: skip
+    max_ns: int = option(
+        Kind.DURATION, 60 * _SECOND, "exponential-delay: the longest delay.", needs=_EXPONENTIAL,
+        flink="restart-strategy.exponential-delay.max-backoff",
+    )  # fmt: skip
+    jitter: Fraction = option(
+        Kind.SHARE, Fraction(1, 10), "exponential-delay: of the delay, either way.", needs=_EXPONENTIAL,
+        flink="restart-strategy.exponential-delay.jitter-factor",
+    )  # fmt: skip
+    reset_ns: int = option(
+        Kind.DURATION, 3600 * _SECOND, "exponential-delay: so long without a failure, and it begins anew.", needs=_EXPONENTIAL,
+        flink="restart-strategy.exponential-delay.reset-backoff-threshold",
+    )  # fmt: skip
+    rate: int = option(
+        Kind.POSITIVE, 1, "failure-rate: failures tolerated ...", needs=("strategy", ("failure-rate",)),
+        flink="restart-strategy.failure-rate.max-failures-per-interval",
+    )  # fmt: skip
+    rate_interval_ns: int = option(
+        Kind.DURATION, 60 * _SECOND, "... within.", key="within", needs=("strategy", ("failure-rate",)), above_zero=True,
+        flink="restart-strategy.failure-rate.failure-rate-interval",
+    )  # fmt: skip
+    failover: Literal["region", "full"] = option(
+        Kind.WORD, "region", "What restarts: the failed regions, or the whole job.", flink="jobmanager.execution.failover-strategy"
+    )
+    heartbeat_timeout_ns: int = option(
+        Kind.DURATION, 50 * _SECOND, "Silence after which a task manager counts as lost.", above_zero=True, flink="heartbeat.timeout"
+    )
+    heartbeat_interval_ns: int = option(
+        Kind.DURATION, 10 * _SECOND, "Between two heartbeats; default: 10 s, or the timeout if that is less.", above_zero=True,
+        flink="heartbeat.interval",
+    )  # fmt: skip
+    heartbeat_failures: int | None = option(
+        Kind.NATURAL, 2, "So many heartbeats refused in a row, and a task manager counts as lost; 0: only its silence counts.",
+        zero_is_none=True, flink=Flink("heartbeat.rpc-failure-threshold", form="threshold"),
+    )  # fmt: skip
+    connection_reset_ns: int = option(Kind.DURATION, 150 * _MS, "A process is killed -> those who read from it report that.")
+    provider: Literal["standalone", "kubernetes", "yarn"] = option(
+        Kind.WORD, "standalone",
+        "Who starts task managers.  kubernetes and yarn tell of one that has ended; a standalone cluster has to miss its heartbeats.",
+    )  # fmt: skip
+    replacement: Distribution = option(
+        Kind.DURATION_LAW, Distribution(0),
+        "A task manager is lost -> another one offers its slots; a time or a law of times; default: there are spare ones.",
+    )  # fmt: skip
+    slot_check_ns: int = option(Kind.DURATION, 50 * _MS, "Slots are asked for -> looked for.", flink="slotmanager.requirement-check.delay")
+    ask_timeout_ns: int = option(
+        Kind.DURATION, 10 * _SECOND, "A machine is silent -> a deployment to it is given up.",
+        flink=Flink("pekko.ask.timeout", older={"akka.ask.timeout": "1.17"}),
+    )  # fmt: skip
+    cancellation_timeout_ns: int = option(
+        Kind.DURATION, 180 * _SECOND, "A task that does not stop takes its task manager down.", flink="task.cancellation.timeout"
+    )
+    warm_up_ns: int = option(
+        Kind.DURATION, 0, "For so long a restarted task is slow: its code is compiled anew, its caches are empty; default: it is not."
+    )
+    warm_up_factor: Fraction = option(Kind.NUMBER, Fraction(2), "How many times as long its services take then; default: 2.")
 
     @property
     def most_restarts(self) -> int | None:

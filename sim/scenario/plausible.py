@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check"]
 
-_STRATEGY_OF = {
-    "delay": ("fixed-delay", "failure-rate"), "attempts": ("fixed-delay", "exponential-delay"),
-    "initial": ("exponential-delay",), "multiplier": ("exponential-delay",), "max": ("exponential-delay",),
-    "jitter": ("exponential-delay",), "reset": ("exponential-delay",), "rate": ("failure-rate",), "within": ("failure-rate",),
-}  # fmt: skip
-"""Keys of `restart:` -> the strategies that read them."""
-
 _MOST_NODES, _MOST_FILES, _MOST_JOBS, _MOST_SLOWER = 100_000, 10_000, 1_000, 1_000
 
 
@@ -92,11 +85,6 @@ def _check_rescale(document: Document, reading: Reading) -> None:
 def _check_restart(given: Restart | None, reading: Reading) -> None:
     if given is None:
         return
-    strategy = given.strategy or "exponential-delay"
-    for key, strategies in _STRATEGY_OF.items():
-        if getattr(given, key) is not None and strategy not in strategies:
-            readers = f"{' and '.join(strategies)} {'reads' if len(strategies) == 1 else 'read'} it"
-            reading.warn(("restart", key), f"has no effect: {readers}, not {strategy}")
     if given.multiplier is not None and given.multiplier < 1:
         reading.wrong(("restart", "multiplier"), "must be at least 1, as in Flink: delays do not shrink")
     if given.initial is not None and given.max is not None and given.max < given.initial:
@@ -108,9 +96,6 @@ def _check_restart(given: Restart | None, reading: Reading) -> None:
     timeout_ns = given.heartbeat_timeout or faults.Restart().heartbeat_timeout_ns
     if given.heartbeat_interval is not None and given.heartbeat_interval > timeout_ns:
         reading.wrong(("restart", "heartbeat-interval"), f"is more than the timeout, {format_duration(timeout_ns)}: Flink does not start")
-    for key in ("within", "heartbeat_timeout", "heartbeat_interval"):
-        if getattr(given, key) == 0:
-            reading.wrong(("restart", key.replace("_", "-")), "must be more than 0")
 
 
 def _rescales(document: Document) -> list[tuple[DocumentPath, Rescale]]:

@@ -21,9 +21,9 @@ from sim.model.faults import (
     TaskManagerLost,
     When,
 )
-from sim.scenario.distribution.builder import law
 from sim.scenario.faults import document as doc
 from sim.scenario.faults.fault_trace import read_faults
+from sim.scenario.grammar.options import built
 from sim.scenario.job.trace import TraceError
 from sim.scenario.text.problems import DocumentPath, Reading, did_you_mean
 
@@ -185,20 +185,7 @@ def _law(given: doc.Every | int | None, here: DocumentPath, reading: Reading) ->
 
 
 def build_restart(given: doc.Restart | None, reading: Reading) -> Restart:
-    given = given or doc.Restart()
-    failures = given.heartbeat_failures
-    values = {
-        "strategy": given.strategy, "delay_ns": given.delay, "attempts": given.attempts, "initial_ns": given.initial,
-        "multiplier": given.multiplier, "max_ns": given.max, "jitter": given.jitter, "reset_ns": given.reset, "rate": given.rate,
-        "rate_interval_ns": given.within, "failover": given.failover, "heartbeat_timeout_ns": given.heartbeat_timeout,
-        "connection_reset_ns": given.connection_reset, "cancellation_timeout_ns": given.cancellation_timeout,
-        "heartbeat_interval_ns": given.heartbeat_interval, "provider": given.provider, "slot_check_ns": given.slot_check,
-        "ask_timeout_ns": given.ask_timeout,
-        "warm_up_ns": given.warm_up, "warm_up_factor": given.warm_up_factor,
-        "replacement": law(given.replacement, Restart().replacement, ("restart", "replacement"), reading),
-    }  # fmt: skip
-    restart: Restart = replace(Restart(), **{key: value for key, value in values.items() if value is not None})  # type: ignore[arg-type]  # by name
-    return restart if failures is None else replace(restart, heartbeat_failures=failures or None)
+    return built(Restart, given, ("restart",), reading)
 
 
 def build_rescale(given: doc.Rescale | list[doc.Rescale] | None, job: Job, reading: Reading) -> tuple[Rescale, ...]:

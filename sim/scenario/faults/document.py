@@ -12,8 +12,9 @@ from typing import Annotated, ClassVar
 from pydantic import Discriminator, Field, Tag
 
 from sim import units
-from sim.scenario.distribution.document import DurationField
-from sim.scenario.grammar.fields import Axis, Duration, Leaf, Natural, Number, Parallelism, Positive, Share, choice
+from sim.model import faults
+from sim.scenario.grammar.fields import Axis, Duration, Leaf, Number, Parallelism, Positive, choice
+from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 
 __all__ = ["ANY_TASK", "ANY_TASK_MANAGER", "Every", "Fault", "FaultSpread", "FaultWeibull", "Rescale", "RescaleField", "Restart"]
@@ -132,53 +133,8 @@ class Fault(Section):
     """Column of the trace: how long each one lasts, in the same unit."""
 
 
-class Restart(Section):
+class Restart(Options, of=(faults.Restart,)):
     """restart-strategy.*, jobmanager.execution.failover-strategy, heartbeat.*, task.cancellation.*"""
-
-    strategy: Axis[Annotated[str, choice("none", "fixed-delay", "exponential-delay", "failure-rate")]] | None = None
-    """Default: exponential-delay."""
-    delay: Axis[Duration] | None = None
-    """fixed-delay, failure-rate."""
-    attempts: Axis[Natural] | None = None
-    """fixed-delay, exponential-delay: restarts before the job fails; default: without end."""
-    initial: Axis[Duration] | None = None
-    """exponential-delay: the first delay."""
-    multiplier: Axis[Number] | None = None
-    """exponential-delay: from one delay to the next."""
-    max: Axis[Duration] | None = None
-    """exponential-delay: the longest delay."""
-    jitter: Axis[Share] | None = None
-    """exponential-delay: of the delay, either way."""
-    reset: Axis[Duration] | None = None
-    """exponential-delay: so long without a failure, and it begins anew."""
-    rate: Axis[Positive] | None = None
-    """failure-rate: failures tolerated ..."""
-    within: Axis[Duration] | None = None
-    """... within."""
-    failover: Axis[Annotated[str, choice("region", "full")]] | None = None
-    """What restarts: the failed regions, or the whole job."""
-    heartbeat_timeout: Axis[Duration] | None = None
-    """Silence after which a task manager counts as lost."""
-    heartbeat_interval: Axis[Duration] | None = None
-    """Between two heartbeats; default: 10 s, or the timeout if that is less."""
-    heartbeat_failures: Axis[Natural] | None = None
-    """So many heartbeats refused in a row, and a task manager counts as lost; 0: only its silence counts."""
-    connection_reset: Axis[Duration] | None = None
-    """A process is killed -> those who read from it report that."""
-    provider: Axis[Annotated[str, choice("standalone", "kubernetes", "yarn")]] | None = None
-    """Who starts task managers.  kubernetes and yarn tell of one that has ended; a standalone cluster has to miss its heartbeats."""
-    replacement: Axis[DurationField] | None = None
-    """A task manager is lost -> another one offers its slots; a time or a law of times; default: there are spare ones."""
-    slot_check: Axis[Duration] | None = None
-    """Slots are asked for -> looked for."""
-    ask_timeout: Axis[Duration] | None = None
-    """A machine is silent -> a deployment to it is given up."""
-    cancellation_timeout: Axis[Duration] | None = None
-    """A task that does not stop takes its task manager down."""
-    warm_up: Axis[Duration] | None = None
-    """For so long a restarted task is slow: its code is compiled anew, its caches are empty; default: it is not."""
-    warm_up_factor: Axis[Number] | None = None
-    """How many times as long its services take then; default: 2."""
 
 
 class Rescale(Section):

@@ -1,4 +1,4 @@
-"""What stands below each key in the class of a section: its description in the JSON Schema.
+"""The sentence of each key, as its description in the JSON Schema: that of its option, or what stands below it in the class.
 
 Pydantic can read these texts as it makes the class (`use_attribute_docstrings`).  That takes a third of the time that all
 sections take together, in every command.  Only the schema shows them, so that it reads them.
@@ -23,6 +23,7 @@ def add_descriptions(schema: dict[str, Any], section: type[BaseModel]) -> None:
     texts: dict[str, str] = {}
     for base in reversed(section.__mro__):
         if issubclass(base, BaseModel) and base is not BaseModel:
+            texts |= {name: record.sentence for found in vars(base).get("OPTIONS", {}).values() for name, record in found.items()}
             texts |= _texts_of_module(base.__module__).get(base.__name__, {})
     for name, field in section.model_fields.items():
         if name in texts:

@@ -30,6 +30,7 @@ __all__ = [
     "Leaf",
     "Natural",
     "Number",
+    "OnOff",
     "Parallelism",
     "Percent",
     "Positive",
@@ -37,6 +38,7 @@ __all__ = [
     "Share",
     "Size",
     "Sweep",
+    "Switch",
     "WarmUp",
     "Weight",
     "choice",
@@ -221,6 +223,8 @@ Natural = Annotated[int, integer(0)]
 Positive = Annotated[int, integer(1)]
 Parallelism = Annotated[int, integer(1, 32768)]
 """Flink's KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM."""
+Switch = Annotated[str, choice("true", "false")]
+OnOff = Annotated[str, choice("on", "off", "true", "false")]
 EdgeName = Annotated[tuple[str, str], Leaf(_edge, {"type": "string", "pattern": "^.+->.+$"})]
 Condition = Annotated[str, Leaf(_condition, {"type": "string", "pattern": "^(<|<=|>|>=|==|!=) *[^ ].*$", "examples": ["< 60 s"]})]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, ValidationInfo, model_validator
@@ -16,6 +17,7 @@ from sim.scenario.text.problems import Reading, did_you_mean
 __all__ = ["MAP_OR_TEXT", "Section", "Texts", "add_key", "with_key"]
 
 Texts = dict[str, str]
+_NUMBERS = count(1)
 
 
 def _key(name: str) -> str:
@@ -31,6 +33,12 @@ class Section(BaseModel):
     """Keys that are known but not modelled yet, and what they will mean."""
     HINTS: ClassVar[Texts] = {}
     """Keys that are often looked for here, and where they stand."""
+    MADE: ClassVar[int] = 0
+    """How many sections were made before it."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        cls.MADE = next(_NUMBERS)
 
     @model_validator(mode="before")
     @classmethod
@@ -59,19 +67,20 @@ MAP_OR_TEXT = Discriminator(_map_or_text)
 """Chooses between the branches tagged "map" and "text", so that only the mistakes of one are told."""
 
 
-def add_key(section: type[Section], key: str, kind: type[Section]) -> None:
-    """`section` may have one more key from now on, and so may every section around it."""
-    field = FieldInfo.from_annotated_attribute(kind | None, None)  # type: ignore[arg-type]  # a type, to pydantic
+def add_key(section: type[Section], key: str, annotation: Any) -> None:
+    """`section` may have one more key from now on, and so may every section around it.  `annotation`: as a class body would say it."""
+    field = FieldInfo.from_annotated_attribute(annotation | None, None)
     field.alias = field.validation_alias = field.serialization_alias = key
-    field.description = (kind.__doc__ or "").partition("\n")[0]
+    if isinstance(annotation, type):
+        field.description = (annotation.__doc__ or "").partition("\n")[0]
     section.__pydantic_fields__[key.replace("-", "_")] = field
     _rebuild(section)
 
 
 @contextmanager
-def with_key(section: type[Section], key: str, kind: type[Section]) -> Iterator[None]:
+def with_key(section: type[Section], key: str, annotation: Any) -> Iterator[None]:
     """The key is there until the block ends."""
-    add_key(section, key, kind)
+    add_key(section, key, annotation)
     try:
         yield
     finally:
@@ -81,6 +90,12 @@ def with_key(section: type[Section], key: str, kind: type[Section]) -> Iterator[
 
 def _rebuild(section: type[Section]) -> None:
     """Sections know what stands in them as it was when they were made; those around this one were made later."""
-    sections = Section.__subclasses__()
-    for later in sections[sections.index(section) :]:
-        later.model_rebuild(force=True)
+    for later in sorted(_below(Section), key=lambda found: found.MADE):
+        if later.MADE >= section.MADE:
+            later.model_rebuild(force=True)
+
+
+def _below(section: type[Section]) -> Iterator[type[Section]]:
+    for found in section.__subclasses__():
+        yield found
+        yield from _below(found)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from sim.model.catalogs.shipping import SHIPPING
 from sim.model.job import Alignment, AsyncIO, Backlog, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark
-from sim.scenario.distribution.builder import law
-from sim.scenario.distribution.document import DurationLaw, SizeLaw
+from sim.scenario.grammar.distribution import DurationLaw, SizeLaw, law
 from sim.scenario.grammar.given import given_values
 from sim.scenario.job import document as doc
 from sim.scenario.job.graph import topological

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 
 from sim.model.catalogs.shipping import SHIPPING
 from sim.model.catalogs.sinks import SINKS
-from sim.scenario.distribution.document import DurationField, SizeField
+from sim.scenario.grammar.distribution import DurationField, SizeField
 from sim.scenario.grammar.fields import (
     Axis,
     Count,

@@ -10,8 +10,7 @@ from pydantic import Discriminator, Tag
 
 from sim.model import storage as model
 from sim.model.job import Distribution
-from sim.scenario.distribution.builder import law
-from sim.scenario.distribution.document import DurationField
+from sim.scenario.grammar.distribution import DurationField, law
 from sim.scenario.grammar.fields import Axis, ByteRate, Positive, RecordRate, Share, Size, choice
 from sim.scenario.grammar.given import given_values, per_second, switch
 from sim.scenario.grammar.section import Section

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from sim.model import storage as model
-from sim.scenario.distribution.builder import law
-from sim.scenario.distribution.document import DurationField
+from sim.scenario.grammar.distribution import DurationField, law
 from sim.scenario.grammar.fields import Axis, ByteRate, Positive, RecordRate, Size, choice
 from sim.scenario.grammar.given import given_values, per_second
 from sim.scenario.grammar.section import Section

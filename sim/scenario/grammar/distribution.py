@@ -1,4 +1,4 @@
-"""Distributions as they are written: a value alone, or one by name with its mean."""
+"""Distributions: a value alone, or one by name with its mean; as they are written, and as the model has them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import Annotated
 
 from pydantic import Tag
 
+from sim.model.job import Distribution
 from sim.scenario.grammar.fields import Axis, Duration, Number, Size
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section
+from sim.scenario.text.problems import DocumentPath, Reading
 
-__all__ = ["DurationField", "DurationLaw", "DurationSpread", "SizeField", "SizeLaw", "SizeSpread"]
+__all__ = ["DurationField", "DurationLaw", "DurationSpread", "SizeField", "SizeLaw", "SizeSpread", "law"]
+
+_KINDS = ("exponential", "uniform", "lognormal", "erlang", "shifted_exponential")
 
 _NO_PLAIN_LAW = {"constant": "write the value alone, without a mapping", "normal": "write lognormal: {mean: ..., cv: ...}"}
 
@@ -66,3 +70,27 @@ class SizeLaw(Section):
 
 DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationLaw, Tag("map")], MAP_OR_TEXT]
 SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeLaw, Tag("map")], MAP_OR_TEXT]
+
+
+def law(given: int | DurationLaw | SizeLaw | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:
+    """The distribution that stands at `here`; mistakes go to `reading`."""
+    if given is None:
+        return default
+    if isinstance(given, int):
+        return Distribution(given)
+    named = [kind for kind in _KINDS if getattr(given, kind, None) is not None]
+    if len(named) != 1:
+        known = [kind.replace("_", "-") for kind in _KINDS if hasattr(given, kind)]
+        reading.wrong(here, f"write exactly one distribution: {', '.join(known[:-1])} or {known[-1]}")
+        return default
+    return _named(named[0], getattr(given, named[0]), here, reading)
+
+
+def _named(kind: str, value: int | DurationSpread | SizeSpread, here: DocumentPath, reading: Reading) -> Distribution:
+    kind = kind.replace("_", "-")
+    if isinstance(value, int):
+        return Distribution(value, kind)  # type: ignore[arg-type]  # a field's name
+    most = 1 if kind in ("erlang", "shifted-exponential") else 100
+    if not 0 < value.cv <= most:
+        reading.wrong((*here, kind, "cv"), f"must lie between 0 (excluded) and {most}; cv is standard deviation / mean")
+    return Distribution(value.mean, kind, float(value.cv))  # type: ignore[arg-type]

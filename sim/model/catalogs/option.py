@@ -1,0 +1,113 @@
+"""An option of a scenario: one record, at the field of the model that holds its value.  Flink's ConfigOption is its model.
+
+Sections of documents and what is built from them, the JSON Schema, the reference and Flink's configuration in both directions
+are made from these records.  `sim.scenario.grammar.options` makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from enum import Enum, auto
+from typing import Any, get_args, get_type_hints
+
+__all__ = ["Flink", "Kind", "Option", "option", "options_of"]
+
+
+class Kind(Enum):
+    """What is written: a quantity and its unit, a number, a word.  Comments say what the model holds."""
+
+    DURATION = auto()  # ns
+    INTERVAL = auto()  # ns; 0: off
+    BUFFER_TIMEOUT = auto()  # ns; -1: never
+    WARM_UP = auto()  # ns, or auto
+    SIZE = auto()  # bytes
+    BYTE_RATE = auto()  # bytes per second; None: unlimited
+    RECORD_RATE = auto()  # records or requests per second; None: unlimited
+    SHARE = auto()  # Fraction, written in percent
+    PERCENT = auto()  # a whole number of them
+    NUMBER = auto()  # Fraction
+    COUNT = auto()  # records
+    NATURAL = auto()  # 0 or more
+    POSITIVE = auto()  # 1 or more
+    RESOLUTION = auto()  # records as one
+    SWITCH = auto()  # bool, written true or false
+    ON_OFF = auto()  # bool, written on, off, true or false
+    WORD = auto()  # one of the words of its type, or of a catalog
+    DURATION_LAW = auto()  # Distribution of ns
+    SIZE_LAW = auto()  # Distribution of bytes
+    OWN = auto()  # the section says how it is written, the builder what is made of it
+
+
+_SUFFIXES = ("_bytes_per_second", "_per_second", "_bytes", "_ns", "_percent")
+"""Units in names of fields, which keys of a scenario do not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flink:
+    """A key of Flink's configuration that says what an option says."""
+
+    name: str
+    older: Mapping[str, str] = field(default_factory=dict)  # names before -> the last version whose documentation has it
+    form: str = ""  # how Flink writes the value, where the kind of the option does not say it: a name of sim.scenario.flink.forms
+    when: str = ""  # the value of the option it `needs` with which this key counts
+    last: str = ""  # the last version that has it: a constant since
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """All there is to say about one option."""
+
+    kind: Kind
+    sentence: str
+    key: str  # in its section
+    field: str  # of the model
+    default: Any  # of the model; MISSING: it has to be written
+    is_optional: bool  # whether the model may hold None
+    flink: tuple[Flink, ...]
+    choices: Callable[[], Iterable[str]]  # that may be written
+    zero_is_none: bool  # "0 s: never"
+    above_zero: bool
+    needs: tuple[str, tuple[str, ...]] | None  # another key of its section, and the values with which alone it has an effect
+    excludes: tuple[str, ...]  # keys of a scenario that cannot stand beside it
+    usually: str  # the default in words, where it is no single value of the model
+
+
+def option(
+    kind: Kind,
+    default: Any,
+    sentence: str,
+    *,
+    key: str = "",
+    flink: str | Flink | tuple[Flink, ...] = (),
+    choices: Callable[[], Iterable[str]] = tuple,
+    zero_is_none: bool = False,
+    above_zero: bool = False,
+    needs: tuple[str, tuple[str, ...]] | None = None,
+    excludes: tuple[str, ...] = (),
+    usually: str = "",
+    keyword: bool = False,
+) -> Any:
+    """A field of a dataclass of the model that is an option.  `default`: MISSING, it has to be written; `keyword`: it takes no position."""
+    keys = (Flink(flink),) if isinstance(flink, str) else (flink,) if isinstance(flink, Flink) else flink
+    record = Option(
+        kind, sentence, key, "", MISSING, False, keys, choices, zero_is_none, above_zero, needs, excludes, usually
+    )  # fmt: skip
+    return field(default=default, kw_only=keyword, metadata={Option: record})
+
+
+def options_of(model: type) -> dict[str, Option]:
+    """Key -> option of a dataclass, in the order of its fields."""
+    hints = get_type_hints(model)
+    return {
+        found.key: found for at in fields(model) if Option in at.metadata for found in [_of_field(at, at.metadata[Option], hints[at.name])]
+    }
+
+
+def _of_field(at: Any, record: Option, hint: Any) -> Option:
+    suffix = next((suffix for suffix in _SUFFIXES if at.name.endswith(suffix)), "")
+    choices = record.choices if tuple(record.choices()) else lambda: get_args(hint)
+    return replace(
+        record, key=record.key or at.name.removesuffix(suffix).replace("_", "-"), field=at.name, default=at.default,
+        is_optional=type(None) in get_args(hint), choices=choices,
+    )  # fmt: skip

@@ -1,0 +1,137 @@
+"""Sections that are made of the model's options, and the model that is made of what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import MISSING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+
+from pydantic import BaseModel
+
+from sim.model.catalogs.option import Kind, Option, options_of
+from sim.scenario.grammar import fields
+from sim.scenario.grammar.distribution import DurationField, SizeField, law
+from sim.scenario.grammar.fields import Axis, choice_of
+from sim.scenario.grammar.section import Section, with_key
+from sim.scenario.text.problems import DocumentPath, Reading
+
+__all__ = ["Options", "built", "per_second", "with_options"]
+
+T = TypeVar("T")
+
+_LEAVES: dict[Kind, Any] = {
+    Kind.DURATION: fields.Duration, Kind.INTERVAL: fields.Interval, Kind.BUFFER_TIMEOUT: fields.BufferTimeout, Kind.WARM_UP: fields.WarmUp,
+    Kind.SIZE: fields.Size, Kind.BYTE_RATE: fields.ByteRate, Kind.RECORD_RATE: fields.RecordRate,
+    Kind.SHARE: fields.Share, Kind.PERCENT: fields.Percent, Kind.NUMBER: fields.Number, Kind.COUNT: fields.Count,
+    Kind.NATURAL: fields.Natural, Kind.POSITIVE: fields.Positive, Kind.RESOLUTION: fields.Resolution,
+    Kind.SWITCH: fields.Switch, Kind.ON_OFF: fields.OnOff, Kind.DURATION_LAW: DurationField, Kind.SIZE_LAW: SizeField,
+}  # fmt: skip
+
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)  # it has no public name
+
+
+class _Made(ModelMetaclass):
+    """Adds a key for each option of the model.  One that the class body declares, too, is written as it says there."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], of: tuple[type, ...] = (), **others: Any) -> type:
+        records = {model: {_name(record.key): record for record in options_of(model).values()} for model in of}
+        declared = namespace.get("__annotations__", {})
+        for found in records.values():
+            made = {attribute: None if attribute in declared else _annotation(record) for attribute, record in found.items()}
+            declared = made | declared
+            defaults = {attribute: None for attribute, record in found.items() if record.default is not MISSING}
+            namespace |= defaults | namespace
+        namespace |= {"__annotations__": declared, "OPTIONS": records}
+        section: type = super().__new__(mcs, name, bases, namespace, **others)
+        return section
+
+
+class Options(Section, metaclass=_Made):
+    """A mapping with a key for each option of dataclasses of the model: ``class Retry(Options, of=(storage.Retry,))``."""
+
+    OPTIONS: ClassVar[dict[type, dict[str, Option]]] = {}
+    """Dataclass of the model -> attribute -> record."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def built(model: type[T], given: Options | None, here: DocumentPath, reading: Reading, **others: object) -> T:
+    """The model with every option that was written, each checked by itself; mistakes go to `reading`.
+
+    `others`: fields that are made of several keys, or of none; None leaves the default.
+    """
+    values = {name: value for name, value in others.items() if value is not None}
+    if given is None:
+        return model(**values)
+    model, records = next((made, records) for made, records in given.OPTIONS.items() if issubclass(made, model))
+    for attribute, record in records.items():
+        written = getattr(given, attribute)
+        if written is not None and record.kind is not Kind.OWN and record.field not in others:
+            values[record.field] = _value(record, written, (*here, record.key), reading)
+        if written is not None and record.needs is not None:
+            _check_need(record, getattr(given, record.needs[0]) or records[record.needs[0]].default, (*here, record.key), reading)
+    return model(**values)
+
+
+def _check_need(record: Option, other: str, here: DocumentPath, reading: Reading) -> None:
+    readers = record.needs[1] if record.needs is not None else ()
+    if other not in readers:
+        reading.warn(here, f"has no effect: {' and '.join(readers)} {'reads' if len(readers) == 1 else 'read'} it, not {other}")
+
+
+def _value(record: Option, written: Any, here: DocumentPath, reading: Reading) -> Any:
+    """What the model has for it."""
+    if record.kind in (Kind.SWITCH, Kind.ON_OFF):
+        return written in ("on", "true")
+    if record.kind in (Kind.DURATION_LAW, Kind.SIZE_LAW):
+        return law(written, record.default, here, reading)
+    if record.kind is Kind.RECORD_RATE:
+        return per_second(written, here, reading)
+    if written == 0 and record.above_zero:
+        reading.wrong(here, "must be more than 0")
+    if written == 0 and record.kind is Kind.BYTE_RATE and not record.is_optional:
+        reading.wrong(here, "cannot be unlimited: write a rate")
+    return None if written == 0 and (record.zero_is_none or record.kind is Kind.BYTE_RATE) else written
+
+
+def per_second(given: Fraction | str | None, here: DocumentPath, reading: Reading) -> int | None:
+    """Whole records or requests per second; None: unlimited."""
+    if given is None or isinstance(given, str):
+        return None
+    if given < 1:
+        reading.wrong(here, "must be at least 1/s")
+    return round(given)
+
+
+@contextmanager
+def with_options(section: type[Options], model: type) -> Iterator[None]:
+    """`section` has the options of `model` instead of those of the dataclass that `model` extends, until the block ends."""
+    before = next(made for made in section.OPTIONS if issubclass(model, made))
+    records = {_name(record.key): record for record in options_of(model).values()}
+    own, section.OPTIONS = section.OPTIONS, {model if made is before else made: found for made, found in section.OPTIONS.items()}
+    section.OPTIONS[model] = records
+    try:
+        with ExitStack() as keys:
+            for attribute in records.keys() - own[before].keys():
+                keys.enter_context(with_key(section, records[attribute].key, _annotation(records[attribute])))
+            yield
+    finally:
+        section.OPTIONS = own
+
+
+def _annotation(record: Option) -> Any:
+    axis: Any = Axis  # types of its values are made as well as written
+    leaf = axis[Annotated[str, choice_of(record.choices)] if record.kind is Kind.WORD else _LEAVES[record.kind]]
+    return leaf if record.default is MISSING else leaf | None
+
+
+def _name(key: str) -> str:
+    return "from_" if key == "from" else key.replace("-", "_")
