@@ -30,7 +30,6 @@ class Kind(Enum):
     COUNT = auto()  # records
     NATURAL = auto()  # 0 or more
     POSITIVE = auto()  # 1 or more
-    RESOLUTION = auto()  # records as one
     SWITCH = auto()  # bool, written true or false
     ON_OFF = auto()  # bool, written on, off, true or false
     WORD = auto()  # one of the words of its type, or of a catalog

@@ -25,7 +25,7 @@ _LEAVES: dict[Kind, Any] = {
     Kind.DURATION: fields.Duration, Kind.INTERVAL: fields.Interval, Kind.BUFFER_TIMEOUT: fields.BufferTimeout, Kind.WARM_UP: fields.WarmUp,
     Kind.SIZE: fields.Size, Kind.BYTE_RATE: fields.ByteRate, Kind.RECORD_RATE: fields.RecordRate,
     Kind.SHARE: fields.Share, Kind.PERCENT: fields.Percent, Kind.NUMBER: fields.Number, Kind.COUNT: fields.Count,
-    Kind.NATURAL: fields.Natural, Kind.POSITIVE: fields.Positive, Kind.RESOLUTION: fields.Resolution,
+    Kind.NATURAL: fields.Natural, Kind.POSITIVE: fields.Positive,
     Kind.SWITCH: fields.Switch, Kind.ON_OFF: fields.OnOff, Kind.DURATION_LAW: DurationField, Kind.SIZE_LAW: SizeField,
 }  # fmt: skip
 
