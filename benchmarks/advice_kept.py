@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from benchmarks.blind import FOLDER, PAGE
+from benchmarks.envelope_build import replaced
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
@@ -25,7 +26,6 @@ from sim.advice.texts import name_of
 from sim.advice.trials import SETTLED_NS, Bench
 from sim.analysis.number_texts import ms_text
 from sim.backtest.imports import with_backtest
-from sim.envelope.build import replaced
 from sim.recordings import infer, observed, read_any, read_saved
 from sim.runtime.run.simulate import simulate
 from sim.scenario import write

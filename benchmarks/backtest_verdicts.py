@@ -15,9 +15,9 @@ import pandas as pd
 
 from benchmarks.advice_kept import durations, siblings
 from benchmarks.blind import FOLDER, PAGE, simulated
+from benchmarks.envelope_build import replaced
 from sim.analysis.number_texts import ms_text
 from sim.backtest.imports import with_backtest
-from sim.envelope.build import replaced
 from sim.model.backtest import OtherSettings
 from sim.recordings import infer, observed, read_any, read_saved
 from sim.scenario import loads, write

@@ -21,8 +21,8 @@ from typing import Any
 
 import pandas as pd
 
+from benchmarks.envelope_build import replaced
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
-from sim.envelope.build import replaced
 from sim.model.job import Job
 from sim.model.scenario import Scenario
 from sim.recordings import infer, observed, read_any, read_saved

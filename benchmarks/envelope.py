@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim.envelope.build import block, document, envelope_text, judge, replaced
+from benchmarks.envelope_build import block, document, envelope_text, judge, replaced
 from sim.envelope.validity import FILE, read_envelope
 from sim.recordings import read_any
 

@@ -15,8 +15,8 @@ from sim.plane import build
 from sim.plane.kernel import assembly
 from sim.plane.kernel.tables import column
 from sim.plane.reference import ReferencePlane
-from sim.plane.seam.check import differences, first_difference, run_freely
 from sim.plane.seam.interface import Debloating, Edge, PlaneSpec, RateSegment, Ship, Source, Vertex
+from tests.plane.difference import differences, first_difference, run_freely
 from tests.plane.test_worlds import owed, served
 from tests.plane.worlds import SHAPES, drive, scripts, worlds
 

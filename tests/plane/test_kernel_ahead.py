@@ -10,9 +10,9 @@ import pytest
 from sim.plane import build
 from sim.plane.kernel import assembly
 from sim.plane.kernel.assembly import runs_ahead
-from sim.plane.seam.check import differences
 from sim.plane.seam.interface import Edge, Lag, Marker, PlaneSpec, RateSegment, Ship, Source, Trait, Vertex, Wait
 from sim.plane.seam.layout import layout
+from tests.plane.difference import differences
 from tests.plane.lab import edge, run, source, vertex, world
 
 UNTIL = 4000

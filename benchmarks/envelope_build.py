@@ -1,4 +1,4 @@
-"""Recordings -> the validity envelope: the file in this package, and the block in docs/truth.md that displays it."""
+"""Recordings -> the validity envelope: the file in `sim/envelope`, and the block in docs/truth.md that displays it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from sim.envelope.validity import QUANTITIES, Envelope, Evidence
 from sim.recordings import RecordedJob
 from sim.validation.summary import summary
 from sim.validation.truth import scenario_of, truth
-
-__all__ = ["BEGIN", "END", "Judged", "block", "document", "envelope_text", "judge", "replaced"]
 
 BEGIN, END = "<!-- envelope: written by `make envelope` -->", "<!-- /envelope -->"
 _NAMES = {

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.envelope import FOLDERS, PAGE, made
-from sim.envelope.build import Judged, block, document, envelope_text, replaced
+from benchmarks.envelope_build import Judged, block, document, envelope_text, replaced
 from sim.envelope.features import features
 from sim.envelope.validity import FILE, envelope, read_envelope
 from sim.recordings import read_any
