@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.flink.advised import carry_out
+from benchmarks.flink.advised import text as advised_text
 from benchmarks.flink.classes import MissingDependencyError
 from benchmarks.flink.cluster import FlinkError
 from benchmarks.flink.experiments import EXPERIMENTS
@@ -21,6 +23,7 @@ def main() -> int:
     parser.add_argument("experiment", nargs="?", default="shuffle", choices=EXPERIMENTS)
     parser.add_argument("--json", type=Path, metavar="FILE", help="the whole table as a list of records")
     parser.add_argument("--scenario", type=Path, metavar="FILE", help="the scenario as it was imported")
+    parser.add_argument("--advised", action="store_true", help="ask `advise` to halve today's longest checkpoint; set what it prints")
     parser.add_argument("--nice", type=int, default=0, help="of the Java process: -15 keeps a busy machine out of the measurement")
     chosen = parser.parse_args()
     begun = time.monotonic()
@@ -31,6 +34,9 @@ def main() -> int:
     experiment = EXPERIMENTS[chosen.experiment]
     first = experiment.protocols[0].name
     try:
+        if chosen.advised:
+            print(advised_text(carry_out(experiment, report=print_line, nice=chosen.nice)))
+            return 0
         outcome = switch(experiment, report=print_line, nice=chosen.nice)
     except (FlinkError, MissingDependencyError, ScenarioError) as error:  # the last: what was read makes no scenario with the answers
         print(error, file=sys.stderr)

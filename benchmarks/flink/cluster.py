@@ -97,7 +97,7 @@ class Cluster:
 
     def submit(self, job: PacedJob, options: dict[str, Any] | None = None, *, restore: str | None = None) -> str:
         """Id of the job, which begins from the savepoint or checkpoint `restore`; options are Flink's.  FlinkError: refused."""
-        chosen = {"execution.checkpointing.dir": self._storage("checkpoints"), **(options or {})}
+        chosen = {"execution.checkpointing.dir": self.storage("checkpoints"), **(options or {})}
         if restore is not None:
             chosen["execution.state-recovery.path"] = restore
         self._send(" ".join(["submit", *_arguments(job.arguments()), *_arguments(chosen)]))
@@ -142,7 +142,7 @@ class Cluster:
 
     def stop(self, job: str, *, within_s: float = 120) -> str:
         """Stop with a savepoint; its path."""
-        order = {"targetDirectory": self._storage("savepoints"), "drain": False}
+        order = {"targetDirectory": self.storage("savepoints"), "drain": False}
         request = self.get(f"/jobs/{job}/stop", method="POST", body=order)["request-id"]
         operation: dict[str, Any] = {}
 
@@ -161,7 +161,7 @@ class Cluster:
         self.get(f"/jobs/{job}?mode=cancel", method="PATCH")
         self._await(lambda: self.state(job) in _ENDED, within_s, "the job does not end")
 
-    def _storage(self, folder: str) -> str:
+    def storage(self, folder: str) -> str:
         """Behind the file system that is as slow as `fs.paced.*` says (java/ckptsim/flink/PacedFileSystem.java); by default it is not."""
         return f"paced://{self.folder / folder}"
 

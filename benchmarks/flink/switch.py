@@ -132,9 +132,9 @@ def pulled(text: str, scenario: Scenario, lever: str) -> Pulled:
     own = next(own for own in LEVERS if own.name == lever)
     _, now = todays_setting(scenario)
     where = Situation(scenario, compose(text, Reading("imported")), now, scenario.checkpoint.interval_ns or 0, {}, {})
-    point = next(iter(own.proposes(where))).point
-    found = difference(scenario, _with(text, point))
-    return Pulled(point, {item.key: item.advised for item in found if item.advised is not None})
+    change = next(iter(own.proposes(where)))
+    found = difference(scenario, _with(text, change.point), [change])
+    return Pulled(change.point, {item.key: item.advised for item in found if item.advised is not None})
 
 
 def changed_job(text: str, scenario: Scenario, lever: Pulled, later_s: float) -> Scenario:

@@ -15,6 +15,7 @@ from sim.advice.doubts import capped, doubts, remarks
 from sim.advice.inputs.questions import assumptions, greatest_rates, marked_unknowns, questions
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.lasting import horizon_sentence, lasting, lasting_sentence, to_json
+from sim.advice.levers.lever import Change
 from sim.advice.levers.requirements import requirements
 from sim.advice.levers.search import Levers
 from sim.advice.race import Race, RunTrials
@@ -56,7 +57,7 @@ def report(
     race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack, levers)
     race.run_until_sure()
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
-    configured = "" if chosen is None else _configuration(race, chosen)
+    configured = "" if chosen is None else _configuration(race, chosen, levers.changes(chosen.name))
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)} | race.long_trials
     marked = marked_unknowns(bench)
     assumed = {unknown.key: unknown.assumed for unknown in marked}
@@ -115,12 +116,12 @@ def shorter_intervals(race: Race) -> str:
     return f"Not run: intervals under {shortest}: the grid begins there. They lose less work in a failure, and take more checkpoints."
 
 
-def _configuration(race: Race, chosen: Setting) -> str:
+def _configuration(race: Race, chosen: Setting, changes: Sequence[Change]) -> str:
     """The configuration to paste, with a timeout that leaves room."""
     candidate, scenario = race.candidate_of(chosen.name), advised_scenario(race, chosen)
     text = flink_text(scenario, candidate.point)
-    further = [f"{item.key}: {item.advised}" for item in difference(race.scenario, scenario) if item.advised and item.key not in text]
-    return _with_head("\n".join([text.rstrip(), *further]), scenario, race, chosen)
+    beside = [item for item in difference(race.scenario, scenario, changes) if item.advised and item.key not in text]
+    return _with_head("\n".join([text.rstrip(), *(f"{item.key}: {item.advised}" for item in beside)]), scenario, race, chosen)
 
 
 def _with_head(text: str, scenario: Scenario, race: Race, chosen: Setting) -> str:

@@ -65,7 +65,7 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
             screen, _cautions(refused), {"dominates": near, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]}
         )
     changes, candidate = levers.changes(chosen.name), race.candidate_of(chosen.name)
-    found = difference(race.scenario, advised_scenario(race, chosen))
+    found = difference(race.scenario, advised_scenario(race, chosen), changes)
     warnings = cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes)
     today = next((setting for setting in race.settings if race.today is not None and setting.name == race.today.name), None)
     where = dominant(situation_of(race, today.name)) if today is not None else ""

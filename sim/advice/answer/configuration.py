@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
+from sim.advice.levers.lever import Change
 from sim.model.scenario import Scenario
-from sim.scenario.flink.text import flink_lines
+from sim.scenario.flink.text import flink_key, flink_lines
 
 __all__ = ["Difference", "difference", "patch"]
 
@@ -32,9 +33,10 @@ class Difference:
         return [f"{sign} {self.key}: {value}" for sign, value in sides if value is not None]
 
 
-def difference(today: Scenario, advised: Scenario) -> list[Difference]:
-    """The keys that differ; one that has Flink's default today is not set there."""
+def difference(today: Scenario, advised: Scenario, changes: Sequence[Change] = ()) -> list[Difference]:
+    """The keys that differ, and those that its changes need beside them; one that has Flink's default today is not set there."""
     now, then = flink_lines(today), flink_lines(advised)
+    then |= {flink_key(key, advised): value for change in changes for key, value in change.lever.beside.items()}
     keys = [key for key in dict.fromkeys((*then, *now)) if now.get(key) != then.get(key)]
     return [Difference(key, now.get(key), then.get(key)) for key in keys]
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 __all__ = [
-    "ALIGNMENT", "ASYNC_WORK", "CHANNEL_STATE", "EXPIRY", "LOSS", "PARTS", "PRE_BARRIER", "QUEUE", "REPLAY", "RESTORE", "SYNC", "UPLOAD",
-    "Assumption", "Change", "Lever", "Situation",
+    "ALIGNMENT", "ASYNC_WORK", "CHANNEL_STATE", "EXPIRY", "FOLDER", "LOSS", "PARTS", "PRE_BARRIER", "QUEUE", "REPLAY", "RESTORE", "SYNC",
+    "UPLOAD", "Assumption", "Change", "Lever", "Situation",
 ]  # fmt: skip
 
 QUEUE, ALIGNMENT, PRE_BARRIER, SYNC = "queue", "alignment", "pre-barrier", "sync"
@@ -34,6 +34,10 @@ PARTS: dict[str, str] = {
     LOSS: "throughput that checkpoints cost",
 }
 """Where the time goes that breaks a limit: part -> what it is."""
+
+
+FOLDER = "<a folder of the checkpoint storage>"
+"""Stands for a value in Flink's configuration that only the user knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ class Lever:
     short_caution: str = ""
     source: str = ""
     is_configuration: bool = True  # False: it takes machines, storage, or another version
+    beside: Mapping[str, str] = field(default_factory=dict, hash=False)  # keys of Flink that the scenario has no option for
 
     def share(self, situation: Situation) -> float:
         """The part of what breaks the limits that it can shorten."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from sim.advice.levers.lever import ASYNC_WORK, RESTORE, SYNC, UPLOAD, Assumption, Change, Lever, Situation
+from sim.advice.levers.lever import ASYNC_WORK, FOLDER, RESTORE, SYNC, UPLOAD, Assumption, Change, Lever, Situation
 from sim.model.catalogs.backends import BACKENDS
 from sim.model.job import Distribution, Vertex
 from sim.scenario.overrides import key_of
@@ -22,6 +22,7 @@ Assumed: one read (145 per ms) and one append (315 per ms) of flink-benchmarks#2
 an append alone, and a read from a disk.  Flink's documentation says: on average an order of magnitude slower than memory.
 """
 MORE_THREADS = 16
+CLAIM = "execution.state-recovery.claim-mode"
 
 
 def _rocksdb(situation: Situation) -> Iterator[Change]:
@@ -104,9 +105,13 @@ INCREMENTAL = Lever(
 CHANGELOG = Lever(
     "changelog", frozenset({UPLOAD, ASYNC_WORK, SYNC}), _changelog,
     costs="every change of state is written a second time; a restore replays the log; on the heap state still has to fit into memory",
-    short_ask="is state.changelog.storage 'filesystem'?",
-    ask="is state.changelog.storage 'filesystem', with state.changelog.dstl.dfs.base-path set?",
-    caution="state.changelog.enabled needs a restart, and more requests to storage", source=f"{_DOCS}/state_backends#enabling-changelog",
+    short_ask="which folder of the checkpoint storage takes the log?",
+    ask="which folder of the checkpoint storage takes the log (state.changelog.dstl.dfs.base-path)?",
+    short_caution="restore with claim mode CLAIM: in NO_CLAIM the job restarts forever",
+    caution="restore with claim mode CLAIM: in NO_CLAIM the first checkpoint has to be full, which the changelog refuses, and the job "
+    "restarts without end. Flink 2.3 did so in an experiment. A claimed checkpoint belongs to the job; keep a savepoint to go back",
+    source=f"{_DOCS}/state_backends#enabling-changelog",
+    beside={"state.changelog.storage": "filesystem", "state.changelog.dstl.dfs.base-path": FOLDER, CLAIM: "CLAIM"},
 )  # fmt: skip
 LOCAL_RECOVERY = Lever(
     "local recovery", frozenset({RESTORE}), _local_recovery, costs="a second copy of state on the disk of each TaskManager",

@@ -17,13 +17,14 @@ from sim.scenario.state.keys import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOC
 from sim.scenario.storage.keys import MERGING
 from sim.units import format_duration, format_size
 
-__all__ = ["flink_lines", "flink_text"]
+__all__ = ["flink_key", "flink_lines", "flink_text"]
 
 _CHECKPOINTING = "execution.checkpointing"
 _OLDER = {
     f"{_CHECKPOINTING}.unaligned.enabled": f"{_CHECKPOINTING}.unaligned",
     f"{_CHECKPOINTING}.incremental": "state.backend.incremental",
     "state.backend.type": "state.backend",
+    "execution.state-recovery.claim-mode": "execution.savepoint-restore-mode",
 }
 """Names of Flink before 1.20, which later ones still read."""
 
@@ -47,7 +48,7 @@ def flink_text(scenario: Scenario, also: Collection[str] = ()) -> str:
         lines["taskmanager.memory.segment-size"] = format_size(network.segment_bytes).replace("KiB", "kb").replace(" ", "")
     if "cluster.network.floating-buffers-per-gate" in also:
         lines["taskmanager.network.memory.floating-buffers-per-gate"] = str(network.floating_per_gate)
-    return "".join(f"{_OLDER.get(key, key) if profile == '1.15' else key}: {value}\n" for key, value in lines.items())
+    return "".join(f"{flink_key(key, scenario)}: {value}\n" for key, value in lines.items())
 
 
 def flink_lines(scenario: Scenario) -> dict[str, str]:
@@ -83,7 +84,12 @@ def flink_lines(scenario: Scenario) -> dict[str, str]:
         lines["taskmanager.memory.segment-size"] = format_size(network.segment_bytes).replace("KiB", "kb").replace(" ", "")
     if profile != "2.x" and network.floating_per_gate != usual.floating_per_gate:
         lines["taskmanager.network.memory.floating-buffers-per-gate"] = str(network.floating_per_gate)
-    return {_OLDER.get(key, key) if profile == "1.15" else key: value for key, value in lines.items()}
+    return {flink_key(key, scenario): value for key, value in lines.items()}
+
+
+def flink_key(key: str, scenario: Scenario) -> str:
+    """The name of a key in the job's version of Flink."""
+    return _OLDER.get(key, key) if scenario.cluster.profile == "1.15" else key
 
 
 def _switch(on: bool) -> str:

@@ -15,7 +15,8 @@ from sim.advice.answer.watch import FACTOR, watch
 from sim.advice.judgement import Limits, judged
 from sim.advice.levers.catalogue import ranked
 from sim.advice.levers.cautions import cautions, condition, refusals
-from sim.advice.levers.lever import QUEUE, UPLOAD
+from sim.advice.levers.lever import FOLDER, QUEUE, UPLOAD, Change
+from sim.advice.levers.state import CHANGELOG
 from sim.advice.settings import protocols
 from sim.analysis.number_texts import ms_text
 from sim.model.backtest import Backtest, OtherSettings
@@ -108,6 +109,24 @@ def test_flink_reads_what_the_difference_says(both):
 
     assert replace(advised.checkpoint) == read.checkpoint
     assert "rocksdb" == read.job.vertices[1].state.backend
+
+
+@pytest.mark.parametrize(
+    ("profile", "claim"), [("2.x", "execution.state-recovery.claim-mode"), ("1.15", "execution.savepoint-restore-mode")]
+)
+def test_the_changelog_brings_the_keys_it_does_not_run_without(profile, claim):
+    """In NO_CLAIM, Flink's default, a job restarts without end when its changelog is switched on (tests/live)."""
+    text = JOB + f"cluster: {{profile: '{profile}'}}\n"
+    today = loads(text).scenarios[0]
+    advised = loads(text, overrides=[override("job.count.state.changelog", "on")]).scenarios[0]
+    found = {item.key: item.advised for item in difference(today, advised, [Change(CHANGELOG, "changelog")])}
+
+    assert {
+        "state.changelog.enabled": "true",
+        "state.changelog.storage": "filesystem",
+        "state.changelog.dstl.dfs.base-path": FOLDER,
+        claim: "CLAIM",
+    } == found
 
 
 def test_the_patches_set_it_and_take_it_back(both):

@@ -1,0 +1,39 @@
+"""What `advise` prints for the changelog can be carried out: the job restarts from a savepoint and takes checkpoints."""
+
+import pytest
+
+from benchmarks.flink.advised import patched
+from benchmarks.flink.cluster import Cluster, FlinkError
+from benchmarks.flink.job import PacedJob
+from sim.advice.answer.configuration import difference
+from sim.advice.levers.lever import FOLDER, Change
+from sim.advice.levers.state import CHANGELOG, CLAIM
+from sim.scenario import loads
+from sim.sweeps.file.design import override
+from tests.advice.levers.test_levers import JOB
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
+
+INTERVAL = {"execution.checkpointing.interval": "1 s", "restart-strategy.type": "none"}
+
+
+def printed():
+    advised = loads(JOB, overrides=[override("job.count.state.changelog", "on")]).scenarios[0]
+    found = difference(loads(JOB).scenarios[0], advised, [Change(CHANGELOG, "changelog")])
+    return {item.key: item.advised for item in found}
+
+
+def test_the_printed_keys_switch_the_changelog_on():
+    """Without the claim mode among them the first checkpoint fails the job, again and again."""
+    with Cluster(task_managers=2) as flink:
+        job = flink.submit(PacedJob(rate=500, state=1_000_000), INTERVAL)
+        flink.await_checkpoints(job, 2, within_s=60)
+        savepoint = flink.stop(job)
+        keys = {key: flink.storage("log") if value == FOLDER else value for key, value in printed().items()}
+
+        job = flink.submit(PacedJob(rate=500, state=1_000_000), patched(INTERVAL, keys | {CLAIM: "NO_CLAIM"}), restore=savepoint)
+        with pytest.raises(FlinkError, match="does not support enforcing a full snapshot"):
+            flink.await_checkpoints(job, 1, within_s=60)
+
+        job = flink.submit(PacedJob(rate=500, state=1_000_000), patched(INTERVAL, keys), restore=savepoint)  # and takes the savepoint over
+        flink.await_checkpoints(job, 3, within_s=60)
