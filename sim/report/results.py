@@ -8,22 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sim.cells.plan import cells, with_baselines
 from sim.comparison.compare import compare
+from sim.comparison.comparison import Comparison
 from sim.envelope.validity import warning
 from sim.explain.runs import FolderError, kept_in
 from sim.metrics.journal import Journal
 from sim.metrics.schema import TABLES
+from sim.model.backtest import Backtest
+from sim.model.scenario import Scenario
 from sim.runtime.run.result import Result
+from sim.scenario import Study
 from sim.scenario.backtest.verdict import verdict
-
-if TYPE_CHECKING:
-    from sim.comparison.comparison import Comparison
-    from sim.model.backtest import Backtest
-    from sim.model.scenario import Scenario
-    from sim.scenario import Study
 
 _UNKNOWN = re.compile(r"^\s*(?P<value>[^#]*?)\s*#\s*UNKNOWN:\s*(?P<why>.*)$")
 

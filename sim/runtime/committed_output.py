@@ -6,13 +6,10 @@ It outlives the job: the next instance goes on where this one ended, perhaps wit
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from sim.protocol.commit.committables import Committable
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileId, Name
-
-if TYPE_CHECKING:
-    from sim.protocol.commit.committables import Committable
 
 _Transaction = tuple[str, int, int, int]
 """Vertex and index of its writer, its epoch, when it was opened: begun again after a failure it is another one."""

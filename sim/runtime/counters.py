@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from sim.plane.seam.interface import DataPlane
+from sim.plane.seam.interface import DataPlane
 
 
 class Counters:

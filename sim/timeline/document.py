@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from sim.foreign import Readable
+from sim.model.scenario import Scenario
 from sim.timeline.samples import Samples
+from sim.timeline.tracks import Timeline
 from sim.units import format_duration
-
-if TYPE_CHECKING:
-    from sim.model.scenario import Scenario
-    from sim.timeline.tracks import Timeline
 
 _LOOKS = 1000
 _MILLISECOND = 1_000_000

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from sim.runtime.run.world import World
+from sim.runtime.run.world import World
 
 STATES = ("processing", "idle", "back-pressured")
 """What the time of a thread is spent on; work for checkpoints counts as processing, as in Flink."""

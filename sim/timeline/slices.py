@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from sim.metrics.journal import Happening
+from sim.runtime.context import Context
 from sim.storage.media.dfs import DistributedFileSystem
 from sim.timeline.events import Slice
 from sim.timeline.samples import STATES, Sample
-
-if TYPE_CHECKING:
-    from sim.runtime.context import Context
 
 _Times = dict[Happening, int]
 Stories = dict[tuple[int, int], tuple[_Times, list[tuple[int, int]]]]

@@ -8,15 +8,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from sim.explain.close_up import Instance
+from sim.runtime.context import Context
 from sim.timeline.events import Event, Slice, counter, flow, lanes, named, slice_event
 from sim.timeline.samples import Sample, Samples
 from sim.timeline.slices import Stories, asynchronous, barriers, checkpoints, files, snapshots, stories, threads
-
-if TYPE_CHECKING:
-    from sim.explain.close_up import Instance
-    from sim.runtime.context import Context
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import heapq
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sim.plane.reference.parts import Event
+from sim.plane.reference.parts import Channel, Event, Task
 from sim.plane.seam.interface import Kind, Notice
-
-if TYPE_CHECKING:
-    from sim.plane.reference.parts import Channel, Task
 
 
 class Agenda(ABC):

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from sim.plane.reference.parts import Buffer, Slice
-
-if TYPE_CHECKING:
-    from sim.plane.reference.parts import Channel, Task
-    from sim.plane.reference.ports import Plane
+from sim.plane.reference.parts import Buffer, Channel, Slice, Task
+from sim.plane.reference.ports import Plane
 
 
 class Captures:

@@ -4,15 +4,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sim.plane.reference.parts import Buffer, Slice
+from sim.plane.reference.parts import Buffer, Channel, Gate, Partition, Slice, Task
+from sim.plane.reference.ports import Plane
 from sim.plane.reference.tables import spent
 from sim.plane.seam.interface import Marker
-
-if TYPE_CHECKING:
-    from sim.plane.reference.parts import Channel, Gate, Partition, Task
-    from sim.plane.reference.ports import Plane
 
 
 def equal(story: str, expected: int, actual: int) -> None:

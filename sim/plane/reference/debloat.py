@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sim.plane.reference.parts import Slice
-
-if TYPE_CHECKING:
-    from sim.plane.reference.parts import Gate
-    from sim.plane.reference.ports import Plane
-    from sim.plane.seam.interface import Debloating, Marker
+from sim.plane.reference.parts import Gate, Slice
+from sim.plane.reference.ports import Plane
+from sim.plane.seam.interface import Debloating, Marker
 
 UNIT = 1 << 32
 """The fixed point of D3."""

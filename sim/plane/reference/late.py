@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sim.plane.reference.parts import Late, law
+from sim.plane.reference.parts import Late, Task, law
+from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import Kind, State
-
-if TYPE_CHECKING:
-    from sim.plane.reference.parts import Task
-    from sim.plane.reference.ports import Plane
 
 
 class LateOutputs:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sim.plane.reference.parts import Count
+from sim.plane.reference.parts import Channel, Count, Gate, Task
+from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import BARRIERS, OPEN_COUNTS, SINGLES, Kind, Marker, Trait
-
-if TYPE_CHECKING:
-    from sim.plane.reference.parts import Channel, Gate, Task
-    from sim.plane.reference.ports import Plane
 
 
 class Markers:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sim.model.randomness.streams import draw
-from sim.plane.reference.parts import Buffer
+from sim.plane.reference.parts import Buffer, Channel, Partition, Task
+from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import Ship, State
-
-if TYPE_CHECKING:
-    from sim.plane.reference.parts import Channel, Partition, Task
-    from sim.plane.reference.ports import Plane
 
 
 class Output:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterable, Mapping
+from typing import cast
 
 import numpy as np
 
@@ -25,9 +26,6 @@ from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, Marker, PlaneSpec, Position, State, Vertex
 from sim.plane.seam.layout import Layout, layout
 from sim.plane.seam.positions import require_closed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 class ReferencePlane(Agenda):

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sim.plane.reference.parts import Slice, fold
+from sim.plane.reference.parts import Channel, Gate, Slice, fold
+from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import BARRIERS, Kind, Marker, State, Trait
-
-if TYPE_CHECKING:
-    from sim.plane.reference.parts import Channel, Gate
-    from sim.plane.reference.ports import Plane
 
 
 class Receiving:

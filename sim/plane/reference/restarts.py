@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sim.plane.reference.parts import Buffer, Channel, Gate, Slice, Task
+from sim.plane.reference.ports import Plane
 from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import Kind, Position, State
 from sim.plane.seam.positions import nothing
-
-if TYPE_CHECKING:
-    from sim.plane.reference.ports import Plane
 
 KEPT = {  # what a start leaves as it is (P3), beside what never changes
     "Task": {"partitions", "gates", "state", "since", "spent", "slow", "records_out", "buffers_in", "buffers_out", "digest",

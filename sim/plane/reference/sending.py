@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sim.plane.reference.parts import Slice, fold
+from sim.plane.reference.parts import Channel, Slice, fold
+from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import Kind, Marker, Trait
-
-if TYPE_CHECKING:
-    from sim.plane.reference.parts import Channel
-    from sim.plane.reference.ports import Plane
 
 
 class Sending:

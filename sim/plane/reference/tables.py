@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from sim.plane.reference.parts import Task
+from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import State
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from sim.plane.reference.parts import Task
-    from sim.plane.reference.ports import Plane
 
 TASKS = ("state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out",
          "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest")  # fmt: skip

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sim.model.randomness.streams import draw
-from sim.plane.reference.parts import Slice, fold, law
+from sim.plane.reference.parts import Channel, Gate, Identity, Slice, Task, fold, law
+from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import Kind, Marker, State, Wait
-
-if TYPE_CHECKING:
-    from sim.plane.reference.parts import Channel, Gate, Identity, Task
-    from sim.plane.reference.ports import Plane
 
 
 def waits(task: Task) -> Wait:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from sim.model.faults import Restart
+from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.speed import Speed
-
-if TYPE_CHECKING:
-    from sim.runtime.clock import TwoPlaneEnvironment
 
 
 class WarmUp:

@@ -7,8 +7,7 @@ Reads the counts that no restart touches (rule P8 of the plane).  What must hold
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -16,22 +15,17 @@ from sim.checkers.dealing import Shape, misdealt
 from sim.checkers.ledger import Ledger, Tally
 from sim.checkers.restores import story_of_restore
 from sim.checkers.returns import Written, held_by, misnoted, misplaced, owed, unanswered, unread, unwritten, up_to
-from sim.metrics.journal import Happening
+from sim.checkers.story import Teller
+from sim.checkers.violation import Violation
+from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import stopped_with
 from sim.plane.seam.interface import Ship
 from sim.protocol.options import Ending
+from sim.runtime.contents import Contents, TaskSnapshot
+from sim.runtime.context import Context
 from sim.runtime.observe.state_accounts import StateAccounts
 from sim.runtime.observe.transactions import Transactions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sim.checkers.story import Teller
-    from sim.checkers.violation import Violation
-    from sim.metrics.journal import Entry
-    from sim.runtime.contents import Contents, TaskSnapshot
-    from sim.runtime.context import Context
-    from sim.runtime.ports import Ends
+from sim.runtime.ports import Ends
 
 
 class Accounts:

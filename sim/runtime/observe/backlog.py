@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from sim.plane.seam.interface import Source
 from sim.plane.seam.spec import START
-
-if TYPE_CHECKING:
-    from sim.plane.seam.interface import Source
 
 
 def due_records(source: Source, now: int) -> int:

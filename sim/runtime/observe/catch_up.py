@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sim.metrics.recoveries import RecoveryStats
+from sim.runtime.contents import TaskSnapshot
+from sim.runtime.context import Context
 from sim.runtime.observe.backlog import due_records
 from sim.storage.work import Work
-
-if TYPE_CHECKING:
-    from sim.runtime.contents import TaskSnapshot
-    from sim.runtime.context import Context
 
 LOOK_NS = 10_000_000
 """How often it looks for the first record [ns], which is its precision.  Whether a job has caught up is looked at ten times less often."""

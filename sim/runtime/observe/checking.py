@@ -7,30 +7,26 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sim.checkers.checkpoints import broken_promises, too_many_retained
 from sim.checkers.commits import broken_commits, uncommitted
 from sim.checkers.cut import Cut, Cuts
-from sim.checkers.files import broken_snapshots
+from sim.checkers.files import Kept, broken_snapshots
 from sim.checkers.job_manager import beyond_its_knowledge, without_job_manager
 from sim.checkers.restores import ONCE, Surplus, broken_restores
+from sim.checkers.state import Brought
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
 from sim.model.faults import JobManagerDown
+from sim.plane.seam.layout import Layout
+from sim.protocol.coordinator.coordinator import Coordinator
+from sim.runtime.committed_output import CommittedOutput
+from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot
+from sim.runtime.context import Context
 from sim.runtime.observe.accounts import Accounts
-
-if TYPE_CHECKING:
-    from sim.checkers.files import Kept
-    from sim.checkers.state import Brought
-    from sim.plane.seam.layout import Layout
-    from sim.protocol.coordinator.coordinator import Coordinator
-    from sim.runtime.committed_output import CommittedOutput
-    from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot
-    from sim.runtime.context import Context
-    from sim.runtime.ports import Ends
+from sim.runtime.ports import Ends
 
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from sim.metrics.recoveries import RecoveryStats
 from sim.protocol.recovery.progress import Restarted, fruitless
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from sim.metrics.recoveries import RecoveryStats
-    from sim.runtime.context import Context
+from sim.runtime.context import Context
 
 ENDLESS = "RESTARTING FOR EVER"
 _OF_THE_JOB = ("task", "checkpoints")  # kinds of restarts that the job causes itself ...

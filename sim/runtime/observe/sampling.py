@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Mapping
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import simpy
 
 from sim.metrics.packed import PackedRows
 from sim.metrics.schema import SERIES
+from sim.runtime.context import Context
+from sim.runtime.counters import Counters
 from sim.runtime.observe.backlog import due_records
 from sim.runtime.observe.record_latency import RecordLatency
-
-if TYPE_CHECKING:
-    from sim.runtime.context import Context
-    from sim.runtime.counters import Counters
 
 SAMPLE_NS = 1_000_000_000
 _LOOKS = 5  # at how far records have come, per sample

@@ -8,17 +8,14 @@ let through, nothing moves any more.  Real Flink 2.3 stands still alike, also af
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sim.plane.seam.interface import State
-
-if TYPE_CHECKING:
-    from sim.plane.seam.interface import DataPlane
-    from sim.plane.seam.layout import Layout
-    from sim.runtime.context import Context
-    from sim.runtime.ports import TaskPort
+from sim.plane.seam.interface import DataPlane, State
+from sim.plane.seam.layout import Layout
+from sim.runtime.context import Context
+from sim.runtime.ports import TaskPort
 
 Tasks = frozenset[int]
 

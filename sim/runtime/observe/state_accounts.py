@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from sim.checkers.dealing import misdealt_state
+from sim.checkers.ledger import Ledger
 from sim.checkers.state import RESTORED, Brought, Kind, Stamp, unlike
 from sim.checkers.violation import Violation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sim.checkers.ledger import Ledger
-    from sim.runtime.contents import StateSnapshot
-    from sim.runtime.context import Context
+from sim.runtime.contents import StateSnapshot
+from sim.runtime.context import Context
 
 _Part = dict[Kind, tuple[Stamp, int]]
 """By kind of state: its stamp and its bytes."""

@@ -6,20 +6,16 @@ Within one job the commits themselves are judged; behind a rescale their channel
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from sim.checkers.commits import ONCE
+from sim.checkers.story import Teller
 from sim.checkers.violation import Violation, are
-from sim.runtime.contents import Uncommitted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from sim.checkers.story import Teller
-    from sim.metrics.commits import CommittedEpoch
-    from sim.protocol.commit.committables import Committable
-    from sim.runtime.contents import TaskSnapshot
-    from sim.runtime.context import Context
+from sim.metrics.commits import CommittedEpoch
+from sim.protocol.commit.committables import Committable
+from sim.runtime.contents import TaskSnapshot, Uncommitted
+from sim.runtime.context import Context
 
 
 class Transaction(NamedTuple):

@@ -6,13 +6,14 @@ What an instance keeps when it ends is what the cluster's loss, or its user's st
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
 
 from sim.metrics.files import FileRow, RestoreRow
 from sim.metrics.journal import Happening
 from sim.metrics.stats import stopped_with
+from sim.model.directories import Directories
 from sim.model.scenario import Scenario
 from sim.model.stored import StateFile, StoredSnapshot
+from sim.plane import Engine
 from sim.protocol.reasons import FailureReason
 from sim.protocol.snapshots.relocation import broken_by, restorable
 from sim.protocol.vocabulary import SchedulerStopped
@@ -24,10 +25,6 @@ from sim.runtime.run.segments import Segment, segments
 from sim.runtime.run.world import World
 from sim.runtime.setup.redistribution import rescaled, stood
 from sim.units import format_duration
-
-if TYPE_CHECKING:
-    from sim.model.directories import Directories
-    from sim.plane import Engine
 
 STOP_AGAIN_NS = 10_000_000_000
 """After so long a stop that failed is requested again: how often the Flink Kubernetes Operator looks after an upgrade in progress

@@ -6,7 +6,6 @@ import gc
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -15,17 +14,15 @@ from sim.metrics.files import files_table, restores_table, snapshots_table
 from sim.metrics.journal import Journal
 from sim.metrics.recoveries import recoveries_table
 from sim.metrics.tables import checkpoints_table, subtasks_table, tasks_table
+from sim.model.scenario import Scenario
+from sim.plane import Engine
 from sim.runtime.jobmanager.snapshot_files import snapshot_rows
 from sim.runtime.observe.paths import Paths
+from sim.runtime.observe.sampling import Sampler
 from sim.runtime.observe.standstill import standstill
 from sim.runtime.run.instances import Chain
 from sim.runtime.run.result import Result
-
-if TYPE_CHECKING:
-    from sim.model.scenario import Scenario
-    from sim.plane import Engine
-    from sim.runtime.observe.sampling import Sampler
-    from sim.runtime.run.world import World
+from sim.runtime.run.world import World
 
 ENGINES: tuple[Engine, ...] = ("compiled", "interpreted", "reference")
 
