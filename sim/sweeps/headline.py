@@ -22,8 +22,10 @@ MOST_NAMED = 4
 
 def headline(question: Question, results: pd.DataFrame, found: Choice) -> str:
     """The sentences, what decides first."""
-    return " ".join([*_nothing(question, found), *_hopeless(question, results, found), *_failing(question, results, found),
-                     *_behind(question, found), *_unranked(question, found), *_answer(question, found)])  # fmt: skip
+    return " ".join([
+        *_nothing(question, found), *_hopeless(question, results, found), *_failing(question, results, found), *_behind(question, found),
+        *_unknown(question, found), *_unranked(question, found), *_answer(question, found),
+    ])  # fmt: skip
 
 
 def _nothing(question: Question, found: Choice) -> Iterator[str]:
@@ -95,13 +97,29 @@ def _behind(question: Question, found: Choice) -> Iterator[str]:
     yield f"Of the {others}{found.compared} {found.sample}, the job does not {does} {named}{rest}."
 
 
+def _unknown(question: Question, found: Choice) -> Iterator[str]:
+    """Limits of percentiles without their sample: the settings that seem to keep them stand behind those that do."""
+    several = len(found.standings) > 1
+    for limit in question.limits:
+        few = [(standing, own) for standing in found.standings if standing.sound for own in standing.unknown if own.column == limit.column]
+        if not few:
+            continue
+        needs = f"{few[0][1].needed} {QUANTITIES[limit.column].counts} in all runs{' of a setting' if several else ''}"
+        yield f"Not known to keep {limit_text(limit)}, as that needs {needs}: {_having([(one.setting, own.sample) for one, own in few])}."
+
+
+def _having(samples: Sequence[tuple[Setting, int]]) -> str:
+    """``5 min has 8, 2 min has 20``."""
+    named = ", ".join(f"{_short(setting)} has {sample:,}" for setting, sample in samples[:MOST_NAMED])
+    return named + (f", {len(samples) - MOST_NAMED} more have too few as well" if len(samples) > MOST_NAMED else "")
+
+
 def _unranked(question: Question, found: Choice) -> Iterator[str]:
     """Settings without the sample of the percentile, or that none has it."""
     noun = QUANTITIES[question.least].counts if question.least in QUANTITIES else ""
-    if few := [standing for standing in found.standings if not standing.ranked and not standing.absent]:
-        named = ", ".join(f"{_short(standing.setting)} has {standing.sample:,}" for standing in few[:MOST_NAMED])
-        rest = f", {len(few) - MOST_NAMED} more have too few as well" if len(few) > MOST_NAMED else ""
-        yield f"Not ranked, as {question.least} needs {found.needed} {noun} in all runs of a setting: {named}{rest}."
+    left = [standing for standing in found.standings if not standing.ranked and not standing.unknown and standing.sample is not None]
+    if few := [(standing.setting, standing.sample) for standing in left if standing.sample is not None]:
+        yield f"Not ranked, as {question.least} needs {found.needed} {noun} in all runs of a setting: {_having(few)}."
     sizes = [standing.sample for standing in found.eligible if standing.sample is not None]
     if sizes and max(sizes) < found.needed:
         span = " to ".join(f"{size:,}" for size in sorted({min(sizes), max(sizes)}))
@@ -118,8 +136,9 @@ def _answer(question: Question, found: Choice) -> Iterator[str]:
     unranked = sum(not standing.ranked for standing in found.standings)
     among = f"of {len(found.standings) - unranked} settings that are ranked" if unranked else f"of {len(found.standings)} settings"
     if limits:
-        kept = sum(standing.sound for standing in found.standings)
-        keep = "keeps" if kept == 1 else "keep"
+        known = [standing for standing in found.standings if standing.sound and not standing.unknown]
+        kept = len(known) or sum(standing.sound for standing in found.standings)
+        keep = ("keeps" if kept == 1 else "keep") if known else ("seems to keep" if kept == 1 else "seem to keep")
         mean = f" on average over {'all ' if found.compared < len(found.windows) else ''}{len(found.windows)} {found.sample}"
         limits += mean if len(found.windows) > 1 else ""
         among = f"{kept} of {len(found.standings)} settings {keep} {limits}"

@@ -181,6 +181,25 @@ def test_the_longest_of_a_few_checkpoints_is_no_percentile():
     assert "of 1 checkpoints a run" in sections(asks(column="end_to_end_p99_ms"), dies)[0].title
 
 
+def test_a_limit_on_a_percentile_needs_its_sample():
+    """The longest of eight checkpoints keeps no limit of a p99: such a setting stands behind those that are known to keep it."""
+    rows = rows_of({"5 min": LOAD, "1 s": 500 + LOAD, "2 s": 900 + LOAD}, end_to_end_p99_ms=400.0)
+    rows["completed"] = rows[KEY].map({"5 min": 1, "1 s": 120, "2 s": 60})
+    limited = asks(Limit("end_to_end_p99_ms", at_most=1000))
+    slow = rows.assign(end_to_end_p99_ms=rows[KEY].map({"5 min": 1500.0, "1 s": 400.0, "2 s": 400.0}))
+
+    assert sentence(limited, rows) == (
+        "Not known to keep end_to_end_p99_ms at most 1 s, as that needs 100 checkpoints in all runs of a setting: 5 min has 8. "
+        "Least caught_up_ms: 1.1 s ± 255 ms over 8 windows, with checkpoint.interval 1 s "
+        "(2 of 3 settings keep end_to_end_p99_ms at most 1 s on average over 8 windows). "
+        "It is surely the least: 95 % for all comparisons together."
+    )
+    few = sentence(limited, rows.assign(completed=10))
+    assert "needs 100 checkpoints in all runs of a setting: 5 min has 80, 1 s has 80, 2 s has 80. Least caught_up_ms: 566 ms" in few
+    assert "(3 of 3 settings seem to keep end_to_end_p99_ms at most 1 s on average over 8 windows)" in few
+    assert "5 min" not in sentence(limited, slow)  # what the longest breaks is broken
+
+
 def test_runs_without_a_value_count_in_no_sample():
     rows = rows_of({"10 s": LOAD, "30 s": LOAD}, column="end_to_end_p99_ms").assign(completed=60)
     rows.loc[rows[KEY] == "10 s", ["completed", "job_status"]] = [4, "FAILED: killed"]

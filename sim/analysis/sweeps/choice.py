@@ -6,11 +6,12 @@ With 95 % no setting is out whose true mean is the least.  So of equal settings 
 
 A percentile ranks only settings whose runs together have its smallest sample: the longest of two checkpoints is no p99.
 Where no setting that could be chosen has it, all are compared by the longest.
+So it is with limits: that a percentile keeps one is known with its sample only.  A limit that the longest breaks is broken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from sim.analysis.sweeps.answers import ERROR, Limit, settings_of
 from sim.analysis.sweeps.observed import Observed, observed
 from sim.analysis.sweeps.samples import pooled, smallest
 
-__all__ = ["Choice", "Exceeded", "Setting", "Standing", "choose", "surely_worse"]
+__all__ = ["Choice", "Exceeded", "Setting", "Standing", "Unknown", "choose", "surely_worse"]
 
 Setting = tuple[str, ...]
 Floats = NDArray[np.float64]
@@ -42,6 +43,15 @@ class Exceeded:
 
 
 @dataclass(frozen=True, slots=True)
+class Unknown:
+    """A limit of a percentile that stands on too few observations."""
+
+    column: str
+    sample: int
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """What is known of a setting."""
 
@@ -55,7 +65,8 @@ class Standing:
     failed: int = 0  # windows in which a run failed or has no value, though another setting has one
     absent: int = 0  # not 0: it did not run in all worlds
     sample: int | None = None  # observations of a percentile in all its runs; None: it is no percentile
-    ranked: bool = True  # False: its sample is too small for the percentile that others have
+    unknown: tuple[Unknown, ...] = ()  # limits that it seems to keep, of percentiles without their sample
+    ranked: bool = True  # False: its sample is too small for a percentile that others have
 
     @property
     def sound(self) -> bool:
@@ -69,7 +80,11 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`best` is empty if no setting can be chosen.  Settings stand in their order: fewest windows behind first, then the least mean."""
+    """`best` is empty if no setting can be chosen.
+
+    Settings stand in their order: those with the samples of all percentiles, then the others that could be chosen, then the rest.
+    Among them those with fewest windows behind come first, then those with the least mean.
+    """
 
     standings: tuple[Standing, ...]
     windows: tuple[str, ...]
@@ -106,9 +121,9 @@ def choose(
     hopeless, ran = seen.hopeless, seen.runs > 0
     failed = (seen.lost | ~ran).all(axis=1)
     counted = seen.scores[~hopeless & ~failed]
+    counts_of = {column: pooled(results, settings, column) for column in (least, *(limit.column for limit in limits))}
     by_column = {least: seen} | {limit.column: table for limit, table in of_limits.items()}
     unmeasured = tuple(column for column, table in by_column.items() if not (table.scores.notna() | table.lost).to_numpy().any())
-    counts = pooled(results, settings, least)
     standings = []
     for place, setting in enumerate(settings_of(seen.scores.columns)):
         own = counted.iloc[:, place].dropna().to_numpy()
@@ -118,11 +133,11 @@ def choose(
             tuple(limit.column for limit, table in of_limits.items() if _may_change(table, place, limit)),
             tuple(found for limit, table in of_limits.items() for found in _exceeded(table, place, limit)),
             int((seen.lost.iloc[:, place] & ~failed).sum()), int((~ran.iloc[:, place]).sum()) + (setting in out),
-            counts.get(setting),
+            counts_of[least].get(setting), tuple(_unknown(counts_of, setting, limits)),
         ))  # fmt: skip
     needed = smallest(least)
     standings = _ranked(standings, needed)
-    ordered = sorted(standings, key=lambda standing: (not standing.eligible, standing.behind, standing.value))
+    ordered = sorted(standings, key=lambda standing: (not standing.eligible, not standing.sound, standing.behind, standing.value))
     found = Choice(
         tuple(ordered), tuple(map(str, seen.scores.index)), seen.sample, tuple(map(str, hopeless.index[hopeless])),
         tuple(map(str, failed.index[failed])), int(counted.notna().any(axis=1).sum()), unmeasured, needed=needed,
@@ -177,11 +192,20 @@ def _capped(apart: Floats, unfinished: Flags) -> Floats:
 
 
 def _ranked(standings: Sequence[Standing], needed: int) -> list[Standing]:
-    """Settings with too small a sample are not ranked, if one that can be chosen has a sample."""
-    enough = {standing.setting for standing in standings if standing.sample is None or standing.sample >= needed}
-    if not any(standing.sound and standing.setting in enough for standing in standings):
+    """Settings with too small a sample are not ranked, if one that can be chosen has it: of the limits first, then of what ranks."""
+    known = [standing for standing in standings if standing.sound and not standing.unknown]
+    enough = [standing for standing in known or standings if standing.sound and (standing.sample is None or standing.sample >= needed)]
+    if not known and not enough:
         return list(standings)
-    return [replace(standing, ranked=standing.setting in enough) for standing in standings]
+    ranked = {standing.setting for standing in enough or known}
+    return [replace(standing, ranked=standing.setting in ranked or not standing.sound) for standing in standings]
+
+
+def _unknown(counts_of: Mapping[str, Mapping[Setting, int]], setting: Setting, limits: Sequence[Limit]) -> Iterator[Unknown]:
+    for column in dict.fromkeys(limit.column for limit in limits):
+        sample, needed = counts_of[column].get(setting), smallest(column)
+        if sample is not None and sample < needed:
+            yield Unknown(column, sample, needed)
 
 
 def _keeps(seen: Observed, place: int, limit: Limit) -> bool:

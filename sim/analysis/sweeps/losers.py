@@ -66,8 +66,11 @@ def behind(results: pd.DataFrame, rule: Rule, racing: Collection[Setting]) -> di
     out = {setting: limit.column for limit in rule.limits for setting in racing if _breaks(values[limit.column], setting, limit, rule)}
     of = values[rule.least]
     out |= {setting: rule.least for setting in racing if setting not in out and _fails(of, setting)}
-    counts, needed = pooled(results, rule.settings, rule.least), smallest(rule.least)
-    ranked = [setting for setting in racing if setting not in out and counts.get(setting, needed) >= needed]
+    counts = {column: pooled(results, rule.settings, column) for column in values}
+    ranked = [
+        setting for setting in racing
+        if setting not in out and all(own.get(setting, smallest(column)) >= smallest(column) for column, own in counts.items())
+    ]  # fmt: skip
     leader = _leader(values, rule, ranked)  # the longest of a few checkpoints is no percentile that puts others out
     if leader is not None:
         losers = [setting for setting in racing if setting not in out and _loses(of[setting], of[leader], rule)]

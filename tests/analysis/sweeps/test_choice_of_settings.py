@@ -184,6 +184,21 @@ def test_a_percentile_ranks_only_settings_with_its_sample():
     ]
 
 
+def test_a_limit_of_a_percentile_is_known_with_its_sample():
+    """Behind those that are known to keep it, before those that break it; where none is known all are compared."""
+    rows = rows_of({"5 min": LOAD + 20, "10 s": LOAD + 40, "1 s": LOAD}, end_to_end_p99_ms=5.0)
+    rows["completed"] = rows["checkpoint.interval"].map({"5 min": 1, "10 s": 13, "1 s": 100})
+    rows.loc[rows["checkpoint.interval"] == "1 s", "end_to_end_p99_ms"] = 9.0
+    limit = Limit("end_to_end_p99_ms", at_most=6)
+    found = advised(rows, limit)
+
+    assert ["10 s", "5 min", "1 s"] == [standing.setting[0] for standing in found.standings]
+    assert [("10 s",)] == list(found.best)
+    assert [(8, 100)] == [(unknown.sample, unknown.needed) for unknown in found.standing(("5 min",)).unknown]
+    assert ("5 min",) == advised(rows.assign(completed=2), limit).advised
+    assert ("5 min",) == advised(rows.drop(columns="completed"), limit).advised
+
+
 def test_where_no_setting_has_the_sample_the_longest_are_compared():
     """Also where one that has it breaks a limit."""
     pairs = {"5 min": (20, 1), "10 s": (40, 12)}

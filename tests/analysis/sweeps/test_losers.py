@@ -110,3 +110,12 @@ def test_the_longest_of_a_few_checkpoints_puts_nothing_out():
 
     assert {("c",): "end_to_end_p99_ms"} == behind(results, rule, racing)
     assert {("b",), ("c",)} == set(behind(results.assign(completed=120), rule, racing))
+
+
+def test_a_limit_that_is_not_known_to_be_kept_puts_nothing_out():
+    """A leader keeps all limits surely, which for a percentile takes its sample."""
+    results = rows(a=LOAD, b=LOAD + 1 + NOISE).assign(end_to_end_p99_ms=5.0)
+    rule = Rule(("interval",), "lag_s", (Limit("end_to_end_p99_ms", at_most=6),), 10)
+
+    assert {} == behind(results.assign(completed=1), rule, [("a",), ("b",)])
+    assert {("b",): "lag_s"} == behind(results.assign(completed=120), rule, [("a",), ("b",)])
