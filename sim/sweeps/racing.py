@@ -1,6 +1,7 @@
 """A sweep as a race (`answer.racing`): some worlds first, then the others for the settings that may still be the best.
 
-A world is a window with a seed, and whatever else varies beside the settings.  The reference of the answer runs in all worlds.
+A world is a window with a seed, and whatever else varies beside the settings.  Windows are the sample: every window comes before a
+second world of one.  The reference of the answer runs in all worlds.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeVar
 
 import pandas as pd
 
 from sim.analysis.section import Section
 from sim.analysis.sweeps.losers import Rule, behind
+from sim.analysis.sweeps.observed import SEEDS
 from sim.cells.plan import Cell
 from sim.sweeps.file.question import Question
 
@@ -22,6 +25,7 @@ GROWTH = 4
 """Each round has so many times the worlds of the round before."""
 
 Setting = tuple[str, ...]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +132,26 @@ def _grouped(places: Sequence[_Place]) -> Iterator[tuple[str, list[_Place]]]:
     return ((group, list(same)) for group, same in groupby(ordered, key=lambda place: place.group))
 
 
-def _spread(worlds: Sequence[tuple[tuple[str, str], ...]]) -> dict[tuple[tuple[str, str], ...], int]:
-    """World -> its turn.  Any first ones are evenly spread over all (van der Corput's sequence)."""
-    digits = max(len(worlds) - 1, 1).bit_length()
-    order = sorted(range(len(worlds)), key=lambda i: int(f"{i:0{digits}b}"[::-1], 2))
-    return {worlds[i]: turn for turn, i in enumerate(order)}
+World = tuple[tuple[str, str], ...]
+"""(key, value) of all that varies beside the settings."""
+
+
+def _spread(worlds: Sequence[World]) -> dict[World, int]:
+    """World -> its turn: the first worlds of all windows, evenly spread, then their second ones, and so on."""
+    windows: dict[World, list[World]] = {}
+    for world in worlds:
+        windows.setdefault(_window(world), []).append(world)
+    spread = [_evenly(window) for window in _evenly(list(windows.values()))]
+    order = [window[i] for i in range(max(map(len, spread))) for window in spread if i < len(window)]
+    return {world: turn for turn, world in enumerate(order)}
+
+
+def _window(world: World) -> World:
+    """What tells windows apart: the axis of that name, else all that does not only repeat a run."""
+    return tuple(pair for pair in world if pair[0] == "window") or tuple(pair for pair in world if pair[0] not in SEEDS)
+
+
+def _evenly(items: Sequence[Item]) -> list[Item]:
+    """An order in which any first ones are evenly spread over all (van der Corput's sequence)."""
+    digits = max(len(items) - 1, 1).bit_length()
+    return [items[i] for i in sorted(range(len(items)), key=lambda i: int(f"{i:0{digits}b}"[::-1], 2))]

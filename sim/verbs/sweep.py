@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sim.cells.folder_name import run_folder
 from sim.report.answer_page import ANSWER
 from sim.sweeps.file.definition import Definition, define
-from sim.sweeps.file.question import racing_fault
+from sim.sweeps.file.question import racing_fault, windows_of
 from sim.sweeps.run import SweepResult, run_sweep
 from sim.sweeps.tally import Tally
 from sim.verbs.command_lines import command_line
@@ -86,7 +86,8 @@ def _raced(definition: Definition, racing: int | None) -> Definition:
         return definition
     if question is None:
         raise OptionError("racing", "the file asks for no best setting: write answer: in a sweep file")
-    if fault := racing_fault(racing, question.least, precise=definition.precision is not None):
+    windows = windows_of(definition.scenarios, question.by)
+    if fault := racing_fault(racing, question.least, windows, precise=definition.precision is not None):
         raise OptionError("racing", fault)
     return replace(definition, question=replace(question, racing=racing))
 

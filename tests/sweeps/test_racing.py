@@ -108,6 +108,18 @@ def test_the_first_windows_are_spread_over_all(planned):
     assert first[-1] >= 32
 
 
+def test_windows_come_before_seeds(planned):
+    """Eight seeds of one window are one value: a first round of eight worlds meets eight windows, however many seeds there are."""
+    seeded = [replace(cell, replication=k) for cell in planned for k in range(5)]
+    race = Race(QUESTION, seeded)
+    met = [(dict(cell.scenario.axes)["window"], cell.replication) for cell in race.first]
+
+    assert 8 == len(set(met)) == len({window for window, _ in met})
+    assert {0} == {seed for _, seed in met}
+    wide = Race(replace(QUESTION, racing=60), seeded)
+    assert set(WINDOWS) == {dict(cell.scenario.axes)["window"] for cell in wide.first}
+
+
 def test_a_first_round_of_all_windows_is_no_race(planned):
     race = Race(replace(QUESTION, racing=40), planned)
 

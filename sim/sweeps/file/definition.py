@@ -9,6 +9,7 @@ from math import prod
 from pathlib import Path
 
 from sim.cells.columns import MEASURED
+from sim.cells.plan import cells, distinct, with_baselines
 from sim.model.backtest import Backtest
 from sim.model.scenario import Scenario
 from sim.scenario import ScenarioError, Study, load
@@ -18,7 +19,7 @@ from sim.scenario.text.problems import Problem, Reading, did_you_mean
 from sim.scenario.validation import validate_as
 from sim.sweeps.file.design import Point, combinations, override, sampled, text_of, together
 from sim.sweeps.file.document import Precision, Sweep
-from sim.sweeps.file.question import Question, question
+from sim.sweeps.file.question import Question, question, windows_of
 from sim.sweeps.file.windows import Cut, Window, windows
 
 __all__ = ["Definition", "define", "is_sweep"]
@@ -92,8 +93,15 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     reading.stop_if_wrong()
     named = tuple(replace(scenario, name=name) for scenario in scenarios)
     backtest = found[0][1].backtest if found else None
-    described = f"{load_text}; {sum(scenario.run.replications for scenario in named):,} runs" if load_text else ""
+    described = f"{load_text}; {_runs_text(named)}" if load_text else ""
     return Definition(name, first_comment(text), named, given.precision, answering, tuple(sorted(warnings)), backtest, described)
+
+
+def _runs_text(scenarios: Sequence[Scenario]) -> str:
+    """``6 runs, 3 of them without checkpoints``."""
+    planned = distinct(with_baselines(cells(scenarios)))
+    bare = sum(cell.is_baseline for cell in planned)
+    return f"{len(planned):,} runs" + (f", {bare:,} of them without checkpoints" if bare else "")
 
 
 def _with_axes(given: Sweep, overrides: tuple[str, ...], reading: Reading) -> tuple[Sweep, tuple[str, ...]]:
@@ -118,7 +126,8 @@ def _question(given: Sweep, scenarios: Sequence[Scenario], labels: Sequence[str]
         for axis, value in scenario.axes:
             values.setdefault(axis, set()).add(value)
     assert given.answer is not None  # noqa: S101 - else nobody asks
-    return question(given.answer, list(values), values, reading, labels=labels, precise=given.precision is not None)
+    windows = windows_of(scenarios, given.answer.by or "")
+    return question(given.answer, list(values), values, reading, labels=labels, windows=windows, precise=given.precision is not None)
 
 
 def _points(given: Sweep, reading: Reading) -> list[Point]:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from sim.analysis.sweeps.answers import Limit
 from sim.analysis.sweeps.measure import MeasureError, limit
 from sim.cells.columns import COLUMNS, MEASURED
+from sim.model.scenario import Scenario
 from sim.scenario.text.problems import DocumentPath, Reading, did_you_mean
 from sim.sweeps.file.design import text_of
 from sim.sweeps.file.document import Answer
 
-__all__ = ["Question", "question", "racing_fault"]
+__all__ = ["Question", "question", "racing_fault", "windows_of"]
 
 _HERE = "answer"
 
@@ -32,26 +33,38 @@ class Question:
 
 
 LEAST_RACING = 8
-"""Fewer worlds tell hardly any setting from another with the confidence that racing asks for."""
+"""Fewer windows tell hardly any setting from another with the confidence that racing asks for."""
 
 
-def racing_fault(racing: int, least: str | None, *, precise: bool) -> str | None:
-    """Why settings cannot race; None: they can."""
+def windows_of(scenarios: Sequence[Scenario], by: str) -> int | None:
+    """The number of windows, of the value of `by` that has the fewest; None: there are no windows, or a single one."""
+    windows: dict[str, set[str]] = {}
+    for axes in (dict(scenario.axes) for scenario in scenarios):
+        windows.setdefault(axes.get(by, ""), set()).add(axes.get("window", ""))
+    return min(map(len, windows.values())) if len(set.union(*windows.values())) > 1 else None
+
+
+def racing_fault(racing: int, least: str | None, windows: int | None, *, precise: bool) -> str | None:
+    """Why settings cannot race; None: they can.  `windows`: see `windows_of`."""
     if not least:
         return "settings race for the smallest value of a column: name it in answer.least"
     if precise:
         return "precision: adds replications to every setting, racing takes settings out: write one of them"
     if racing < LEAST_RACING:
         return f"{racing} windows x seeds tell no setting from another: {LEAST_RACING} or more"
+    if windows is not None and windows < LEAST_RACING:
+        return f"settings race through windows, and there are {windows}: {LEAST_RACING} or more tell settings apart; leave racing out"
     return None
 
 
 def question(
-    given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading, *, labels: Sequence[str] = (), precise: bool = False
-) -> Question:
+    given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading, *, labels: Sequence[str] = (),
+    windows: int | None = None, precise: bool = False,
+) -> Question:  # fmt: skip
     """Build the question.  Mistakes go to `reading`.
 
-    `axes`: the varied keys, windows included; `values`: their values, as written; `labels`: axes that only sort windows into groups.
+    `axes`: the varied keys, windows included; `values`: their values, as written; `labels`: axes that only sort windows into groups;
+    `windows`: see `windows_of`.
     """
     settings = tuple(given.settings or [axis for axis in axes if axis not in ("window", given.by, *labels)])
     if given.by is not None and (given.by not in axes or given.by in settings):
@@ -75,7 +88,7 @@ def question(
     for key, value in against.items():
         if key in values and value not in values[key]:
             reading.wrong((_HERE, "against", key), f"'{value}' is not among the values of {key}: {', '.join(sorted(values[key]))}")
-    if given.racing is not None and (fault := racing_fault(given.racing, given.least, precise=precise)):
+    if given.racing is not None and (fault := racing_fault(given.racing, given.least, windows, precise=precise)):
         reading.wrong((_HERE, "racing"), fault)
     ordered = tuple((key, against[key]) for key in settings if key in against)
     varied = tuple(axis for axis in axes if axis not in labels)

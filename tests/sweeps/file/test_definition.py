@@ -336,6 +336,14 @@ WRITTEN = {
 }
 
 
+def test_a_race_needs_windows(over_a_day):
+    """Twenty seeds of five windows are five values: no setting is told from another by them."""
+    answer = "}\nreplications: 20\nvary: {checkpoint.interval: [500 ms, 1 s]}\nanswer: {show: [completed], least: completed, racing: 8"
+    assert 8 == over_a_day(str, f"every: 3 h{answer}").question.racing
+    with pytest.raises(ScenarioError, match="settings race through windows, and there are 3: 8 or more tell settings apart"):
+        over_a_day(str, f"at: [3 h, 9 h, 20 h]{answer}")
+
+
 @pytest.mark.parametrize("way", WRITTEN)
 def test_the_same_day_is_the_same_load_however_its_times_are_written(over_a_day, way):
     """A day in epoch milliseconds gave the night's load in each window, and eight windows were 15,990."""
@@ -343,7 +351,7 @@ def test_the_same_day_is_the_same_load_however_its_times_are_written(over_a_day,
     found = over_a_day(written, f"at: [3 h, 9 h, 20 h]{unit}")
 
     assert [317, 951, 1585] == [run.job.vertex("source").source.rates[0].per_second * 2 for run in found.scenarios]
-    assert f"day.csv: 24 h, 1,440 rows, times in {description}; 3 windows of 6 min; 3 runs" == found.load
+    assert f"day.csv: 24 h, 1,440 rows, times in {description}; 3 windows of 6 min; 6 runs, 3 of them without checkpoints" == found.load
     assert 8 == len(over_a_day(written, f"every: 3 h{unit}").scenarios)
 
 
