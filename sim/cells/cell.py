@@ -14,6 +14,7 @@ from sim.analysis.strategies.consequences import consequences
 from sim.analysis.strategies.summary import summarize
 from sim.analysis.strategies.unfinished_checkpoints import durations_of_checkpoints
 from sim.analysis.strategies.warm_up import warm_up
+from sim.analysis.sweeps.observed import DEAD
 from sim.cells.columns import COLUMNS
 from sim.cells.plan import Cell
 
@@ -35,6 +36,9 @@ _READ = {
     "files": (),
 }  # fmt: skip
 """What a row is made of, of the tables that grow with a run: a cell of a day keeps nothing else."""
+
+_DELAYS = ("lag_s", "delay_mean_s", "delay_p99_s")
+"""Of a job that died they are more than what was seen while it lived."""
 
 Row = dict[str, Any]
 """Columns: `sim.cells.columns`."""
@@ -101,6 +105,9 @@ def _columns(result: Result, check: bool) -> Row:
     bounds = {*cost.unfinished.split(), *(name for name, duration in checkpoints.items() if duration.is_bound)}
     if result.job_status == "RUNNING":
         bounds.add("ended_s")
+    dead = result.job_status.startswith(DEAD)
+    if dead:
+        bounds.update(_DELAYS)
     row = {
         "job_status": result.job_status,
         "violations": len(violations) if check else -1,
@@ -109,12 +116,24 @@ def _columns(result: Result, check: bool) -> Row:
         **summary.row(),
         **asdict(cost),
         **{name: duration.value for name, duration in checkpoints.items()},
+        "lag_s": max(cost.lag_s, _never_emitted_s(result)) if dead else cost.lag_s,
     }
-    none_of = {"restarts": not cost.restarts, "commits": not (cost.commits or job.committers), "first_uploads": not summary.first_uploads}
+    none_of = {
+        "restarts": not (cost.restarts or dead),
+        "commits": not (cost.commits or job.committers),
+        "first_uploads": not summary.first_uploads,
+    }
     return row | {
         "unfinished": " ".join(name for name, column in COLUMNS.items() if name in bounds or column.follows in bounds),
         "nothing": " ".join(name for name, column in COLUMNS.items() if none_of.get(column.of)),
     }
+
+
+def _never_emitted_s(result: Result) -> float:
+    """How long the first record that a dead job did not emit is due when the run was to end; 0: its sources have no rate."""
+    scenario = result.scenario
+    has_rate = any(vertex.source is not None and vertex.source.rates for vertex in scenario.job.vertices)
+    return (scenario.run.duration_ns - result.ended_ns) / 1e9 if has_rate else 0.0
 
 
 def _message(error: Exception) -> str:

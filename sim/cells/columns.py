@@ -104,9 +104,9 @@ _PART = Column("more", follows=_MEDIAN)
 _CHECKPOINT = Column("more", ends="complete its checkpoints within the run")
 _RULES: dict[str, Column] = {
     **dict.fromkeys(("warmup_ms", "completed", "busiest_subtask", "interrupted", "first_uploads"), _NEITHER),
-    **dict.fromkeys(("violations", "failed", "in_progress", "lost_records", "restarts", "backlog_growth", "lag_s"), _COST),
+    **dict.fromkeys(("violations", "failed", "in_progress", "lost_records", "restarts", "backlog_growth"), _COST),
     **dict.fromkeys(("busy_share", "busiest_subtask_share", "backpressured_share", "most_backpressured_share"), _COST),
-    **dict.fromkeys(("delay_mean_s", "delay_p99_s"), _COST),
+    **dict.fromkeys(("lag_s", "delay_mean_s", "delay_p99_s"), Column("more", ends="live until the end of the run")),
     **dict.fromkeys(("throughput_per_second", "throughput_change", "commits", "committed_records"), _GAIN),
     **dict.fromkeys(("emitted_per_second", "offered_per_second"), _GAIN),
     **dict.fromkeys(("end_to_end_p50_ms", "end_to_end_p90_ms", "end_to_end_p99_ms", "end_to_end_max_ms"), _CHECKPOINT),

@@ -87,6 +87,15 @@ def test_a_dead_job_is_seen(tmp_path):
     assert row["job_status"].startswith("FAILED")
 
 
+def test_a_dead_job_is_not_on_time(tmp_path):
+    """Its sources are due to emit until the run ends: no lag was 0, and a recovery that never came was nothing to measure."""
+    row = disturbed(tmp_path, "", "none", "{kill: count, at: 5 s}")
+
+    assert 15 == pytest.approx(row["lag_s"], abs=0.1)
+    assert {"lag_s", "delay_mean_s", "delay_p99_s"} <= set(row["unfinished"].split())
+    assert "caught_up_ms" not in row["nothing"].split()
+
+
 def test_an_error_is_a_row(study, monkeypatch):
     """First line only; the cell can be told from it."""
 

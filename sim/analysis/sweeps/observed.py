@@ -17,10 +17,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["SEEDS", "Observed", "dead", "ended", "observed", "planned", "scored"]
+__all__ = ["DEAD", "SEEDS", "Observed", "dead", "ended", "observed", "planned", "scored"]
 
 Floats = NDArray[np.float64]
 
+DEAD = ("FAILED", "RESTARTING")
+"""How the status of a job begins that failed, or that restarts for ever."""
 SEEDS = ("replication", "run.seed")
 """Columns that only repeat a run."""
 _NO_AXES = ("cell", "scenario", "seed")
@@ -56,7 +58,7 @@ def planned(results: pd.DataFrame) -> pd.DataFrame:
 def dead(rows: pd.DataFrame) -> pd.Series[bool]:
     """Runs that say nothing about what a setting gives: the cell has no result, or its job failed."""
     wrong = rows["status"] != "ok"
-    return wrong | rows["job_status"].fillna("").str.startswith(("FAILED", "RESTARTING")) if "job_status" in rows else wrong
+    return wrong | rows["job_status"].fillna("").str.startswith(DEAD) if "job_status" in rows else wrong
 
 
 def ended(rows: pd.DataFrame, column: str) -> pd.Series[float]:
