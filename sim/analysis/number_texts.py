@@ -44,11 +44,11 @@ def per_second_text(rate: float) -> str:
 
 
 def count_text(count: float) -> str:
-    """``count_text(52_340) == "52.3k"``: small numbers in full, large ones with three digits."""
+    """``count_text(52_340) == "52.3k"``: three digits, but all of a whole number below 10,000; means have a decimal below 100."""
     if math.isnan(count):
         return NONE
     if count < 9_999.5:
-        return f"{count:.1f}".removesuffix(".0")
+        return f"{count:.1f}".removesuffix(".0") if count < 99.95 else f"{count:.0f}"
     for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if count >= 0.9995 * scale:
             return f"{count / scale:.3g}{unit}"

@@ -40,3 +40,4 @@ def test_rates_and_shares():
 def test_counts():
     """Small ones in full."""
     assert ["7", "0.5", "9999", "10k", "52.3k", "-"] == [count_text(count) for count in (7, 0.5, 9_999, 9_999.9, 52_340, math.nan)]
+    assert ["99.9", "100", "3250"] == [count_text(mean) for mean in (99.94, 99.96, 3250.4)]
