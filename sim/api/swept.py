@@ -61,13 +61,22 @@ class Sweep:
     def __repr__(self) -> str:
         if not self.sections:
             return str(self.results.head(MOST_ROWS))
-        return "\n\n".join(filter(None, [self._swept.definition.load, *map(section_text, self.sections), self.sentence]))
+        return "\n\n".join(["\n".join(self._before), *map(section_text, self.sections), *self._after])
 
     def _repr_html_(self) -> str:
         if not self.sections:
             return str(self.results.to_html(index=False, max_rows=MOST_ROWS))
-        paragraphs = [paragraph(text) for text in (self._swept.definition.text, self._swept.definition.load) if text]
-        return "".join([*paragraphs, *map(section_html, self.sections), paragraph(self.sentence)])
+        return "".join([*map(paragraph, self._before), *map(section_html, self.sections), *map(paragraph, self._after)])
+
+    @property
+    def _before(self) -> list[str]:
+        """The question, and what is known of the job and the load: what was not validated, a backtest, the span of a trace."""
+        return [text for text in (self._swept.definition.text, *self._swept.findings) if text]
+
+    @property
+    def _after(self) -> list[str]:
+        counted = "" if self._swept.failed.empty else self._swept.counted
+        return [text for text in (self.sentence, self._swept.left_out, counted) if text]
 
 
 def sweep(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -41,12 +40,13 @@ Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[t
 
 @dataclass(frozen=True)
 class SweepResult:
-    """The results of a sweep.  It displays its answer, or its rows if the sweep file has no question."""
+    """The results of a sweep, and the answer to its question."""
 
     definition: Definition
     results: pd.DataFrame  # a row per cell, failed ones too; columns: `sim.cells.columns`
     folder: Path
     race: Race | None = None
+    findings: tuple[str, ...] = ()  # what is known of the job and the load before anything runs, as lines
 
     @cached_property
     def sections(self) -> list[Section]:
@@ -104,23 +104,6 @@ class SweepResult:
     @property
     def _fine(self) -> pd.DataFrame:
         return self.results[self.results["status"] == "ok"]
-
-    def __str__(self) -> str:
-        if not self.sections:
-            return str(self.results)
-        tables = (f"{section.title}\n" + "\n".join("  ".join(row) for row in (section.header, *section.rows)) for section in self.sections)
-        return "\n\n".join(filter(None, [*tables, self.sentence, self.left_out]))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        import pandas as pd
-
-        if not self.sections:
-            return str(self.results.to_html(index=False, max_rows=20))
-        frames = ((section.title, pd.DataFrame(section.rows, columns=section.header)) for section in self.sections)
-        tables = (f"<p>{escape(title)}</p>{frame.to_html(index=False)}" for title, frame in frames)
-        return "".join([*tables, *(f"<p>{escape(text)}</p>" for text in (self.sentence, self.left_out) if text)])
 
 
 def run_sweep(

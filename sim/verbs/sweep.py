@@ -69,12 +69,12 @@ def sweep(
     definition = request.definition
     findings = tell(_findings(definition), listener)
     folder = writable_folder(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else folder)
-    found = run_sweep(
+    found = replace(run_sweep(
         definition, folder, engine=engine, jobs=jobs, master=master, conf=conf, check=checks, max_failures=max_failures,
         watching=partial(_watching, listener),
-    )  # fmt: skip
+    ), findings=findings)  # fmt: skip
     listener.result(found)
-    _keep(found, request, findings)
+    _keep(found, request)
     _tell_failures(found, request.command(folder), listener)
     return found
 
@@ -121,7 +121,7 @@ def _watching(listener: Listener, planned: Sequence[Cell], store: Store) -> Iter
             raise Stopped(f"{distinct - left} of {distinct} cells are kept in {store.folder}; the same command goes on") from None
 
 
-def _keep(found: SweepResult, request: Request, findings: Sequence[str]) -> None:
+def _keep(found: SweepResult, request: Request) -> None:
     """The picture of the answer, and what a report says beside the rows; nothing, where nothing was asked."""
     definition, question = found.definition, found.definition.question
     if question is None:
@@ -135,7 +135,7 @@ def _keep(found: SweepResult, request: Request, findings: Sequence[str]) -> None
     same = "Simulated; all settings meet the same windows with the same random numbers."
     keep_answer(
         found.folder, ANSWER, title=f"Sweep {definition.name}", question=definition.text, verdict=found.sentence, parts=found.sections,
-        findings=findings,
+        findings=found.findings,
         assumptions=[*filter(None, [same, found.left_out])],
         command=request.command(found.folder),
         settings=question.settings,
