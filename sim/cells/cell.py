@@ -38,7 +38,7 @@ _READ = {
 """What a row is made of, of the tables that grow with a run: a cell of a day keeps nothing else."""
 
 _DELAYS = ("lag_s", "delay_mean_s", "delay_p99_s")
-"""Of a job that died they are more than what was seen while it lived."""
+"""Columns that are bounds where the job died: they show what was seen while it lived."""
 
 Row = dict[str, Any]
 """Columns: `sim.cells.columns`."""

@@ -11,6 +11,7 @@ from sim.analysis.quantities import QUANTITIES
 from sim.analysis.sweeps.choice import Choice, Setting, Standing
 from sim.analysis.sweeps.measure import limit_text, text
 from sim.analysis.sweeps.observed import dead, planned
+from sim.analysis.sweeps.samples import smallest
 from sim.cells.columns import COLUMNS
 from sim.sweeps.file.question import Question
 
@@ -101,11 +102,12 @@ def _unknown(question: Question, found: Choice) -> Iterator[str]:
     """Limits of percentiles without their sample: the settings that seem to keep them stand behind those that do."""
     several = len(found.standings) > 1
     for limit in question.limits:
-        few = [(standing, own) for standing in found.standings if standing.sound for own in standing.unknown if own.column == limit.column]
+        own = [(standing.setting, unknown) for standing in found.standings if standing.sound for unknown in standing.unknown]
+        few = [(setting, unknown.sample) for setting, unknown in own if unknown.column == limit.column]
         if not few:
             continue
-        needs = f"{few[0][1].needed} {QUANTITIES[limit.column].counts} in all runs{' of a setting' if several else ''}"
-        yield f"Not known to keep {limit_text(limit)}, as that needs {needs}: {_having([(one.setting, own.sample) for one, own in few])}."
+        needs = f"{smallest(limit.column)} {QUANTITIES[limit.column].counts} in all runs{' of a setting' if several else ''}"
+        yield f"Not known to keep {limit_text(limit)}, as that needs {needs}: {_having(few)}."
 
 
 def _having(samples: Sequence[tuple[Setting, int]]) -> str:

@@ -30,8 +30,8 @@ def test_the_same_bytes_are_kept(both_ways, tmp_path):
     assert [] == [name for name, content in command.items() if str(tmp_path).encode() in content]
     assert "ckptsim sweep sweep.yaml --set run.seed=3 --set run.replications=2 --out kept\\n" in command["answer.json"].decode()
     findings = json.loads(command["answer.json"])["findings"]
-    for shown in (repr(swept), unescape(swept._repr_html_())):
-        assert [] == [text for text in ("Which interval is best?", *findings, swept.sentence) if text not in shown]
+    for display in (repr(swept), unescape(swept._repr_html_())):
+        assert [] == [text for text in ("Which interval is best?", *findings, swept.sentence) if text not in display]
     assert any("not validated" in finding for finding in findings)
     assert swept.sentence.partition(": ")[2] in report_of("kept")  # the page has words for names of columns
 
@@ -65,7 +65,7 @@ def test_the_span_of_a_trace_stands_before_and_in_the_answer(both_ways, tmp_path
         "sweep sweep.yaml --jobs 1 --out kept",
         lambda: sim.sweep("sweep.yaml", jobs=1, folder="kept"),
     )
-    span = "day.csv: 24 h, 1,440 rows, times in epoch milliseconds; 2 windows of 3 s; 4 runs, 2 of them without checkpoints"
+    span = "day.csv: 24 h, 1,440 rows, times in epoch milliseconds; 2 windows of 3 s; 2 runs, 1 of them without checkpoints"
 
     assert span == done.stderr.splitlines()[0]
     assert ["At which time of the day?", span] == repr(swept).splitlines()[:2]
