@@ -36,6 +36,14 @@ def test_work_that_becomes_slower_says_so(capsys):
     assert lines[1].endswith("more than promised: it is slower than it was")
 
 
+def test_compiling_is_no_work_done(capsys):
+    """The program compiled for 19 s, and then each second did 2 %.  9 hours were promised after 20 s."""
+    clock = Clock()
+    lines = lines_of(capsys, log_lines("study", 100, None, "runs", str, clock), clock, 30, lambda second: max(second - 19, 0) * 2)
+
+    assert ["study: 1 runs, 0 %", "study: 2 runs, 2 %", "study: 3 runs, 22 %, at most 39 s left"] == lines
+
+
 def test_details_speak_for_themselves(capsys):
     clock = Clock()
     watch = log_lines("trying settings", 100, None, "runs", lambda: "3 of 90 s of processor time", clock)
@@ -49,4 +57,4 @@ def test_a_pipe_has_lines(monkeypatch, capsys):
     with bar("study", 100, 4) as watch:
         watch(1, 25)
 
-    assert capsys.readouterr().err.startswith("study: 1/4 cells, 25 %, at most")
+    assert capsys.readouterr().err.startswith("study: 1/4 cells, 25 %")

@@ -15,6 +15,8 @@ __all__ = ["bar", "log_lines"]
 
 PATIENCE_S = 2.0
 LOG_EVERY_S = 10.0
+LEAST_SHARE = 0.02
+"""Of the work that has to be seen before a time is promised."""
 
 
 @contextmanager
@@ -57,18 +59,25 @@ def _done(finished: int, count: int | None, what_each: str, details: Callable[[]
 def log_lines(
     what: str, total_ns: int, count: int | None, what_each: str, details: Callable[[], str], clock: Clock = time.monotonic
 ) -> Watch:
-    """A receiver that prints a line every ten seconds.  Without `details` it says how much is done, and how long the rest takes."""
-    begun_s = logged_s = clock()
+    """A receiver that prints a line every ten seconds.  Without `details` it says how much is done, and how long the rest takes.
+
+    The rate counts from the first work seen: before it the program compiles and imports.
+    """
+    logged_s = clock()
+    first: tuple[float, float] | None = None  # when work was first seen to move, and its share then
     left = TimeLeft(clock)
 
     def share_done(ns: int) -> str:
-        share, passed_s = min(ns / max(total_ns, 1), 1.0), clock() - begun_s
-        if not share:
-            return ""
-        return f"{100 * share:.0f} %, {left.text(passed_s * (1 - share) / share, lambda: 'it is slower than it was')}"
+        share = min(ns / max(total_ns, 1), 1.0)
+        if first is None or share - first[1] < LEAST_SHARE:
+            return f"{100 * share:.0f} %"
+        estimate_s = (clock() - first[0]) * (1 - share) / (share - first[1])
+        return f"{100 * share:.0f} %, {left.text(estimate_s, lambda: 'it is slower than it was')}"
 
     def watch(finished: int, ns: int) -> None:
-        nonlocal logged_s
+        nonlocal logged_s, first
+        if first is None and ns:
+            first = clock(), min(ns / max(total_ns, 1), 1.0)
         if clock() - logged_s >= LOG_EVERY_S:
             logged_s = clock()
             print_message(f"{what}: {_done(finished, count, what_each, details if details is not str else lambda: share_done(ns))}")
