@@ -25,7 +25,7 @@ class Plots:
         self._runs = {name: found[0].tables for name, found in comparison.results.items()}
 
     def durations(self) -> Picture:
-        """A bar per checkpoint, stacked by the phases of its critical path; a panel per strategy on one scale."""
+        """A bar per checkpoint, stacked by the phases of its critical path; a panel per strategy."""
         drawn = phases(self._runs)
         if drawn is None:
             raise ValueError("no checkpoint is over: there is nothing to draw")

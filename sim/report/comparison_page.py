@@ -81,7 +81,7 @@ def _caption(quantity: Quantity, curves: Mapping[str, pd.Series[float]], failure
 
 def _phases_caption(comparison: Comparison) -> str:
     rows = [f"{line.label}: median {ms_text(line.summary.end_to_end_p50_ms)}" for line in comparison.strategies if line.summary.completed]
-    return "A bar per checkpoint, stacked by the phases of its critical path, on one scale. " + "; ".join(rows) + "."
+    return "A bar per checkpoint, stacked by the phases of its critical path. " + "; ".join(rows) + "."
 
 
 def _turned(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:

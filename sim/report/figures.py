@@ -33,36 +33,39 @@ SMALL = 9
 """Points: the size of text in figures."""
 _LONG_LABEL = 28
 """Characters: two columns of longer labels are wider than the figure."""
-_LOW = 0.03
-"""Bars below this share of the highest one look like the axis: their panel says how long they are."""
+_LOW = 1 / 20
+"""Bars below this share of the highest one look like the axis: their panel has a scale of its own, in milliseconds."""
 _MOST_BARS = 150
 """More checkpoints than that are drawn as their means over stretches of time."""
 
 
 def phases(runs: Mapping[str, Tables]) -> Figure | None:
-    """Durations of checkpoints, stacked by phase of their critical path: a panel per strategy, one scale.  None: no checkpoint is over.
+    """Durations of checkpoints, stacked by phase of their critical path: a panel per strategy.  None: no checkpoint is over.
 
+    Panels share one scale.  One whose bars would not be seen on it has its own, in milliseconds, and says so.
     A first upload would hide all others: the title of its panel says how long it took.
     """
     stacks = {name: stack for name, tables in runs.items() if not (stack := _stack(tables)).empty}
     if not stacks:
         return None
     drawn = figure(0.9 + 1.35 * len(stacks))
-    panels = drawn.subplots(len(stacks), sharex=True, sharey=True, squeeze=False)[:, 0]
+    panels = drawn.subplots(len(stacks), sharex=True, squeeze=False)[:, 0]
     highest = max(float(stack.sum(axis="columns").max()) for stack in stacks.values())
     present = [phase for phase in PHASES if any(stack[phase].sum() > 0 for stack in stacks.values())]
     for axes, (name, stack) in zip(panels, stacks.items(), strict=True):
         places = stack.index.to_numpy(dtype=float)
         width = 0.8 * float(np.diff(places).min()) if len(places) > 1 else 1.0
+        longest = float(stack.sum(axis="columns").max())
+        low = longest < _LOW * highest
         ends = np.zeros(len(stack))
         for phase in present:
-            axes.bar(places, stack[phase], width, bottom=ends, color=COLOURS[list(PHASES).index(phase)], label=phase, lw=0)
-            ends += stack[phase].to_numpy()
-        low = float(ends.max()) < _LOW * highest
-        title = label(name, 60) + (f": at most {ms_text(1e3 * float(ends.max()))}" if low else "") + _first_upload(runs[name])
+            heights = stack[phase] * (1e3 if low else 1.0)
+            axes.bar(places, heights, width, bottom=ends, color=COLOURS[list(PHASES).index(phase)], label=phase, lw=0)
+            ends += heights.to_numpy()
+        title = label(name, 50) + (f": at most {ms_text(1e3 * longest)}, on a scale of its own" if low else "") + _first_upload(runs[name])
         axes.set_title(title, loc="left", fontsize=SMALL, color=INK)
-        style(axes, "seconds")
-        axes.set_ylim(bottom=0)
+        style(axes, "milliseconds" if low else "seconds")
+        axes.set_ylim(0, 1.05 * (1e3 * longest if low else highest) or 1.0)
     panels[-1].set_xlabel("trigger [s since the start]", fontsize=SMALL, color=INK)
     _legend(drawn, panels[0])
     return drawn

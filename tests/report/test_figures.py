@@ -1,4 +1,4 @@
-"""Figures of a comparison: phases stacked on one scale, identical curves said to be identical."""
+"""Figures of a comparison: phases stacked on scales on which they are seen, identical curves said to be identical."""
 
 import pandas as pd
 import pytest
@@ -40,15 +40,29 @@ def test_every_kind_of_wait_belongs_to_a_phase():
     assert set(PARTS.values()) == {kind for kinds in PHASES.values() for kind in kinds}
 
 
-def test_bars_are_as_high_as_the_checkpoint():
-    """Stacked on top of each other, in seconds, a panel per strategy on one scale; bars too low to see are told."""
-    slow = run((0.0, {"behind data": 3000, "sync": 500}), (5000.0, {"behind data": 1000, "upload": 250}))
-    drawn = phases({"slow": slow, "quick": run((0.0, {"upload": 50}))})
-    heights = [max(bar.get_y() + bar.get_height() for bar in axes.patches) for axes in drawn.axes]
+def heights(axes):
+    return max(bar.get_y() + bar.get_height() for bar in axes.patches)
 
-    assert pytest.approx(heights) == [3.5, 0.05]
+
+def test_bars_are_as_high_as_the_checkpoint():
+    """Stacked on top of each other, in seconds, a panel per strategy on one scale."""
+    slow = run((0.0, {"behind data": 3000, "sync": 500}), (5000.0, {"behind data": 1000, "upload": 250}))
+    drawn = phases({"slow": slow, "quicker": run((0.0, {"upload": 500}))})
+
+    assert pytest.approx([heights(axes) for axes in drawn.axes]) == [3.5, 0.5]
     assert drawn.axes[0].get_ylim() == drawn.axes[1].get_ylim()
-    assert ["slow", "quick: at most 50 ms"] == [axes.get_title(loc="left") for axes in drawn.axes]
+    assert ["slow", "quicker"] == [axes.get_title(loc="left") for axes in drawn.axes]
+
+
+def test_bars_too_low_to_see_have_a_scale_of_their_own():
+    """It is in milliseconds, and it is said: the panel was empty."""
+    drawn = phases({"slow": run((0.0, {"behind data": 3000})), "quick": run((0.0, {"upload": 50}))})
+    slow, quick = drawn.axes
+
+    assert "quick: at most 50 ms, on a scale of its own" == quick.get_title(loc="left")
+    assert ("seconds", "milliseconds") == (slow.get_ylabel(), quick.get_ylabel())
+    assert pytest.approx(50) == heights(quick)
+    assert quick.get_ylim()[1] < 60
 
 
 def test_a_first_upload_hides_no_other():
