@@ -19,7 +19,7 @@ if _typing.TYPE_CHECKING:
     from sim.api.display import Picture
     from sim.api.explanation import Explanation
     from sim.api.files import columns, read_traces, schema, trace_windows
-    from sim.api.imported import ImportedJob, import_job
+    from sim.api.imported import ImportedJob, explain_job, import_job
     from sim.api.results import Results
     from sim.api.study import Study, load, loads
     from sim.api.swept import Sweep, sweep
@@ -30,8 +30,8 @@ if _typing.TYPE_CHECKING:
 
 __all__ = [
     "Advice", "Calibration", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep", "Validation",
-    "advise", "calibrate", "columns", "compare", "explain_key", "import_job", "load", "loads", "read_traces", "schema", "simulate", "sweep",
-    "trace_windows", "validate",
+    "advise", "calibrate", "columns", "compare", "explain_job", "explain_key", "import_job", "load", "loads", "read_traces", "schema",
+    "simulate", "sweep", "trace_windows", "validate",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -48,6 +48,7 @@ _HOME = {
     "advise": "sim.api.advice",
     "Advice": "sim.api.advice",
     "import_job": "sim.api.imported",
+    "explain_job": "sim.api.imported",
     "ImportedJob": "sim.api.imported",
     "sweep": "sim.api.swept",
     "Sweep": "sim.api.swept",

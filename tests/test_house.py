@@ -15,7 +15,8 @@ LEAVES = {"condition", "foreign", "model", "packed_records", "units", "whole_fil
 BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "checkers"}
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis", "sheet"}
 BELOW_VERBS = BELOW_CLI | {
-    "recordings", "validation", "backtest", "envelope", "cells", "comparison", "explain", "report", "sweeps", "advice",
+    "recordings", "validation", "backtest", "envelope", "cells", "comparison", "explain", "history", "report", "sweeps",
+    "advice",
 }  # fmt: skip
 MAY_IMPORT: dict[str, set[str]] = {
     "condition": set(),
@@ -45,6 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cells": BELOW_CLI,  # single runs
     "comparison": BELOW_CLI | {"cells", "folder_lock"},  # what `run` does
     "explain": BELOW_CLI | {"cells", "comparison"},  # runs again, watched closely
+    "history": BELOW_CLI | {"explain", "recordings"},  # checkpoints that really happened, in the same words
     "timeline": BELOW_CLI | {"explain"},  # the same, as a picture
     "report": BELOW_CLI | {"cells", "comparison", "envelope", "explain"},  # results as a page
     "sweeps": BELOW_CLI | {"cells", "series"},

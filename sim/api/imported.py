@@ -8,11 +8,13 @@ from os import PathLike
 from pathlib import Path
 
 from sim.api.display import paragraph, preformatted
+from sim.api.explanation import Explanation
 from sim.api.progress import Notebook
 from sim.api.study import Study, loads
+from sim.verbs import explain as explain_verb
 from sim.verbs import importing as verb
 
-__all__ = ["ImportedJob", "import_job"]
+__all__ = ["ImportedJob", "explain_job", "import_job"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,6 +25,13 @@ class ImportedJob(verb.ImportedJob):
     def study(self) -> Study:
         """The job as a study."""
         return loads(self.text, self.name)
+
+    def explain(self, checkpoint: int | None = None) -> Explanation:
+        """Why a checkpoint of the real job took as long as it did, from Flink's statistics; None: the slow ones of its history.
+
+        LookupError: there is no such checkpoint, or its statistics are not kept any more.
+        """
+        return _told(explain_verb.explain_source(self.source, checkpoint))
 
     def __repr__(self) -> str:
         return "\n".join([f"ImportedJob({self.name}), {len(self.text.splitlines())} lines", *self._lines()])
@@ -56,7 +65,24 @@ def import_job(
         deadline=deadline, save=_path(save), keep_secrets=keep_secrets, headers=headers, compare=compare, backtest=backtest,
         listener=Notebook(show=progress),
     )  # fmt: skip
-    return ImportedJob(found.name, found.text, found.unknown, found.not_modelled, found.backtest)
+    return ImportedJob(found.name, found.text, found.unknown, found.not_modelled, found.backtest, found.source)
+
+
+def explain_job(
+    *sources: str | PathLike[str], checkpoint: int | None = None, job: str | None = None, deadline: str | None = None,
+    headers: Mapping[str, str] | None = None, progress: bool = True,
+) -> Explanation:  # fmt: skip
+    """The same without an import: nothing is watched or simulated.  `sources`, `job`, `deadline`, `headers` as of `import_job`."""
+    if not sources:
+        raise TypeError("explain_job needs an address, a folder, or files")
+    found = explain_verb.explain_job(
+        sources, checkpoint=checkpoint, job=job, deadline=deadline, headers=headers, listener=Notebook(show=progress)
+    )
+    return _told(found)
+
+
+def _told(found: explain_verb.ExplainedJob) -> Explanation:
+    return Explanation(found.text, found.plain["explained"])
 
 
 def _path(given: str | PathLike[str] | None) -> Path | None:

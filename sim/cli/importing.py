@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.console.errors import Code, UserError, speaking
+from sim.cli.console.errors import speaking
 from sim.cli.console.listener import Console
+from sim.cli.options import DeadlineOption, HeaderOption, JobOption, header_of
 
 if TYPE_CHECKING:
     from sim.verbs.importing import ImportedJob
@@ -21,7 +22,7 @@ WHAT = "http(s)://HOST:8081, a folder or zip of --save, an archive of a history 
 
 def import_recording(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=WHAT, show_default=False)],
-    job: Annotated[str | None, typer.Option("--job", metavar="ID", help="Which job, if there are several.", show_default=False)] = None,
+    job: JobOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Instead of stdout.", show_default=False)] = None,
     sample: Annotated[str, typer.Option("--sample", metavar="DURATION", help="Live jobs: how long metrics are watched.")] = "60 s",
     save: Annotated[
@@ -29,13 +30,8 @@ def import_recording(
         typer.Option("--save", metavar="FOLDER", help="Live jobs: keep all answers, to be imported again elsewhere.", show_default=False),
     ] = None,
     keep_secrets: Annotated[bool, typer.Option("--keep-secrets", help="Passwords, keys and tokens, too: else --save masks them.")] = False,
-    deadline: Annotated[
-        str | None,
-        typer.Option("--deadline", metavar="DURATION", help="Live jobs: for all questions. (--sample + 10 min)", show_default=False),
-    ] = None,
-    header: Annotated[
-        list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every request.", show_default=False)
-    ] = None,
+    deadline: DeadlineOption = None,
+    header: HeaderOption = None,
     compare: Annotated[bool, typer.Option("--compare", help="Under three kinds of barriers instead of its own.")] = False,
     backtest: Annotated[
         bool, typer.Option("--backtest/--no-backtest", help="Simulate the job as it is, and hold that to its history of checkpoints.")
@@ -52,7 +48,7 @@ def import_recording(
         console = Console(lambda imported: _show(imported, out, as_json=as_json))
         import_job(
             sources, job=job, out=out, sample=sample, deadline=deadline, save=save, keep_secrets=keep_secrets,
-            headers=dict(map(_pair, header or ())), compare=compare, backtest=backtest, listener=console,
+            headers=dict(map(header_of, header or ())), compare=compare, backtest=backtest, listener=console,
         )  # fmt: skip
         console.finish()
 
@@ -66,10 +62,3 @@ def _show(imported: ImportedJob, out: Path | None, *, as_json: bool) -> None:
         print(json.dumps({"scenario": scenario, "unknown": imported.unknown, "not_modelled": imported.not_modelled}))
     elif out is None:
         print(scenario, end="")
-
-
-def _pair(header: str) -> tuple[str, str]:
-    name, colon, value = header.partition(":")
-    if not colon or not name.strip() or not header.isprintable() or not header.isascii():
-        raise UserError("--header: write 'NAME: VALUE'", Code.USAGE)
-    return name.strip(), value.strip()

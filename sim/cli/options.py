@@ -14,8 +14,8 @@ import typer
 from sim.cli.console.errors import Code, UserError
 
 __all__ = [
-    "ChecksOption", "ConfOption", "Engine", "EngineOption", "EnvironmentOption", "JobsOption", "OutOption", "SeedOption", "SetOption",
-    "in_environment", "parsed", "spark_settings",
+    "ChecksOption", "ConfOption", "DeadlineOption", "Engine", "EngineOption", "EnvironmentOption", "HeaderOption", "JobOption",
+    "JobsOption", "OutOption", "SeedOption", "SetOption", "header_of", "in_environment", "parsed", "spark_settings",
 ]  # fmt: skip
 
 
@@ -35,10 +35,17 @@ ConfOption = Annotated[
     list[str] | None,
     typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark's, as for spark-submit.", show_default=False),
 ]
+DeadlineOption = Annotated[
+    str | None, typer.Option("--deadline", metavar="DURATION", help="Live jobs: for all questions. (--sample + 10 min)", show_default=False)
+]
 EngineOption = Annotated[Engine, typer.Option(help="How the data plane runs; all give the same results, the last two slowly.")]
 EnvironmentOption = Annotated[
     str | None, typer.Option(metavar="NAME|FILE", help="Whose constants hold: a file written by calibrate.", show_default=False)
 ]
+HeaderOption = Annotated[
+    list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every request.", show_default=False)
+]
+JobOption = Annotated[str | None, typer.Option("--job", metavar="ID", help="Which job, if there are several.", show_default=False)]
 JobsOption = Annotated[int | None, typer.Option(min=1, help="Processes side by side. (Default: one per core.)", show_default=False)]
 OutOption = Annotated[Path | None, typer.Option(help="Folder for what is kept. (Default: runs/<name>-<id>.)", show_default=False)]
 SeedOption = Annotated[int | None, typer.Option(min=0, help="Instead of run.seed.", show_default=False)]
@@ -56,6 +63,14 @@ def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
         return parse(text)
     except UnitError as error:
         raise UserError(f"{option}: {error}", Code.USAGE) from None
+
+
+def header_of(given: str) -> tuple[str, str]:
+    """``NAME: VALUE`` -> both."""
+    name, colon, value = given.partition(":")
+    if not colon or not name.strip() or not given.isprintable() or not given.isascii():
+        raise UserError("--header: write 'NAME: VALUE'", Code.USAGE)
+    return name.strip(), value.strip()
 
 
 def in_environment(name_or_file: str | None, scenario: Path) -> list[str]:

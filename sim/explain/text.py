@@ -23,7 +23,7 @@ def text(account: Account, simulated: Mapping[str, int | None] | None = None) ->
         return fill(sentence(account), WIDTH)
     begin_ns, end_ns = account.path.parts[0].begin_ns, _end_ns(account)
     rows = [_row(number, line, begin_ns, end_ns) for number, line in enumerate((*account.lines, *account.after), 1)]
-    total = f"     sum to the {'failure' if account.path.is_open else 'last acknowledgement'}"
+    total = f"     sum to {_end_name(account)}"
     total = f"{total:<{_NAME + _PLACE + 6}} {duration(account.path.duration_ns):>{_TAKES}} ({account.path.duration_ns} ns)"
     rows.insert(len(account.lines), total)
     blocks = [fill(sentence(account), WIDTH), "\n".join(rows), "\n".join(_notes(account)), "\n".join(_effects(account, simulated or {}))]
@@ -44,10 +44,22 @@ def sentence(account: Account) -> str:
     if not account.lines:
         return f"{name} was still under way when the run ended."
     total = duration(account.path.duration_ns)
-    fate = f"was given up after {total} ({account.stats.failure})" if account.path.is_open else f"took {total}"
+    fate = _fate(account, total)
     longest = account.longest
     share = share_text(longest.duration_ns / account.path.duration_ns)
     return f"{name} {fate}. {share} of it, {duration(longest.duration_ns)}, {_passes(longest)}: {longest.cause}."
+
+
+def _fate(account: Account, total: str) -> str:
+    if account.stats.status == "IN_PROGRESS":
+        return f"has been under way for {total}"
+    return f"was given up after {total} ({account.stats.failure})" if account.path.is_open else f"took {total}"
+
+
+def _end_name(account: Account) -> str:
+    if account.stats.status == "IN_PROGRESS":
+        return "now"
+    return "the failure" if account.path.is_open else "the last acknowledgement"
 
 
 def _passes(line: Line) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sim.model.job import Vertex
     from sim.runtime.context import Context
 
-__all__ = ["WhatIf", "what_if"]
+__all__ = ["WhatIf", "bound", "changed", "what_if"]
 
 _UNLIMITED = 10**15
 """Bytes per second: what an LSM tree flushes takes no time."""
@@ -46,6 +46,18 @@ def what_if(kind: Kind, parts: Sequence[Part], slow: Slow | None, context: Conte
         return None  # it is so already: a thread that fires timers is not overtaken
     vertex = context.scenario.job.vertices[context.layout.vertex[parts[0].task]] if parts[0].task >= 0 else None
     return WhatIf(change, spent_ns, changed(scenario, vertex))
+
+
+def bound(kind: Kind, spent_ns: int, *, overtakes: bool) -> WhatIf | None:
+    """The same of a checkpoint that was not simulated; `overtakes`: its barriers do so already."""
+    if kind not in _RULES or (overtakes and _RULES[kind][1] is _unaligned):
+        return None
+    return WhatIf(_RULES[kind][0], spent_ns, None)
+
+
+def changed(kind: Kind, scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
+    """The scenario with the change that spares parts of this kind at the vertex; None: no setting says that."""
+    return _RULES[kind][1](scenario, vertex) if kind in _RULES else None
 
 
 _Change = Callable[[Scenario, "Vertex | None"], Scenario | None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sim.recordings import RestSnapshot
     from sim.recordings.reading import RecordingSource
 
-__all__ = ["Draft", "ImportedJob", "draft_of", "import_job", "text_of", "with_backtest"]
+__all__ = ["Draft", "ImportedJob", "draft_of", "import_job", "source_of", "text_of", "with_backtest"]
 
 Draft: TypeAlias = Import | Inference
 """The document of a scenario before it is text: of a recording its configuration, of any other source what was measured."""
@@ -36,6 +36,7 @@ class ImportedJob:
     unknown: tuple[str, ...]  # questions that the source does not answer: marked UNKNOWN in the text
     not_modelled: tuple[str, ...]
     backtest: tuple[str, ...]  # the simulation of the job as it is against its own history, in lines
+    source: RecordingSource = field(repr=False, compare=False)  # what it was read from
 
     def save(self, file: str | PathLike[str]) -> Path:
         """Write the scenario file; returns its path."""
@@ -56,16 +57,16 @@ def import_job(
     listener = listener or Listener()
     if out is not None and out.is_dir():
         raise OptionError("out", f"{out}: is a folder")
-    source = _source(sources, job, sample, deadline, headers or {}, save, keep_secrets=keep_secrets, listener=listener)
+    source = source_of(sources, job, sample, deadline, headers or {}, save, keep_secrets=keep_secrets, listener=listener)
     draft = draft_of(source, compare=compare)
     name = _name(sources[0], source)
-    found = _imported(name, draft)
+    found = _imported(name, source, draft)
     if out is not None:
         found.save(out)
     _tell(draft, listener)
     if backtest:
         try:
-            found = _imported(name, *with_backtest(source, draft, listener))
+            found = _imported(name, source, *with_backtest(source, draft, listener))
         except KeyboardInterrupt:
             listener.result(found)
             raise Stopped(f"{'the scenario' if out is None else out} is complete but for its backtest") from None
@@ -105,9 +106,9 @@ def text_of(draft: Draft) -> str:
     return text
 
 
-def _imported(name: str, draft: Draft, lines: Sequence[str] = ()) -> ImportedJob:
+def _imported(name: str, source: RecordingSource, draft: Draft, lines: Sequence[str] = ()) -> ImportedJob:
     unknown = tuple(map(str, draft.unknown)) if isinstance(draft, Inference) else ()
-    return ImportedJob(name, text_of(draft), unknown, tuple(map(str, draft.not_modelled)), tuple(lines))
+    return ImportedJob(name, text_of(draft), unknown, tuple(map(str, draft.not_modelled)), tuple(lines), source)
 
 
 def _tell(draft: Draft, listener: Listener) -> None:
@@ -124,10 +125,14 @@ def _tell(draft: Draft, listener: Listener) -> None:
             listener.message(f"  {question}")
 
 
-def _source(
+def source_of(
     sources: Sequence[str | PathLike[str]], job: str | None, sample: str, deadline: str | None, headers: Mapping[str, str],
-    save: Path | None, *, keep_secrets: bool, listener: Listener,
+    save: Path | None = None, *, keep_secrets: bool = False, under_way: bool = False, listener: Listener,
 ) -> RecordingSource:  # fmt: skip
+    """What is known of a job.  `under_way`: of a live one, also of a checkpoint that has not ended.
+
+    RecordingError: not readable.  OptionError: what does not go together.
+    """
     first = str(sources[0])
     is_live = "://" in first
     for option, is_given in (("save", save is not None), ("headers", bool(headers)), ("deadline", deadline is not None)):
@@ -142,7 +147,7 @@ def _source(
     from sim.recordings.source.rest.fetching import NoJobError
 
     try:
-        snapshot = _fetched(first, job, sample, deadline, headers, save, listener)
+        snapshot = _fetched(first, job, sample, deadline, headers, save, listener, under_way=under_way)
     except NoJobError as error:  # nothing to import, but answers of the cluster
         _keep(error.snapshot, save, listener, keep_secrets=keep_secrets)
         raise
@@ -151,8 +156,9 @@ def _source(
 
 
 def _fetched(
-    url: str, job: str | None, sample: str, deadline: str | None, headers: Mapping[str, str], save: Path | None, listener: Listener
-) -> RestSnapshot:
+    url: str, job: str | None, sample: str, deadline: str | None, headers: Mapping[str, str], save: Path | None, listener: Listener, *,
+    under_way: bool,
+) -> RestSnapshot:  # fmt: skip
     from sim.recordings import fetch
 
     sample_s = parsed("sample", sample, parse_duration) / 1e9
@@ -163,8 +169,9 @@ def _fetched(
         _make_new(save)  # before the job is watched
     with listener.progress("watching metrics", round(sample_s), round(sample_s), what_each="s") as watch:
         return fetch(
-            url, job, sample_s=sample_s, total_s=total_s, headers=dict(headers), watch=lambda passed: watch(round(passed), round(passed))
-        )
+            url, job, sample_s=sample_s, total_s=total_s, headers=dict(headers), under_way=under_way,
+            watch=lambda passed: watch(round(passed), round(passed)),
+        )  # fmt: skip
 
 
 def _make_new(folder: Path) -> None:

@@ -54,3 +54,17 @@ def test_predictions_stand_beside_a_recording():
     assert "1 recordings" in repr(validation)
     with pytest.raises(ValueError, match="no recordings"):
         sim.validate()
+
+
+def test_a_real_checkpoint_is_explained():
+    """From an import, or without one; with the same parts as a simulated one."""
+    job = sim.import_job(ROOT / "tests/data/rest/pressed.zip", backtest=False)
+    explained = job.explain(77)
+
+    assert explained.text == sim.explain_job(ROOT / "tests/data/rest/pressed.zip", checkpoint=77).text
+    assert explained.parts["duration_ms"].sum() == explained.records[0]["duration_ns"] / 1e6
+    assert {"behind data", "acknowledgement"} <= set(explained.parts["part"])
+    with pytest.raises(LookupError, match="no checkpoint 99"):
+        job.explain(99)
+    with pytest.raises(TypeError, match="needs an address"):
+        sim.explain_job()

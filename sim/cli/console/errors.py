@@ -25,6 +25,7 @@ NAMED = {
     "sim.explain.runs.FolderError": 3,
     "sim.scenario.reference.UnknownKeyError": 2,
     "sim.recordings.source.files.RecordingError": 3,
+    "sim.history.choice.MissingCheckpointError": 2,
     "sim.comparison.expect.ExpectationError": 3,
     "sim.traces.lines.TraceFileError": 3,
     "sim.cells.local.WorkerDiedError": 4,

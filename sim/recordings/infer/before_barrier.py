@@ -14,11 +14,22 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from sim.recordings.source.recorded_job import Checkpoint, Subtask
-from sim.recordings.source.rest.job import RestInput, RestJob
+from sim.recordings.source.rest.answers import CheckpointConfig
+from sim.recordings.source.rest.job import RestInput, RestVertex
 
-__all__ = ["NOISE_MS", "Rest", "rests", "usual_checkpoints", "works_before_barrier"]
+__all__ = [
+    "NOISE_MS",
+    "Acknowledged",
+    "Rest",
+    "acknowledged_in",
+    "barrier_at_readers_ms",
+    "rests",
+    "usual_checkpoints",
+    "works_before_barrier",
+]
 
 NOISE_MS = 60
 """Shorter differences of durations are scheduling noise of a busy machine (`sim.validation.truth.NEGLIGIBLE_MS`)."""
@@ -28,8 +39,23 @@ AGAIN = 2
 """Checkpoints with a long rest: what happened once is an outlier, not what an operator does."""
 ALL_TO_ALL = ("HASH", "REBALANCE", "BROADCAST", "SHUFFLE", "CUSTOM", "GLOBAL")
 
-Subtasks = Mapping[str, Mapping[int, Subtask]]
+Acknowledged = Mapping[str, Mapping[int, Subtask]]
 """Vertex -> index -> acknowledgement, in one checkpoint."""
+
+
+class WatchedJob(Protocol):
+    """A job with a history of checkpoints, from any source.  It is itself and equals no other: what is found of it is kept."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def vertices(self) -> tuple[RestVertex, ...]: ...
+
+    @property
+    def checkpoints(self) -> tuple[Checkpoint, ...]: ...
+
+    @property
+    def checkpoint_config(self) -> CheckpointConfig | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +77,28 @@ class Rest:
         return max(self.all_ms, 0.0) - self.before_barrier_ms
 
 
-def usual_checkpoints(job: RestJob) -> list[Checkpoint]:
+def usual_checkpoints(job: WatchedJob) -> list[Checkpoint]:
     """Completed periodic checkpoints, without the job's first if there are others: it met cold caches and short queues."""
     done = [point for point in job.checkpoints if point.status == "COMPLETED" and not point.is_savepoint]
     return done[1:] if len(done) > 1 and done[0].id == 1 else done
 
 
 @lru_cache(maxsize=1)
-def rests(job: RestJob) -> Mapping[str, list[Rest]]:
+def rests(job: WatchedJob) -> Mapping[str, list[Rest]]:
     """Vertex -> rests of all its acknowledgements in usual checkpoints."""
     found: dict[str, list[Rest]] = {vertex.name: [] for vertex in job.vertices}
     for point in usual_checkpoints(job):
-        acknowledged = {name: dict(_acknowledged(point, name)) for name in found}
+        acknowledged = acknowledged_in(job, point)
         for vertex in job.vertices:
             for subtask in acknowledged[vertex.name].values():
                 begun_ms = _begun_ms(subtask, job)
                 phases_ms = max(subtask.checkpoint.sync, 0) + max(subtask.checkpoint.async_, 0)
-                at_most_ms = _barrier_at_readers_ms(job, vertex.name, subtask, acknowledged) - begun_ms
+                at_most_ms = barrier_at_readers_ms(job, vertex.name, subtask, acknowledged) - begun_ms
                 found[vertex.name].append(Rest(point, subtask, subtask.end_to_end_duration - begun_ms - phases_ms, at_most_ms))
     return found
 
 
-def works_before_barrier(job: RestJob, vertex: str) -> bool:
+def works_before_barrier(job: WatchedJob, vertex: str) -> bool:
     """Whether its rests are work: long, before the barrier, and beyond the latency that the other vertices show."""
     found = rests(job)
     if len({rest.checkpoint.id for rest in found[vertex] if rest.before_barrier_ms > NOISE_MS}) < AGAIN:
@@ -88,20 +114,25 @@ def _mean_of_long(durations_ms: Iterable[float]) -> float:
     return math.fsum(value for value in values if value > NOISE_MS) / max(len(values), 1)
 
 
+def acknowledged_in(job: WatchedJob, point: Checkpoint) -> Acknowledged:
+    """What every vertex of the job has acknowledged of a checkpoint."""
+    return {vertex.name: dict(_acknowledged(point, vertex.name)) for vertex in job.vertices}
+
+
 def _acknowledged(point: Checkpoint, vertex: str) -> Iterator[tuple[int, Subtask]]:
     for subtask in point.tasks[vertex].subtasks if vertex in point.tasks else ():
         if subtask.status == "completed" and subtask.end_to_end_duration >= 0:
             yield subtask.index, subtask
 
 
-def _begun_ms(subtask: Subtask, job: RestJob) -> float:
+def _begun_ms(subtask: Subtask, job: WatchedJob) -> float:
     """From the trigger to the last barrier; unaligned: to the first one.  A barrier that timed out began somewhere in between."""
     config = job.checkpoint_config
     unaligned = config is not None and bool(config.unaligned_checkpoints) and not config.aligned_checkpoint_timeout
     return max(subtask.start_delay, 0) + (0 if unaligned else max(subtask.alignment.duration, 0))
 
 
-def _barrier_at_readers_ms(job: RestJob, vertex: str, subtask: Subtask, acknowledged: Subtasks) -> float:
+def barrier_at_readers_ms(job: WatchedJob, vertex: str, subtask: Subtask, acknowledged: Acknowledged) -> float:
     """When the first of its readers had all barriers, this subtask's among them; infinite: nobody reads it."""
     bounds = [
         _arrival_ms(edge, subtask, acknowledged[reader.name])

@@ -60,10 +60,12 @@ def fetch(
     headers: Mapping[str, str] | None = None,
     watch: SamplingWatch = no_progress,
     client: Client | None = None,
+    under_way: bool = False,
 ) -> RestSnapshot:
     """The snapshot of a job.  `job` is its id or a beginning of it; None: the only job that runs.
 
     Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.
+    `under_way`: also the details of a checkpoint that has not ended.
     Requests end `total_s` seconds after the first one, sampling included (default: ten minutes more than that).
     Requests without an answer are `missing`; the rest is kept.
     RestError: no answer, no Flink, or an ambiguous job.  NoJobError: no answer lists the jobs.
@@ -75,6 +77,8 @@ def fetch(
     samples: dict[int, Mapping[str, Any]] = {}
     with suppress(_NoMoreAnswers):
         _ask_all(answers, f"/jobs/{meant}", state, sample_s, samples, watch)
+        if under_way:
+            _checkpoints(answers, f"/jobs/{meant}", ("IN_PROGRESS",))
     return answers.snapshot(meant, samples)
 
 
@@ -298,11 +302,11 @@ def _names(listed: Any) -> list[str]:
     return sorted(quote(name, safe="") for name in names if len(name) < LONGEST_LINE // 2 and _SAMPLED.fullmatch(name))
 
 
-def _checkpoints(answers: _Answers, about: str) -> None:
-    """Ask for the details of every ended checkpoint of the history that is new, down to the subtasks."""
+def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMPLETED", "FAILED")) -> None:
+    """Ask for the details of every checkpoint of the history in these states that is new, down to the subtasks."""
     overview = answers.by_path.get(f"{about}/checkpoints")
     history = overview.get("history") if isinstance(overview, dict) else None
-    for number in _ended(_list(history))[-MOST_CHECKPOINTS:]:
+    for number in _ids(_list(history), states)[-MOST_CHECKPOINTS:]:
         path = f"{about}/checkpoints/details/{number}"
         if path in answers.by_path or (details := answers.optional(path)) is None:
             continue
@@ -312,9 +316,9 @@ def _checkpoints(answers: _Answers, about: str) -> None:
                 answers.optional(f"{path}/subtasks/{vertex}")
 
 
-def _ended(history: Iterable[Any]) -> list[int]:
-    """Ids of the ended checkpoints, oldest first."""
-    over = [point.get("id") for point in history if isinstance(point, dict) and point.get("status") in ("COMPLETED", "FAILED")]
+def _ids(history: Iterable[Any], states: tuple[str, ...]) -> list[int]:
+    """Ids of the checkpoints in these states, oldest first."""
+    over = [point.get("id") for point in history if isinstance(point, dict) and point.get("status") in states]
     return sorted({number for number in over if isinstance(number, int) and 0 <= number <= LARGEST_ID})
 
 

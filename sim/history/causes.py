@@ -1,0 +1,229 @@
+"""A step of a real checkpoint -> why it took so long, in words: what Flink's statistics show beside it, and what they leave open."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from sim.analysis.number_texts import bytes_text, ms_text, share_text
+from sim.foreign import one_line
+from sim.history.history import MS, History, SubtaskId, subtasks_of
+from sim.history.path import Step
+from sim.history.rhythms import chance, rhythms
+from sim.metrics.critical_path import Kind
+from sim.recordings.source.recorded_job import Checkpoint, Subtask
+from sim.units import format_duration
+
+_PRESSED = 0.2
+"""A thread that is back-pressured for a smaller share of its time is hardly kept by its readers."""
+_FULL = 0.5
+"""A thread that works for a smaller share of its time is not what others wait for."""
+_HOT = 1.5
+"""A subtask with so many times its even share of the records is named."""
+_UNLIKE = 1.5
+"""Subtasks or checkpoints that differ by a smaller factor are alike."""
+_FEWEST, _RARE = 8, 0.05
+"""A rhythm is told from so many checkpoints on, where chance explains it less often than this."""
+
+
+def place(step: Step) -> str:
+    """A subtask, the way from one subtask to another, or the coordinator: as in simulated paths."""
+    if step.subtask is None:
+        return "coordinator"
+    return name_of(step.at) if step.writer is None else f"{name_of(step.at)} < {name_of(step.writer)}"
+
+
+def name_of(subtask: SubtaskId) -> str:
+    """``count[1]``"""
+    return f"{one_line(subtask[0], 24)}[{subtask[1]}]"
+
+
+class Causes:
+    """What is known of one checkpoint."""
+
+    def __init__(self, history: History, point: Checkpoint) -> None:
+        self.history = history
+        self.point = point
+        self.rows = subtasks_of(point)
+        self._clauses: set[str] = set()  # about threads: once per checkpoint
+
+    def text(self, step: Step) -> str:
+        """Why so long: a clause without a full stop."""
+        cut = self._cut(step)
+        match step.kind:
+            case Kind.TRIGGER:
+                return "the JobManager prepares the checkpoint, and its calls travel; the quickest source had its call then"
+            case Kind.TASK_THREAD:
+                return (
+                    f"the task thread was inside a record, back-pressured or at other work before it took the call{cut}{self._kept(step)}"
+                )
+            case Kind.QUEUE:
+                return self._queue(step)
+            case Kind.TIMEOUT:
+                allowed = format_duration(self.history.aligned_for_ns)
+                return f"data lay before it; the barrier may overtake only {allowed} after the trigger (alignment timeout)"
+            case Kind.ALIGNMENT:
+                return self._alignment(step)
+            case Kind.END_OF_INPUT:
+                return f"the statistics name no subtask whose barrier it could have waited for: its inputs may have ended{cut}"
+            case Kind.PRE_BARRIER:
+                return (
+                    "work of the operator on the task thread, before the barrier goes on: what Flink's statistics leave of the checkpoint"
+                )
+            case Kind.SYNC:
+                return "the synchronous part of the snapshot, on the task thread"
+            case Kind.UPLOAD | Kind.CHANNEL_STATE | Kind.ASYNC_WORK:
+                return self._asynchronous(step)
+            case Kind.ACKNOWLEDGEMENT:
+                return (
+                    "none of Flink's statistics covers it: the acknowledgement travels and takes its turn in the JobManager, "
+                    "or the process stood still, or worked before the barrier went on"
+                )
+            case Kind.FINALISATION:
+                return f"every subtask had acknowledged: the JobManager writes _metadata{cut}"
+            case _:
+                return "Flink's statistics do not name it"
+
+    # ------------------------------------------------------------------------------------------ on the way
+
+    def _queue(self, step: Step) -> str:
+        if step.is_open:
+            return f"its first barrier had not arrived{self._until()}{self._kept(step)}"
+        if self._overtakes(step):
+            text = f"it overtakes data, and waited for the thread of {name_of(step.at)}"
+        else:
+            text = f"it lay behind data that {name_of(step.at)} had to take first (Flink does not say how much)"
+        return f"{text}{self._compared(step)}{self._kept(step)}{self._rhythm(step)}"
+
+    def _alignment(self, step: Step) -> str:
+        row = self.rows[step.at]
+        read = f"; {bytes_text(row.alignment.processed)} were read meanwhile" if row.alignment.processed > 0 else ""
+        if step.is_open:
+            return f"its last barrier had not arrived{self._until()}{self._kept(step)}"
+        text = "this barrier is taken for the last, by when it set out" if self._has_choice(step) else "it is the last that was missing"
+        return f"{text}{read}{self._kept(step)}{self._rhythm(step)}"
+
+    def _has_choice(self, step: Step) -> bool:
+        vertex = None if step.subtask is None else self.history.vertex(step.subtask[0])
+        return vertex is not None and any(self.history.vertex(edge.upstream).parallelism > 1 for edge in vertex.inputs)
+
+    def _overtakes(self, step: Step) -> bool:
+        rows = [self.rows.get(name) for name in (step.subtask, step.writer) if name is not None]
+        return any(row is not None and row.unaligned_checkpoint for row in rows) and step.begin_ns >= self.history.aligned_for_ns
+
+    def _compared(self, step: Step) -> str:
+        """Where the other subtasks of the vertex had their barrier much earlier."""
+        others = [row.start_delay for name, row in self._siblings(step.at) if row.start_delay >= 0]
+        if not others:
+            return ""
+        usual_ns = median(others) * MS
+        if step.end_ns - usual_ns < step.duration_ns / 2:
+            return ""
+        earlier = ms_text((step.end_ns - usual_ns) / 1e6)
+        return f"; {'the other subtask' if len(others) == 1 else 'other subtasks'} had theirs {earlier} earlier"
+
+    def _kept(self, step: Step) -> str:
+        """Whose thread kept the reader from taking data: its own, or that of a subtask behind it."""
+        text = self._thread(step)
+        if text in self._clauses:
+            return ""
+        self._clauses.add(text)
+        return text
+
+    def _thread(self, step: Step) -> str:
+        thread = self.history.threads.get(step.at)
+        if thread is None:
+            return ""
+        if thread.back_pressured >= _PRESSED and (bottleneck := self.bottleneck(step.at[0])) is not None:
+            busy = share_text(self.history.threads[bottleneck].busy)
+            back = share_text(thread.back_pressured)
+            by = f"{name_of(bottleneck)}, which is busy {busy}{self._hot(bottleneck)}"
+            return f"; {name_of(step.at)} is back-pressured {back} of its time, by {by}"
+        if thread.busy >= _FULL:
+            return f"; {name_of(step.at)} is busy {share_text(thread.busy)} of its time{self._hot(step.at)}"
+        return ""
+
+    def bottleneck(self, vertex: str) -> SubtaskId | None:
+        """The busiest subtask behind a back-pressured vertex, followed until one is not back-pressured itself."""
+        for _ in self.history.vertices:
+            behind = {reader.name for reader in self.history.readers(vertex)}
+            threads = {name: thread for name, thread in self.history.threads.items() if name[0] in behind}
+            if not threads:
+                return None
+            busiest = max(threads, key=lambda name: threads[name].busy)
+            pressed = max(threads, key=lambda name: threads[name].back_pressured)
+            if threads[busiest].busy >= max(_FULL, threads[pressed].back_pressured):
+                return busiest
+            vertex = pressed[0]
+        return None
+
+    def _hot(self, subtask: SubtaskId) -> str:
+        """Its share of the records of the vertex, where that is far from even."""
+        share = self.share_of(subtask)
+        return f", and reads {share_text(share)} of the records of its vertex" if share else ""
+
+    def share_of(self, subtask: SubtaskId) -> float:
+        """Its share of the vertex's records; 0: not known, or about even."""
+        served = {name: count for name, count in self.history.served.items() if name[0] == subtask[0]}
+        total = sum(served.values())
+        share = served.get(subtask, 0.0) / total if total else 0.0
+        return share if len(served) > 1 and share >= min(_HOT / len(served), (1 + 1 / len(served)) / 2 - 0.1) else 0.0
+
+    def _rhythm(self, step: Step) -> str:
+        """The rhythm that long checkpoints of the history keep, if this is one of them."""
+        done = [point for point in self.history.checkpoints if point.status == "COMPLETED" and not point.is_savepoint and point.id != 1]
+        durations = [point.end_to_end_duration for point in done]
+        if len(done) < _FEWEST or self.point.end_to_end_duration < _UNLIKE * median(durations) or 10 * step.duration_ns < step.end_ns:
+            return ""
+        found = [(chance(rhythm, done), rhythm) for rhythm in rhythms(self.history)]
+        text = "".join(
+            f"; long checkpoints of this history keep the rhythm of {rhythm.of} (p = {p:.2g})" for p, rhythm in found if p < _RARE
+        )
+        if text in self._clauses:
+            return ""
+        self._clauses.add(text)
+        return text
+
+    # ------------------------------------------------------------------------------------------ files
+
+    def _asynchronous(self, step: Step) -> str:
+        row = self.rows.get(step.at)
+        if row is None or step.is_open:
+            return f"its snapshot had begun, and was not acknowledged{self._until()}"
+        if step.kind is Kind.CHANNEL_STATE:
+            text = f"{bytes_text(max(row.alignment.persisted, 0))} of in-flight data are written to the file of channel state"
+        elif step.kind is Kind.ASYNC_WORK:
+            return "work of the asynchronous part; it wrote no bytes"
+        else:
+            rate = row.checkpointed_size * 1e9 / step.duration_ns
+            size = bytes_text(row.checkpointed_size)
+            text = f"{size} at {bytes_text(rate)}/s, with serialising them and waiting for the asynchronous thread"
+        return f"{text}{self._others_wrote(step, row)}"
+
+    def _others_wrote(self, step: Step, own: Subtask) -> str:
+        """Other checkpoints of the subtask, where they differ by much."""
+        other = [
+            row
+            for point in self.history.detailed
+            if point.id != self.point.id and (row := subtasks_of(point).get(step.at)) is not None and row.checkpoint.async_ >= 0
+        ]
+        if len(other) < 3:
+            return ""
+        usual_ms, usual_bytes = median(row.checkpoint.async_ for row in other), median(row.checkpointed_size for row in other)
+        if own.checkpoint.async_ < _UNLIKE * usual_ms:
+            return ""
+        return f"; in its other {len(other)} checkpoints {ms_text(usual_ms)} for {bytes_text(max(usual_bytes, 0))} (median)"
+
+    # ------------------------------------------------------------------------------------------ the checkpoint
+
+    def _siblings(self, subtask: SubtaskId) -> list[tuple[SubtaskId, Subtask]]:
+        return [(name, row) for name, row in self.rows.items() if name[0] == subtask[0] and name != subtask]
+
+    def _until(self) -> str:
+        return " yet" if self.point.status == "IN_PROGRESS" else " when the checkpoint was given up"
+
+    def _cut(self, step: Step) -> str:
+        if not step.is_open:
+            return ""
+        return (
+            ", and is not through yet" if self.point.status == "IN_PROGRESS" else ", and was not through when the checkpoint was given up"
+        )

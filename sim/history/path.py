@@ -1,0 +1,229 @@
+"""Flink's statistics of one checkpoint -> its critical path, followed from the last acknowledgement to the trigger.
+
+The steps are those of a simulated checkpoint (`sim.metrics.path_search`), told from less.  No statistic says through which channel the last
+barrier came.  Where all came at about the same time, the one that was under way for longest is taken: what happened before the others
+set out did not delay them.  Else it is the one that set out last.  Nor does one say what an asynchronous part waited for; sizes tell it.
+
+`benchmarks/explanations.py` holds this to the journals of simulated checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sim.history.history import MS, History, SubtaskId, subtasks_of
+from sim.history.moments import Moments, late_in, moments, writers_of
+from sim.metrics.critical_path import Kind
+from sim.recordings.source.recorded_job import Checkpoint, Subtask
+
+_TOGETHER_NS = 20 * MS
+"""Subtasks that share a file of channel state end their asynchronous parts this close to each other."""
+
+_TOGETHER = 0.1
+"""Barriers come together if they come within this share of the time that the first of them was under way."""
+_HALF, _MOST = 0.5, 0.75
+"""Shares of an asynchronous part after which a barrier must come to have decided: without much state of its own, and with it."""
+
+
+class Step(NamedTuple):
+    """A part of the path, with the names of its subtasks."""
+
+    kind: Kind
+    begin_ns: int  # after the trigger
+    end_ns: int
+    subtask: SubtaskId | None = None  # None: the coordinator
+    writer: SubtaskId | None = None  # whose barrier is on the way to the subtask
+    is_open: bool = False  # the checkpoint was given up during it, or is still under way
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+    @property
+    def at(self) -> SubtaskId:
+        """The subtask, of a step that has one."""
+        if self.subtask is None:
+            raise ValueError(f"{self.kind} is spent in the coordinator")
+        return self.subtask
+
+
+def steps(history: History, point: Checkpoint) -> tuple[Step, ...]:
+    """From the trigger to the last acknowledgement, the failure, or the moment of the question.
+
+    Empty: no subtask is known, or no duration.
+    """
+    if not point.tasks or point.end_to_end_duration < 0:
+        return ()
+    return _Search(history, point).found()
+
+
+class _Search:
+    def __init__(self, history: History, point: Checkpoint) -> None:
+        self.history = history
+        self.point = point
+        self.rows: Mapping[SubtaskId, Subtask] = subtasks_of(point)
+        self.moments: Mapping[SubtaskId, Moments] = moments(history, point)
+        self._found: list[Step] = []  # the last one first
+
+    def found(self) -> tuple[Step, ...]:
+        end_ns = self.point.end_to_end_duration * MS
+        if self.point.status == "COMPLETED":
+            self._completed(end_ns)
+        else:
+            self._unfinished(end_ns)
+        return tuple(reversed(self._found))
+
+    # ------------------------------------------------------------------------------------------ from the ends
+
+    def _completed(self, end_ns: int) -> None:
+        if not self.moments:
+            return
+        last = max(self.moments, key=lambda name: (self.moments[name].acknowledged_ns, name))
+        self._before_acknowledgement(last, end_ns)
+
+    def _unfinished(self, end_ns: int) -> None:
+        """Back from the failure: to the subtask that kept the others waiting for longest."""
+        late = late_in(self.history, self.point)
+        if not late:  # metadata was being written
+            acknowledged_ns = min(end_ns, max(row.acknowledged_ns for row in self.moments.values()))
+            self._add(Kind.FINALISATION, acknowledged_ns, end_ns, is_open=True)
+            self._completed(acknowledged_ns)
+            return
+        blocking = [name for name in late if all(writer in self.moments for writer in writers_of(self.history, name))] or list(late)
+        name = min(blocking, key=lambda name: (self._stands_since(name, late[name]), name))
+        self._cut_off(name, late[name], end_ns)
+
+    def _stands_since(self, name: SubtaskId, row: Subtask | None) -> int:
+        if row is not None and row.start_delay >= 0:
+            return row.start_delay * MS
+        sent = [self.moments[writer].forwarded_ns for writer in writers_of(self.history, name) if writer in self.moments]
+        return max(sent, default=0)
+
+    def _cut_off(self, name: SubtaskId, row: Subtask | None, end_ns: int) -> None:
+        """The step that the failure cut off.  An aborted snapshot says how far it was."""
+        first_ns = end_ns if row is None or row.start_delay < 0 else min(row.start_delay * MS, end_ns)
+        if not self.history.vertex(name[0]).inputs:
+            self._add(Kind.ASYNC_WORK, first_ns, end_ns, name, is_open=True)
+            self._before_call(name, first_ns, is_open=first_ns == end_ns)
+            return
+        writer = self._awaited_writer(name, end_ns, 0)
+        if writer is None:  # those before it are late, too, and said nothing
+            self._add(Kind.QUEUE, 0, end_ns, name, is_open=True)
+            return
+        self._travelled(name, writer, end_ns, first_ns, is_open=True)
+
+    # ------------------------------------------------------------------------------------------ one step back
+
+    def _before_acknowledgement(self, name: SubtaskId, end_ns: int) -> None:
+        row = self.moments[name]
+        written_ns = min(row.written_ns, end_ns)
+        self._add(Kind.ACKNOWLEDGEMENT, written_ns, end_ns, name)
+        if self.history.overtakes and (last := self._awaited_barrier(name, written_ns)) is not None:
+            arrived_ns = min(self.moments[last].last_ns, written_ns)
+            self._add(Kind.CHANNEL_STATE, arrived_ns, written_ns, last)
+            self._before_last_barrier(last, arrived_ns)
+            return
+        synced_ns = min(row.synced_ns, written_ns)
+        self._add(self._written_kind(name), synced_ns, written_ns, name)
+        forwarded_ns = min(row.forwarded_ns, synced_ns)
+        self._add(Kind.SYNC, forwarded_ns, synced_ns, name)
+        self._before_forward(name, forwarded_ns)
+
+    def _written_kind(self, name: SubtaskId) -> Kind:
+        """What most of the bytes of the asynchronous part are."""
+        subtask = self.rows[name]
+        persisted = max(subtask.alignment.persisted, 0)
+        if persisted * 2 > max(subtask.checkpointed_size, 0) and self.moments[name].unaligned:
+            return Kind.CHANNEL_STATE
+        return Kind.UPLOAD if subtask.checkpointed_size > 0 else Kind.ASYNC_WORK
+
+    def _awaited_barrier(self, name: SubtaskId, written_ns: int) -> SubtaskId | None:
+        """Whose last barrier the asynchronous part waited for: its own, or that of a subtask with the same file of channel state.
+
+        The wait decided if most of the part had passed when the barrier came.  State that it uploads meanwhile could have decided, too.
+        """
+        synced_ns = self.moments[name].synced_ns
+        together = [
+            other
+            for other, row in self.moments.items()
+            if abs(row.written_ns - written_ns) <= _TOGETHER_NS
+            if row.last_ns <= written_ns and self._shares(name, other)
+        ]
+        last = max([name, *together], key=lambda other: (min(self.moments[other].last_ns, written_ns), other == name))
+        waited_ns = min(self.moments[last].last_ns, written_ns) - synced_ns
+        own = max(self.rows[name].checkpointed_size, 0) - max(self.rows[name].alignment.persisted, 0)
+        stored = sum(max(self.rows[other].alignment.persisted, 0) for other in {name, *together})
+        least = _HALF if own <= stored else _MOST
+        return last if waited_ns >= least * (written_ns - synced_ns) > 0 else None
+
+    def _shares(self, name: SubtaskId, other: SubtaskId) -> bool:
+        """Whether both run in one task manager; where that is not known, any two may."""
+        places = self.history.task_managers
+        return name in places and places.get(other, places[name]) == places[name] if places else True
+
+    def _before_forward(self, name: SubtaskId, end_ns: int) -> None:
+        row = self.moments[name]
+        begun_ns = min(row.begun_ns, end_ns)
+        self._add(Kind.PRE_BARRIER, begun_ns, end_ns, name)
+        if not self.history.vertex(name[0]).inputs:
+            self._before_call(name, begun_ns)
+        elif row.unaligned and begun_ns > row.first_ns:
+            self._add(Kind.TIMEOUT, row.first_ns, begun_ns, name)
+            self._through(name, row.first_ns, row.first_ns)
+        elif row.unaligned:
+            self._through(name, begun_ns, begun_ns)
+        else:
+            self._before_last_barrier(name, begun_ns)
+
+    def _before_last_barrier(self, name: SubtaskId, end_ns: int) -> None:
+        if not self.history.vertex(name[0]).inputs:
+            self._before_call(name, end_ns)
+        else:
+            self._through(name, end_ns, min(self.moments[name].first_ns, end_ns))
+
+    def _through(self, name: SubtaskId, end_ns: int, first_ns: int) -> None:
+        writer = self._awaited_writer(name, end_ns, first_ns)
+        if writer is None:  # its writers have ended, or are not in the statistics
+            self._add(Kind.END_OF_INPUT, 0, end_ns, name)
+        else:
+            self._travelled(name, writer, end_ns, first_ns)
+
+    def _travelled(self, name: SubtaskId, writer: SubtaskId, end_ns: int, first_ns: int, *, is_open: bool = False) -> None:
+        """The way from the writer's output to the reader's thread; `first_ns`: when the reader met its first barrier."""
+        sent_ns = min(end_ns, self.moments[writer].forwarded_ns)
+        overtook = self.moments[writer].unaligned or (name in self.moments and self.moments[name].unaligned)
+        deadline_ns = self.history.aligned_for_ns
+        allowed_ns = deadline_ns if overtook and sent_ns < deadline_ns <= end_ns else sent_ns
+        first_ns = min(max(first_ns, allowed_ns), end_ns)
+        self._add(Kind.ALIGNMENT, first_ns, end_ns, name, writer, is_open=is_open)
+        self._add(Kind.QUEUE, allowed_ns, first_ns, name, writer, is_open=is_open and first_ns == end_ns)
+        self._add(Kind.TIMEOUT, sent_ns, allowed_ns, name, writer)
+        self._before_forward(writer, sent_ns)
+
+    def _awaited_writer(self, name: SubtaskId, until_ns: int, first_ns: int) -> SubtaskId | None:
+        """Whose barrier the reader waited for; all came between `first_ns` and `until_ns`.
+
+        Clocks of two machines may differ: where all set out after they arrived, the earliest is taken.
+        """
+        sent = {writer: self.moments[writer].forwarded_ns for writer in writers_of(self.history, name) if writer in self.moments}
+        before = [writer for writer, time_ns in sent.items() if time_ns <= until_ns]
+        if before:
+            earliest = min(before, key=lambda writer: (sent[writer], writer[1] != name[1]))
+            together = until_ns - first_ns <= _TOGETHER * (until_ns - sent[earliest])
+            return earliest if together else max(before, key=lambda writer: (sent[writer], writer[1] == name[1]))
+        return min(sent, key=lambda writer: sent[writer], default=None)
+
+    def _before_call(self, name: SubtaskId, end_ns: int, *, is_open: bool = False) -> None:
+        """The quickest source had the call when the coordinator had sent it, at the latest."""
+        quickest_ns = min((row.first_ns for (vertex, _), row in self.moments.items() if not self.history.vertex(vertex).inputs), default=0)
+        quickest_ns = min(quickest_ns, end_ns)
+        self._add(Kind.TASK_THREAD, quickest_ns, end_ns, name, is_open=is_open)
+        self._add(Kind.TRIGGER, 0, quickest_ns)
+
+    def _add(
+        self, kind: Kind, begin_ns: int, end_ns: int, subtask: SubtaskId | None = None, writer: SubtaskId | None = None, *,
+        is_open: bool = False,
+    ) -> None:  # fmt: skip
+        if end_ns > begin_ns:
+            self._found.append(Step(kind, begin_ns, end_ns, subtask, writer, is_open))

@@ -1,0 +1,153 @@
+"""A source of any kind that `import` reads -> the history of its checkpoints.  What a source lacks is left empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sim.history.history import MS, History, SubtaskId, Thread
+from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
+from sim.recordings import JobLog, Recording, RestSnapshot, to_document
+from sim.recordings.infer.windows.plan import planned_window
+from sim.recordings.reading import RecordingSource
+from sim.recordings.source.logs.reading import LogCheckpoint
+from sim.recordings.source.recorded_job import Checkpoint
+from sim.recordings.source.rest.answers import CheckpointConfig, CheckpointDetails, Totals, parsed
+from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex
+from sim.units import parse_flink_duration
+
+_KEPT = "web.checkpoints.history"
+_SHIPS = {"keyby": "HASH"}  # our recorder's word; the others are Flink's
+
+
+def history_of(source: RecordingSource) -> History:
+    """RecordingError: the answers contradict each other, or the job is missing."""
+    match source:
+        case RestSnapshot():
+            return _of_answers(source)
+        case Recording():
+            return _of_recording(source)
+        case JobLog():
+            return _of_log(source)
+
+
+# ------------------------------------------------------------------------------------------------------- Flink's REST API
+
+
+class _Listed(BaseModel):
+    """/jobs/:id/checkpoints."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    history: tuple[CheckpointDetails, ...] = ()
+
+
+class _Failure(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    timestamp: int = -1
+
+
+class _Failures(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    entries: tuple[_Failure, ...] = ()
+
+
+class _Exceptions(BaseModel):
+    """/jobs/:id/exceptions, since 1.13."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+    exceptionHistory: _Failures = _Failures()  # noqa: N815 - Flink's name
+
+
+def _of_answers(snapshot: RestSnapshot) -> History:
+    job = RestJob(snapshot)
+    known = {point.id: point for point in job.checkpoints}
+    listed = {point.id: point for point in _listed(snapshot) if point.id not in known}
+    places = [(vertex, place) for vertex, details in job.details.items() for place in details.subtasks]
+    kept = job.options.get(_KEPT, "")
+    return History(
+        job.job.name or job.job.jid, job.flink_version, job.vertices, tuple(point for _, point in sorted((listed | known).items())),
+        job.checkpoint_config,
+        {(vertex, place.subtask): name for vertex, place in places if (name := place.taskmanager_id or place.endpoint or place.host)},
+        {(vertex, place.subtask): read for vertex, place in places if (read := place.metrics.read_records) is not None},
+        {(vertex, place.subtask): thread for vertex, place in places if (thread := _thread(place.metrics)) is not None},
+        {vertex.name: window for vertex in job.vertices if (window := planned_window(vertex.description)) is not None},
+        tuple(_failures_ms(snapshot)), int(kept) if kept.isdecimal() else None, job.counts.get("restored", 0),
+        job.counts.get("total", 0),
+    )  # fmt: skip
+
+
+def _thread(totals: Totals) -> Thread | None:
+    """None: Flink did not say, as before 1.16."""
+    times = totals.busy_ms, totals.idle_ms, totals.backpressured_ms
+    if any(time is None for time in times) or not (spent := sum(time or 0 for time in times)):
+        return None
+    return Thread((totals.busy_ms or 0) / spent, (totals.backpressured_ms or 0) / spent)
+
+
+def _listed(snapshot: RestSnapshot) -> Iterator[Checkpoint]:
+    """What the overview says of checkpoints; their subtasks are not in it."""
+    answer = snapshot.of_job("/checkpoints")
+    if not isinstance(answer, dict):
+        return
+    path = f"/jobs/{snapshot.job}/checkpoints"
+    for row in parsed(_Listed, answer, snapshot.source, path).history:
+        fields = row.model_dump() | {"failure_message": row.failure_message or ""}
+        yield parsed(Checkpoint, fields, snapshot.source, path)
+
+
+def _failures_ms(snapshot: RestSnapshot) -> Iterator[int]:
+    """Failures of tasks; an answer of another shape tells of none."""
+    try:
+        found = _Exceptions.model_validate(snapshot.of_job("/exceptions") or {})
+    except ValidationError:
+        return
+    yield from sorted(entry.timestamp for entry in found.exceptionHistory.entries if entry.timestamp >= 0)
+
+
+# ------------------------------------------------------------------------------------------------------- other sources
+
+
+def _of_recording(recording: Recording) -> History:
+    """Our own recorder knows what it configured."""
+    config: dict[str, Any] = to_document(recording).document["flink"]
+    timeout_ms = parse_flink_duration(config.get(ALIGNED_TIMEOUT, 0)) // MS
+    barriers = CheckpointConfig(unaligned_checkpoints=bool(config.get(UNALIGNED, False)), aligned_checkpoint_timeout=timeout_ms)
+    vertices = tuple(
+        RestVertex(
+            node.id, node.id, (node.id,), node.parallelism, -1,
+            tuple(RestInput(edge.upstream, _SHIPS.get(edge.exchange, edge.exchange.upper())) for edge in node.inputs),
+        )
+        for node in recording.config.nodes
+    )  # fmt: skip
+    points = tuple(sorted(recording.checkpoints.list, key=lambda point: point.id))
+    counted = sum(recording.checkpoints.counts.get(state, 0) for state in ("completed", "failed", "in_progress"))
+    return History(recording.name, recording.flink_version, vertices, points, barriers, _places(recording), counted=counted)
+
+
+def _places(recording: Recording) -> dict[SubtaskId, str]:
+    """Where the recorder put each subtask: alone, all together, or those of one index."""
+    placement = recording.config.placement
+    return {
+        (node.id, index): {"isolated": f"of {node.id}[{index}]", "single": "the only one"}.get(placement, f"{index}")
+        for node in recording.config.nodes
+        for index in range(node.parallelism)
+    }
+
+
+def _of_log(log: JobLog) -> History:
+    points = tuple(_of_line(point) for _, point in sorted(log.checkpoints.items()) if point.triggered_ms >= 0)
+    return History(log.job, log.version, (), points, restored=log.restored, counted=len(points))
+
+
+def _of_line(point: LogCheckpoint) -> Checkpoint:
+    fields = {
+        "id": point.id, "status": point.status, "is_savepoint": point.is_savepoint, "trigger_timestamp": point.triggered_ms,
+        "end_to_end_duration": point.duration_ms, "state_size": point.size_bytes, "failure_message": point.reason,
+    }  # fmt: skip
+    return parsed(Checkpoint, fields, "log", f"checkpoint {point.id}")

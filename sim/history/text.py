@@ -1,0 +1,225 @@
+"""The answer about a real job in 80 columns: what is known, which checkpoints are slow, where their time went, and what they share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from textwrap import fill
+
+from sim.analysis.number_texts import bytes_text, ms_text, share_text
+from sim.explain.account import Account
+from sim.explain.text import WIDTH, text, title
+from sim.foreign import one_line
+from sim.history.account import account
+from sim.history.answer import Answer
+from sim.history.causes import name_of
+from sim.history.history import History, SubtaskId
+from sim.history.in_common import LIKELY, InCommon
+from sim.history.moments import late_in
+from sim.history.path import steps
+from sim.history.profile import Row
+from sim.recordings.source.recorded_job import Checkpoint
+
+_ROWS = 6
+"""Rows of slow checkpoints, and of where the time goes."""
+_NAMED = 4
+"""Subtasks that are named one by one."""
+_NOTABLE = 0.05
+
+
+def answer_text(answer: Answer) -> str:
+    """Blocks with an empty line between them."""
+    blocks = [_head(answer.history)]
+    if answer.asked_for is None:
+        blocks += [_choice(answer), "\n".join(_slow_rows(answer))]
+    blocks += [account_text(answer.history, explained) for explained in answer.accounts]
+    blocks += ["\n".join(_profile(answer))]
+    if answer.in_common is not None:
+        blocks += ["\n".join(_common(answer.in_common))]
+    blocks += [fill(" ".join(not_told(answer.history)), WIDTH)]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def account_text(history: History, explained: Account) -> str:
+    """A checkpoint in full: as one of a simulation, and who had not acknowledged."""
+    point = history.checkpoint(explained.stats.number)
+    if point is None:
+        raise KeyError(explained.stats.number)
+    lines = [] if point.status == "COMPLETED" else list(_late(history, point))
+    if explained.lines:
+        return "\n\n".join([text(explained), *(["\n".join(lines)] if lines else [])])
+    return fill(" ".join([_untold(explained, point), *lines]), WIDTH)
+
+
+def _head(history: History) -> str:
+    version = f", Flink {one_line(history.flink_version)}" if history.flink_version else ""
+    barriers = f", {history.strategy}" if history.strategy else ""
+    known, detailed = len(history.checkpoints), len(history.detailed)
+    counted = f" of {history.counted}" if history.counted > known else ""
+    if not known:
+        return fill(f"{one_line(history.name, 60)}{version}{barriers}: no checkpoint is known.", WIDTH)
+    times = f"{_clock(history.checkpoints[0])} to {_clock(history.checkpoints[-1])} UTC"
+    subtasks = "" if detailed == known else f", {detailed} with statistics of their subtasks"
+    return fill(f"{one_line(history.name, 60)}{version}{barriers}: {known}{counted} checkpoints are known{subtasks}, {times}.", WIDTH)
+
+
+def _clock(point: Checkpoint) -> str:
+    return f"{datetime.fromtimestamp(point.trigger_timestamp / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+# ------------------------------------------------------------------------------------------ several
+
+
+def _choice(answer: Answer) -> str:
+    known = answer.split
+    parts = []
+    if known.completed:
+        parts.append(f"Median {ms_text(known.median_ms)}.")
+        if known.slow:
+            verb = "is" if len(known.slow) == 1 else "are"
+            parts.append(f"{len(known.slow)} of {known.completed} completed ones {verb} slow (over {ms_text(known.limit_ms)}).")
+        else:
+            longest = max(point.end_to_end_duration for point in known.others)
+            limit = ms_text(known.limit_ms)
+            parts.append(f"None of the {known.completed} completed ones is slow (over {limit}); the longest took {ms_text(longest)}.")
+    if known.failed:
+        parts.append(f"{len(known.failed)} did not complete{_where_they_ended(answer)}.")
+    if known.under_way:
+        parts.append(f"{len(known.under_way)} under way.")
+    if answer.history.restored:
+        parts.append(f"The job was restored {'once' if answer.history.restored == 1 else f'{answer.history.restored} times'}.")
+    return fill(" ".join(parts), WIDTH)
+
+
+def _where_they_ended(answer: Answer) -> str:
+    """What those that failed were at when they did."""
+    ends = Counter(
+        f"{path[-1].kind.value}{f' of {path[-1].subtask[0]}' if path[-1].subtask else ''}"
+        for point in answer.split.failed
+        if (path := steps(answer.history, point))
+    )
+    return f": {', '.join(f'{count} ended at {where}' for where, count in ends.most_common(3))}" if ends else ""
+
+
+def _slow_rows(answer: Answer) -> Iterator[str]:
+    """A line each: when, how long, and where most of it went."""
+    failed = answer.split.failed[-_ROWS:]
+    listed = [*answer.split.slow[:_ROWS], *reversed(failed)]
+    if len(listed) < 2:
+        return
+    for point in listed:
+        explained = account(answer.history, point)
+        took = ms_text(max(point.end_to_end_duration, 0))
+        if explained.lines:
+            longest = explained.longest
+            share = share_text(longest.duration_ns / explained.path.duration_ns)
+            where = f"{share} {longest.name}, {longest.place}"
+        else:
+            where = "no statistics of its subtasks"
+        fate = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 60)}"
+        yield _cut(f"{point.id:>6}  {_clock(point)[11:]}  {took:>7}  {where}{fate}")
+    left = len(answer.split.slow) + len(answer.split.failed) - len(listed)
+    if left:
+        yield f"        and {left} more"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+
+
+def _profile(answer: Answer) -> Iterator[str]:
+    """Where the time goes: beside the others, if there are any to be beside."""
+    if answer.asked_for is not None:
+        heads = (f"checkpoint {answer.asked_for}", "others")
+    elif answer.split.slow:
+        heads = (f"{len(answer.split.slow)} slow", f"{len(answer.split.others)} others")
+    else:
+        heads = ("", f"all {len(answer.split.others)}")
+    rows = [row for row in answer.profile if _is_notable(row, answer.profile)][:_ROWS]
+    if not rows:
+        return
+    yield f"{'Where the time goes (mean; others: median)' if heads[0] else 'Where the time goes (median)':<44}{heads[0]:>15}{heads[1]:>12}"
+    for row in rows:
+        kind, vertex = row.where
+        name = _cut(f"  {kind.value}{f' of {one_line(vertex, 24)}' if vertex else ''}")
+        slow = ms_text(row.slow_ns / 1e6) if heads[0] else ""
+        yield f"{name:<44}{slow:>15}{ms_text(row.others_ns / 1e6):>12}"
+
+
+def _is_notable(row: Row, rows: Sequence[Row]) -> bool:
+    return max(row.slow_ns, row.others_ns) >= _NOTABLE * max(sum(other.slow_ns for other in rows), sum(other.others_ns for other in rows))
+
+
+def _common(found: InCommon) -> Iterator[str]:
+    """Findings with their probability; no certainty from three."""
+    if not found.tried:
+        return
+    if found.least_p > LIKELY:
+        yield fill(
+            f"What the slow ones have in common: {found.slow} slow and {found.others} other checkpoints are too few to tell it from chance "
+            f"(even a feature of all slow ones and no other: p = {found.least_p:.2g}).",
+            WIDTH,
+        )
+        return
+    sample = f"{found.slow} slow ones, {found.others} others, {found.tried} features tried"
+    if not found.findings:
+        yield fill(f"What the slow ones have in common: nothing that chance would not explain ({sample}).", WIDTH)
+        return
+    yield fill(f"What goes with slow ones ({sample}; p as if it were the only one, then corrected for all):", WIDTH)
+    for finding in found.findings[:_ROWS]:
+        sure = f"{finding.how_sure}: p = {finding.p:.2g}, {finding.corrected:.2g}"
+        yield fill(f"{finding.text} ({sure})", WIDTH, initial_indent="  - ", subsequent_indent="    ")
+
+
+# ------------------------------------------------------------------------------------------ what is left open
+
+
+def _late(history: History, point: Checkpoint) -> Iterator[str]:
+    """Who had not acknowledged, and how far they were."""
+    late = late_in(history, point)
+    if not late:
+        if point.tasks:
+            yield "All subtasks of the statistics had acknowledged."
+        return
+    total = sum(vertex.parallelism for vertex in history.vertices if vertex.name in point.tasks)
+    yield fill(f"Not acknowledged by {len(late)} of {total} subtasks: {_names(list(late))}.", WIDTH)
+    begun = [name for name, row in late.items() if row is not None and row.start_delay >= 0]
+    if begun:
+        yield fill(f"Of these had their first barrier: {_names(begun)}.", WIDTH)
+    else:
+        yield fill("Flink tells nothing more of them: how far they were follows from those before them.", WIDTH)
+
+
+def _names(names: Sequence[SubtaskId]) -> str:
+    unnamed = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(map(name_of, names[:_NAMED])) + unnamed
+
+
+def _untold(explained: Account, point: Checkpoint) -> str:
+    """Nothing of its subtasks is known."""
+    name = title(explained)
+    name = name[:1].upper() + name[1:]
+    took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "a time that is not known"
+    size = f", {bytes_text(point.state_size)}" if point.state_size > 0 else ""
+    if point.status == "FAILED":
+        why = one_line(point.failure_message, 200) or "no reason is known"
+        return f"{name} was given up after {took} ({why}). Nothing tells of its subtasks."
+    fate = f"took {took}{size}" if point.status == "COMPLETED" else "has no end in what was read"
+    return f"{name} {fate}. Nothing tells of its subtasks, so not where it spent its time."
+
+
+def not_told(history: History) -> Iterator[str]:
+    """What the source cannot say."""
+    if not history.detailed:
+        yield "Without statistics of subtasks no path can be told."
+        yield "A log has none, and the JobManager keeps those of the last checkpoints only."
+        return
+    yield (
+        "Not in Flink's statistics: which channel a last barrier came through, what lay before it, what an asynchronous part waited for, "
+        "and how long _metadata took."
+    )
+    if not history.threads:
+        yield "This source has no times of the task threads."
+    if not history.task_managers:
+        yield "Nor where subtasks run."

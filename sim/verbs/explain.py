@@ -1,0 +1,71 @@
+"""`explain` of a real job: what its checkpoints spent their time on, from whatever `import` reads; nothing is simulated."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.history.answer import answer
+from sim.history.choice import MissingCheckpointError
+from sim.history.reading import history_of
+from sim.history.record import plain
+from sim.history.text import answer_text
+from sim.verbs.importing import source_of
+from sim.verbs.listener import Listener
+
+if TYPE_CHECKING:
+    from sim.recordings.reading import RecordingSource
+
+
+_SCENARIOS = (".yaml", ".yml")
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedJob:
+    text: str  # 80 columns
+    plain: dict[str, Any]  # the same as plain values; `explained`: a record per checkpoint, as of simulated ones
+
+
+def explain_job(
+    sources: Sequence[str | PathLike[str]], *, checkpoint: int | None = None, job: str | None = None, deadline: str | None = None,
+    headers: Mapping[str, str] | None = None, listener: Listener | None = None,
+) -> ExplainedJob:  # fmt: skip
+    """The checkpoint of this id, or the slow ones of the history.
+
+    RecordingError: not readable.  MissingCheckpointError: nothing to explain.  OptionError: what does not go together.
+    """
+    listener = listener or Listener()
+    source = source_of(sources, job, "0 s", deadline, headers or {}, under_way=True, listener=listener)
+    try:
+        found = explain_source(source, checkpoint)
+    except MissingCheckpointError as error:
+        raise MissingCheckpointError(f"{sources[0]}: {error}") from None
+    listener.result(found)
+    return found
+
+
+def explain_source(source: RecordingSource, checkpoint: int | None = None) -> ExplainedJob:
+    """Explain what was read before."""
+    found = answer(history_of(source), checkpoint)
+    return ExplainedJob(answer_text(found), plain(found))
+
+
+def is_real(name: str) -> bool:
+    """Whether `name` is of a job that really ran, and not a scenario file or a folder of results.  Content decides where a name may not."""
+    if "://" in name:
+        return True
+    path = Path(name)
+    if path.is_dir():
+        return (path / "jobs").is_dir() or (not any(path.glob("*.json")) and any(".log" in file.name for file in path.iterdir()))
+    if path.suffix in _SCENARIOS or not path.is_file():
+        return False
+    if ".log" in path.name or zipfile.is_zipfile(path):
+        return True
+    with path.open("rb") as file:
+        start = file.read(200).lstrip()
+    return start.startswith((_GZIP, b"{"))

@@ -1,0 +1,47 @@
+"""Histories of checkpoints: recorded ones, and small ones made by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.history.history import History
+from sim.history.reading import history_of
+from sim.recordings.reading import read_source
+from sim.recordings.source.recorded_job import Alignment, Checkpoint, Phases, Subtask, Task
+from sim.recordings.source.rest.answers import CheckpointConfig
+from sim.recordings.source.rest.job import RestInput, RestVertex
+
+DATA = Path(__file__).parents[1] / "data"
+TWO_VERTICES = (
+    RestVertex("a", "src", ("src",), 1, 128, ()),
+    RestVertex("b", "sink", ("sink",), 2, 128, (RestInput("src", "HASH"),)),
+)
+
+
+@pytest.fixture
+def recorded():
+    """``recorded("users-jobs/J4-pressed-aligned-r1.zip")`` -> its history."""
+    return lambda name: history_of(read_source([DATA / name]))
+
+
+def acknowledged(index, end_ms, start_ms, align_ms=0, sync_ms=0, async_ms=0, **details):
+    phases = Phases(sync=sync_ms, **{"async": async_ms})
+    alignment = Alignment(duration=align_ms, persisted=details.pop("persisted", 0))
+    return Subtask(
+        index=index, status="completed", end_to_end_duration=end_ms, start_delay=start_ms, alignment=alignment, checkpoint=phases,
+        checkpointed_size=details.pop("size", 1000), **details,
+    )  # fmt: skip
+
+
+def pending(index):
+    return Subtask(index=index, status="pending_or_failed")
+
+
+def point(number, took_ms, src, sink, status="COMPLETED", **details):
+    tasks = {"src": Task(subtasks=src), "sink": Task(subtasks=sink)}
+    return Checkpoint(id=number, status=status, trigger_timestamp=10_000 * number, end_to_end_duration=took_ms, tasks=tasks, **details)
+
+
+def history(*points, **details):
+    """A source, and two sinks behind a hash."""
+    return History("job", "2.3.0", TWO_VERTICES, points, details.pop("config", CheckpointConfig(interval=10_000)), **details)
