@@ -2,8 +2,8 @@
 
 A setting is judged by the share of time it loses.  Checkpoints cost throughput; each failure costs a recovery.
 A limit is kept with room if the value may grow by as much as predictions and repetitions of it are off, and still keeps it.
-A setting is accepted if it keeps all limits with room.  If none is, those that keep them without room are looked at, and it is said.
-A setting is good if it is one of these and loses about as little as the best of them (`SAME`, `NEGLIGIBLE`).
+A setting is good if it keeps all limits with room, and loses about as little as the best of these (`SAME`, `NEGLIGIBLE`).
+If none has room, it is said, and a setting is good if it lacks about as little room as any (`ALIKE`) that loses no `NOTABLE` time more.
 Of the good ones, the one that changes least is advised: today's, then what changes one thing only.  Among equals the one with fewer
 checkpoints comes first, then the simpler protocol.
 """
@@ -25,10 +25,15 @@ from sim.analysis.sweeps.answers import Limit
 from sim.analysis.sweeps.observed import ended
 from sim.units import parse_duration
 
-__all__ = ["MEASURED", "Choice", "Limits", "Margins", "Setting", "Tight", "Trials", "choose", "judged", "measured", "no_margin", "redrawn"]
+__all__ = [
+    "ALIKE", "MEASURED", "Choice", "Limits", "Margins", "Setting", "Tight", "Trials", "choose", "judged",
+    "measured", "no_margin", "redrawn", "room",
+]  # fmt: skip
 
 SAME, NEGLIGIBLE = 0.02, 0.001
 """Losses that differ by less count as equal: relatively, and as a share of time."""
+ALIKE, NOTABLE = 0.05, 0.01
+"""Without room: a lack of it that counts as equal, and a share of time that is too much for a little more of it."""
 DRAWS = 400
 ROUGH = {"loss": (0.0, 0.003)}
 """Assumed spread of a single run: (relative, absolute) standard deviation.  Throughput spreads far less than all other columns."""
@@ -64,12 +69,22 @@ def no_margin(name: _Name, column: str) -> float:
     return 0.0
 
 
+def room(value: float, at_most: float) -> float:
+    """The share by which a value may grow, and keeps its limit: 0.25 of 8 s for 10 s.  Infinite: it is nothing."""
+    return at_most / value - 1 if value > 0 else math.inf
+
+
 class Tight(NamedTuple):
-    """A limit that is kept without room; shares of the predicted value."""
+    """A limit that is kept, with less room than predictions and repetitions take; shares of the predicted value."""
 
     column: str
-    spare: float  # up to the limit
+    room: float
     needed: float
+
+    @property
+    def lack(self) -> float:
+        """The factor between what the value may become, and the limit."""
+        return (1 + self.needed) / (1 + self.room)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +131,11 @@ class Setting:
     @property
     def name(self) -> _Name:
         return self.interval, self.protocol
+
+    @property
+    def lack(self) -> float:
+        """Of room, as a factor, by the limit with least; 1: there is enough."""
+        return max((tight.lack for tight in self.tight), default=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +211,7 @@ def judged(
         own = trials[(interval, protocol)]
         tight = tuple(_tight(limit, found[limit.column], own, margins((interval, protocol), limit.column))
                       for limit in known if limit.column not in breaks)  # fmt: skip
-        runs, without_room = min(map(len, own.values())), tuple(limit for limit in tight if limit.spare < limit.needed)
+        runs, without_room = min(map(len, own.values())), tuple(limit for limit in tight if limit.room < limit.needed)
         seen = min(int(values[:, _AT["completed"]].sum()) for values in own.values())
         settings.append(
             Setting(interval, protocol, runs, **found, lost=float(lost[0]), breaks=breaks, tight=without_room, checkpoints=seen)
@@ -209,7 +229,7 @@ def _tight(limit: Limit, value: float, worlds: Mapping[str, _Values], margin: fl
     spread = 0.0
     if limit.column != "checkpoint_ms" and min(map(len, worlds.values())) >= SPREAD_RUNS:
         spread = SPREADS * max(float(values[:, _AT[limit.column]].std(ddof=1)) for values in worlds.values()) / value
-    return Tight(limit.column, limit.at_most / value - 1, max(margin, spread))
+    return Tight(limit.column, room(value, limit.at_most), max(margin, spread))
 
 
 def choose(settings: Sequence[Setting], changes: Mapping[_Name, int]) -> Setting | None:
@@ -218,8 +238,8 @@ def choose(settings: Sequence[Setting], changes: Mapping[_Name, int]) -> Setting
         return None
     lost = np.array([[setting.lost for setting in settings]])
     kept = np.array([[not setting.breaks and bool(setting.completed) for setting in settings]])
-    allowed = _with_room_first(kept, kept & np.array([[not setting.tight for setting in settings]]))
-    (picked,) = _picked(lost, allowed, [setting.name for setting in settings], changes)
+    lack = np.array([[setting.lack for setting in settings]])
+    (picked,) = _picked(lost, kept, lack, [setting.name for setting in settings], changes)
     return None if picked < 0 else settings[picked]
 
 
@@ -239,35 +259,44 @@ def redrawn(
     worst = [_worst(drawn[name]) for name in names]
     lost = np.stack([_lost(drawn[name], mtbf_s, patience_ms) for name in names], axis=1)
     kept = np.stack([values[:, _AT["completed"]] > 0 for values in worst], axis=1)
-    roomy = kept.copy()
+    lack = np.ones_like(lost)
     for limit in known:
         values = np.stack([values[:, _AT[limit.column]] for values in worst], axis=1)
         needed = np.array([1 + margins(name, limit.column) for name in names])
         kept &= values <= limit.at_most
-        roomy &= values * np.where(values > 0, needed, 1.0) <= limit.at_most
-    allowed = _with_room_first(kept, roomy)
-    counted = Counter(None if picked < 0 else names[picked] for picked in _picked(lost, allowed, names, changes))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lack = np.fmax(lack, np.where(values > 0, needed, 1.0) * values / limit.at_most)
+    counted = Counter(None if picked < 0 else names[picked] for picked in _picked(lost, kept, lack, names, changes))
     alike = sum(count for name, count in counted.items() if name == own or (name and own and name[1] == own[1]))
     others = tuple((name, count / DRAWS) for name, count in counted.most_common() if name != own)
     return Choice(own, counted[own] / DRAWS, alike / DRAWS, others)
 
 
-def _with_room_first(kept: _Flags, roomy: _Flags) -> _Flags:
-    """A row per draw: the settings that keep all limits with room, or all that keep them if none has room."""
-    allowed: _Flags = np.where(roomy.any(axis=1, keepdims=True), roomy, kept)
-    return allowed
-
-
-def _picked(lost: _Values, allowed: _Flags, names: Sequence[_Name], changes: Mapping[_Name, int]) -> list[int]:
-    """The index of the setting to advise, for each row; -1: none is allowed."""
+def _picked(lost: _Values, kept: _Flags, lack: _Values, names: Sequence[_Name], changes: Mapping[_Name, int]) -> list[int]:
+    """The index of the setting to advise, for each row; -1: none is allowed.  `lack`: of room, as a factor; 1: none."""
     order = {protocol.name: i for i, protocol in enumerate(protocols())}
     efforts = [(changes.get(name, 0), -parse_duration(name[0]), order.get(name[1], len(order))) for name in names]
     rank = np.array([sorted(efforts).index(effort) for effort in efforts])
-    lost = np.where(allowed & np.isfinite(lost), lost, np.inf)
-    least = lost.min(axis=1, keepdims=True)
-    good = np.isfinite(lost) & (lost <= least * (1 + SAME) + NEGLIGIBLE)
+    kept = kept & np.isfinite(lost)
+    good = np.where((kept & (lack <= 1)).any(axis=1, keepdims=True), _with_room(lost, kept & (lack <= 1)), _without_room(lost, kept, lack))
     first = np.where(good, rank, len(names)).argmin(axis=1)
     return [int(place) if any_good else -1 for place, any_good in zip(first, good.any(axis=1), strict=True)]
+
+
+def _with_room(lost: _Values, roomy: _Flags) -> _Flags:
+    """What loses about as little time as any of them."""
+    lost = np.where(roomy, lost, np.inf)
+    good: _Flags = roomy & (lost <= lost.min(axis=1, keepdims=True) * (1 + SAME) + NEGLIGIBLE)
+    return good
+
+
+def _without_room(lost: _Values, kept: _Flags, lack: _Values) -> _Flags:
+    """What lacks about as little room as any that does not lose notably more time."""
+    lost = np.where(kept, lost, np.inf)
+    cheap = kept & (lost <= lost.min(axis=1, keepdims=True) + NOTABLE)
+    lack = np.where(cheap, lack, np.inf)
+    good: _Flags = cheap & (lack <= lack.min(axis=1, keepdims=True) * (1 + ALIKE))
+    return good
 
 
 def _bare(steady: pd.DataFrame, now: str) -> _Array:

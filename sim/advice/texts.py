@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from sim.advice.answer.differences import TAIL, differences
 from sim.advice.answer.lost import lost_task_manager
 from sim.advice.doubts import ENOUGH, doubts, kept_but_for_the_tail
-from sim.advice.judgement import Choice, Limits, Setting
+from sim.advice.judgement import ALIKE, Choice, Limits, Setting
 from sim.advice.levers.cautions import condition
 from sim.advice.race import LONG_RUNS, Race
-from sim.analysis.number_texts import bytes_text, change_text, ms_text
+from sim.analysis.number_texts import apart_text, bytes_text, change_text, ms_text
 from sim.analysis.section import Section
 from sim.analysis.sweeps.answers import Limit
 from sim.analysis.theory import daly, renewal, young
@@ -82,17 +82,14 @@ def condition_of(race: Race, chosen: Setting) -> str:
 
 
 def room_text(setting: Setting, limits: Limits) -> str:
-    """``recovery 57 s for 60 s, 5 % to spare, less than the 20 % by which it may be off``; empty: all limits have room."""
-    bounds = {limit.column: limit for limit in limits.of_means()}
+    """``recovery 57 s for 60 s: 5.3 % room, less than the 20 % by which it may be off``; empty: all limits have room."""
+    bounds = {limit.column: limit.at_most for limit in limits.of_means()}
     return "; ".join(
-        f"{LIMITED[tight.column]} {_value(tight.column, setting)} for {_bound(bounds[tight.column])}, {_share_text(tight.spare)} to spare, "
-        f"less than the {_share_text(tight.needed)} by which it may be off"
+        f"{LIMITED[tight.column]} {_close(tight.column, setting, bounds[tight.column])} "
+        f"for {value_text(tight.column, bounds[tight.column])}: {share(tight.room)} room, "
+        f"less than the {share(tight.needed)} by which it may be off"
         for tight in setting.tight
     )
-
-
-def _share_text(part: float) -> str:
-    return f"{100 * part:.0f} %" if math.isfinite(part) else "unknown share"
 
 
 def _why_not(race: Race, chosen: Setting) -> list[str]:
@@ -101,14 +98,32 @@ def _why_not(race: Race, chosen: Setting) -> list[str]:
         setting for setting in race.settings
         if setting.completed and not setting.breaks and setting.protocol != chosen.protocol and bool(setting.tight) == bool(chosen.tight)
     ]  # fmt: skip
-    best = {setting.protocol: setting for setting in sorted(fitting, key=lambda setting: -setting.lost)}
-    lines = []
-    for setting in sorted(best.values(), key=lambda setting: setting.lost):
-        excess_lost = setting.lost - chosen.lost
-        loses = f"it loses more time ({share(setting.lost)} instead of {share(chosen.lost)})"
-        reason = loses if excess_lost > COUNTED / 10 else "it loses no less time, and changes more"
-        lines.append(f"{name_of(setting.name)} (checkpoints {checkpoint_text(setting)}): {reason}")
+    best = {setting.protocol: setting for setting in sorted(fitting, key=lambda setting: (-setting.lack, -setting.lost))}
+    roomier = min(_roomier(race, chosen), key=lambda setting: setting.lost, default=None)
+    if roomier is not None:
+        best[roomier.protocol] = roomier
+    lines = [
+        f"{name_of(setting.name)} (checkpoints {checkpoint_text(setting)}): {_reason(setting, chosen)}"
+        for setting in sorted(best.values(), key=lambda setting: setting.lost)
+    ]
     return [f"Also fits, and is not chosen: {'; '.join(lines)}."] if lines else []
+
+
+def _roomier(race: Race, chosen: Setting) -> list[Setting]:
+    """Settings with more room than the choice, which has too little: they lose notably more time."""
+    kept = [setting for setting in race.settings if setting.completed and not setting.breaks and race.permits(setting.name)]
+    return [setting for setting in kept if setting.lack * (1 + ALIKE) < chosen.lack]
+
+
+def _reason(setting: Setting, chosen: Setting) -> str:
+    """Why a setting that keeps the limits is not chosen."""
+    more_lost = setting.lost - chosen.lost
+    loses = f"loses more time ({share(setting.lost)} instead of {share(chosen.lost)})"
+    if setting.lack * (1 + ALIKE) < chosen.lack:
+        return f"it has more room, and {loses}"
+    if setting.lack > chosen.lack * (1 + ALIKE):
+        return "it has less room"
+    return f"it {loses}" if more_lost > COUNTED / 10 else "it loses no less time, and changes more"
 
 
 def _not_known(race: Race) -> list[str]:
@@ -225,7 +240,7 @@ def _remarks(setting: Setting, race: Race) -> Iterator[str]:
     if setting.breaks:
         yield _breaks_text(setting, race.limits)
     for tight in setting.tight:
-        yield f"{_SHORT[tight.column]}: {_share_text(tight.spare)} to spare of {_share_text(tight.needed)}"
+        yield f"{_SHORT[tight.column]}: {share(tight.room)} room of {share(tight.needed)}"
 
 
 def _breaks_text(setting: Setting, limits: Limits) -> str:
@@ -292,35 +307,37 @@ def name_of(name: tuple[str, str] | None) -> str:
     return "none that was tried keeps the limits" if name is None else f"{name[1]}, every {name[0]}"
 
 
-def share(value: float) -> str:
+def share(value: float, digits: int = 2) -> str:
     if not math.isfinite(value):
         return "-"
     percent = 100 * value
-    return f"{percent:.2g} %" if abs(percent) < 99.5 else f"{percent:.0f} %"  # .2g of 100 is 1e+02
+    whole = abs(percent) >= 10**digits - 0.5  # .2g of 100 is 1e+02
+    return f"{percent:.0f} %" if whole else f"{percent:.{digits}g} %"
 
 
-def value_text(column: str, value: float) -> str:
-    return share(max(value, 0.0)) if column == "loss" else _ms(value)
+def value_text(column: str, value: float, digits: int = 2) -> str:
+    return share(max(value, 0.0), digits) if column == "loss" else _ms(value, digits)
 
 
 def close_value(column: str, value: float, bound: float) -> str:
     """A value with as many digits as tell it from the bound that it is held to."""
-    own, limit = value_text(column, value), value_text(column, bound)
-    if own != limit or value == bound or not math.isfinite(value):
-        return own
-    return f"{value / 1e3:.4g} s" if column != "loss" else f"{100 * value:.4g} %"
+    return apart_text(value, bound, lambda number, digits: value_text(column, number, digits))
 
 
 def _value(column: str, setting: Setting) -> str:
     return value_text(column, float(getattr(setting, column)))
 
 
+def _close(column: str, setting: Setting, bound: float) -> str:
+    return close_value(column, float(getattr(setting, column)), bound)
+
+
 def _bound(limit: Limit) -> str:
     return share(limit.at_most) if limit.column == "loss" else _ms(limit.at_most)
 
 
-def _ms(value: float) -> str:
-    return "not seen" if math.isinf(value) else ms_text(value)
+def _ms(value: float, digits: int = 2) -> str:
+    return "not seen" if math.isinf(value) else ms_text(value, digits)
 
 
 def _percent(part: float) -> str:

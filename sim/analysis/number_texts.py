@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-__all__ = ["NONE", "bytes_text", "change_text", "count_text", "ms_text", "per_second_text", "share_text"]
+__all__ = ["NONE", "apart_text", "bytes_text", "change_text", "count_text", "ms_text", "per_second_text", "share_text"]
 
 NONE = "-"
 """In place of a missing number."""
 
 
-def ms_text(ms: float) -> str:
+_MOST_DIGITS = 7
+
+
+def apart_text(value: float, bound: float, text: Callable[[float, int], str]) -> str:
+    """A value with as many digits as tell it from a bound beside it: ``1.04 s`` for 1,041 ms and a limit of 1 s.
+
+    `text`: (number, digits) -> text.  Equal numbers have equal texts.
+    """
+    if value == bound:
+        return text(value, 2)
+    texts = (text(value, digits) for digits in range(2, _MOST_DIGITS) if text(value, digits) != text(bound, 2))
+    return next(texts, text(value, _MOST_DIGITS))
+
+
+def ms_text(ms: float, digits: int = 2) -> str:
     """``ms_text(5743.2) == "5.7 s"``: repeated runs of a configuration agree on two digits."""
     if math.isnan(ms):
         return NONE
     if ms < 0.95:
-        return "0 ms" if ms < 0.05 else f"{ms:.1f} ms"
+        return "0 ms" if ms < 0.05 else f"{ms:.{digits - 1}f} ms"
     if ms < 995:
-        return f"{_rounded(ms)} ms"
+        return f"{_rounded(ms, digits)} ms"
     if ms < 119_500:
-        return f"{_rounded(ms / 1e3)} s"
-    return f"{_rounded(ms / 6e4)} min" if ms < 7.15e6 else f"{_rounded(ms / 3.6e6)} h"
+        return f"{_rounded(ms / 1e3, digits)} s"
+    return f"{_rounded(ms / 6e4, digits)} min" if ms < 7.15e6 else f"{_rounded(ms / 3.6e6, digits)} h"
 
 
 def bytes_text(count: float) -> str:
@@ -68,6 +83,8 @@ def change_text(change: float) -> str:
     return "±0 %" if float(text) == 0 else f"{text} %"
 
 
-def _rounded(number: float) -> str:
-    """Two digits, but never fewer than the integer part has."""
-    return f"{number:.1f}".removesuffix(".0") if number < 9.95 else f"{number:.0f}"
+def _rounded(number: float, digits: int = 2) -> str:
+    """So many digits, but never fewer than the integer part has."""
+    decimals = max(digits - max(math.floor(math.log10(number)) + 1, 1), 0) if number > 0 else 0
+    text = f"{number:.{decimals}f}"
+    return text.rstrip("0").removesuffix(".") if decimals else text

@@ -1,13 +1,14 @@
 """From the results of trials to a choice, on results made by hand."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import pandas as pd
 import pytest
 
 from sim.advice.answer.differences import differences
-from sim.advice.judgement import Limits, choose, judged, measured, redrawn
+from sim.advice.judgement import Limits, Tight, choose, judged, measured, redrawn, room
 
 DAY_S = 86_400.0
 DURATION = {"aligned": 6000.0, "aligned, debloating": 2500.0, "unaligned": 60.0}
@@ -237,3 +238,34 @@ def test_a_limit_has_room_for_the_spread_of_repetitions(noise_s, is_tight):
     settings = judged(measured(table, now="aligned", unlimited=False), Limits(recovery_ms=30_000), DAY_S)
 
     assert {is_tight} == {bool(setting.tight) for setting in settings}
+
+
+def lacking(rooms, lost=None, needed=0.56):
+    """Settings that keep a limit of 1 s with so much room, and less than is needed; by interval."""
+    table = results(duration={"aligned": 500.0}, intervals=tuple(rooms))
+    settings = judged(measured(table, now="aligned", unlimited=False), Limits(checkpoint_ms=1000), DAY_S)
+    return [
+        replace(setting, lost=(lost or {}).get(setting.interval, 0.01), tight=(Tight("checkpoint_ms", rooms[setting.interval], needed),))
+        for setting in settings
+    ]
+
+
+def test_more_room_does_not_lose_to_less():
+    """Neither has enough; the one with 24 % is advised, though it changes more.  About as much room is no reason to change more."""
+    rooms = {"2 s": 0.097, "5 s": 0.24}
+
+    assert "5 s" == choose(lacking(rooms), {("2 s", "aligned"): 1, ("5 s", "aligned"): 2}).interval
+    assert "2 s" == choose(lacking({"2 s": 0.22, "5 s": 0.24}), {("2 s", "aligned"): 1, ("5 s", "aligned"): 2}).interval
+
+
+def test_room_is_not_bought_at_any_price():
+    """Two per cent of all time are notable, half a per cent is not."""
+    rooms = {"2 s": 0.097, "5 s": 0.24}
+
+    assert ["2 s", "5 s"] == [choose(lacking(rooms, {"5 s": 0.01 + more}), {}).interval for more in (0.02, 0.005)]
+
+
+def test_room_is_the_share_by_which_a_value_may_grow():
+    """One definition, in the verdict and on the screen: of 8 s for 10 s a quarter; nothing has room without end."""
+    assert 0.25 == pytest.approx(room(8.0, 10.0))
+    assert math.isinf(room(0.0, 10.0))

@@ -6,6 +6,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from sim.advice.answer.summary import summary
+from sim.advice.answer.watch import watch
 from sim.advice.inputs.unknowns import Unknown
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
@@ -13,7 +15,7 @@ from sim.advice.levers.requirements import requirements
 from sim.advice.race import ALL, NoLevers, Race
 from sim.advice.report import shorter_intervals
 from sim.advice.sensitivity import section, sensitivity
-from sim.advice.texts import checkpoint_text, comparison_with_today, share, verdict
+from sim.advice.texts import checkpoint_text, close_value, comparison_with_today, share, verdict
 from sim.advice.trials import Bench
 from sim.scenario import ScenarioError
 from sim.units import parse_duration
@@ -291,7 +293,7 @@ def test_a_limit_that_is_kept_by_a_hair_is_not_confirmed(job):
     assert (("2 s", "aligned"), False) == (tight.chosen.name, tight.confirmed)
     first = verdict(tight, tight.choice())[0]
     assert first.startswith("Not confirmed: use aligned, every 2 s. As simulated it keeps the limits (recovery at most 7.5 s), but with")
-    assert first.endswith("recovery 7 s for 7.5 s, 7 % to spare, less than the 20 % by which it may be off.")
+    assert first.endswith("recovery 7 s for 7.5 s: 7.1 % room, less than the 20 % by which it may be off.")
 
 
 def test_no_quantile_without_its_sample(job):
@@ -322,3 +324,23 @@ def test_few_runs_claim_no_share(job):
 def test_a_share_is_read_as_a_number():
     """Two digits, and all three of 100."""
     assert ["100 %", "37 %", "0.42 %", "-12 %", "-"] == [share(value) for value in (1.0, 0.37, 0.0042, -0.12, float("nan"))]
+
+
+def test_what_is_over_a_limit_is_not_printed_equal_to_it():
+    """As many digits as show it."""
+    assert ["1.04 s", "1.0002 s", "1 s", "60.1 s", "3.04 %"] == [
+        close_value("checkpoint_ms", 1041.0, 1000.0), close_value("checkpoint_ms", 1000.2, 1000.0),
+        close_value("checkpoint_ms", 1000.0, 1000.0),
+        close_value("recovery_ms", 60_100.0, 60_000.0), close_value("loss", 0.0304, 0.03),
+    ]  # fmt: skip
+
+
+def test_the_verdict_and_the_screen_name_one_room(job):
+    """7 s for 7.5 s may grow by 7.1 %."""
+    found = race(job, MadeUp({"aligned": 100.0}), recovery_ms=7_500)
+    screen = summary(
+        found.chosen, None, found.limits, dominant="", changes=[], differences=[], cautions=[], refusals=[],
+        watch=watch(found.chosen, found.limits, None, 2.0),
+    )  # fmt: skip
+
+    assert [["7.1 %"], ["7.1 %"]] == [re.findall(r"(\S+ %) room", text) for text in (verdict(found, found.choice())[0], screen)]

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from sim.advice.judgement import room
 from sim.advice.texts import close_value, quantity_of, share, value_text
 from sim.analysis.number_texts import bytes_text, change_text
 from sim.foreign import one_line
@@ -58,17 +59,20 @@ def no_setting(dominant: str, closest: Sequence[str], enough: Sequence[str], ref
 
 
 def _keeps(chosen: Setting, today: Setting | None, limits: Limits, lost: LostTaskManager | None) -> Iterator[str]:
-    """``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 73 % room)``, or ``longest of 37 checkpoints 21 s -> ...``."""
+    """``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``, or ``longest of 37 checkpoints 21 s -> ...``."""
     breaks = lost is not None and lost.breaks
     for limit in limits.of_means():
-        value = float(getattr(chosen, limit.column))
+        value, bound = float(getattr(chosen, limit.column)), limit.at_most
         if math.isnan(value):
             continue
-        before = "" if today is None or today.name == chosen.name else f"{value_text(limit.column, getattr(today, limit.column))} -> "
-        room = f": {share(1 - value / limit.at_most)} room" if limit.at_most > 0 and not (breaks and limit.column == "recovery_ms") else ""
-        bound = value_text(limit.column, limit.at_most)
+        own = close_value(limit.column, value, bound)
+        before = (
+            "" if today is None or today.name == chosen.name else f"{close_value(limit.column, getattr(today, limit.column), bound)} -> "
+        )
+        has_room = 0 < value <= bound and not (breaks and limit.column == "recovery_ms")
+        spare = f": {share(room(value, bound))} room" if has_room else ""
         what = quantity_of(limit.column, chosen).removeprefix("the ")
-        yield f"{what} {before}{close_value(limit.column, value, limit.at_most)} (limit {bound}{room})"
+        yield f"{what} {before}{own} (limit {value_text(limit.column, bound)}{spare})"
         if lost is not None and breaks and limit.column == "recovery_ms":
             yield lost.short()
 
@@ -82,13 +86,13 @@ def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change]) ->
             yield f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed"
 
 
-def _change(differences: Sequence[Difference], others: Sequence[str], room: int) -> list[str]:
-    """As many lines of the difference as there is room for."""
+def _change(differences: Sequence[Difference], others: Sequence[str], most: int) -> list[str]:
+    """As many lines of the difference as fit."""
     lines = [line for difference in differences for line in difference.lines()] + [f"+ {other}" for other in others]
     if not lines:
         return []
-    if len(lines) > max(room, 1):
-        kept = max(room, 2) - 1
+    if len(lines) > max(most, 1):
+        kept = max(most, 2) - 1
         lines = [*lines[:kept], f"  ... {len(lines) - kept} more lines: see below, and advised.yaml"]
     return _labelled("change", lines)
 
