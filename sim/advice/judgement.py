@@ -278,9 +278,10 @@ def _picked(lost: _Values, kept: _Flags, lack: _Values, names: Sequence[_Name], 
     efforts = [(changes.get(name, 0), -parse_duration(name[0]), order.get(name[1], len(order))) for name in names]
     rank = np.array([sorted(efforts).index(effort) for effort in efforts])
     kept = kept & np.isfinite(lost)
-    good = np.where((kept & (lack <= 1)).any(axis=1, keepdims=True), _with_room(lost, kept & (lack <= 1)), _without_room(lost, kept, lack))
-    first = np.where(good, rank, len(names)).argmin(axis=1)
-    return [int(place) if any_good else -1 for place, any_good in zip(first, good.any(axis=1), strict=True)]
+    roomy = kept & (lack <= 1)
+    good: _Flags = np.where(roomy.any(axis=1, keepdims=True), _with_room(lost, roomy), _without_room(lost, kept, lack))
+    ranks = np.where(good, rank, len(names))
+    return [int(row.argmin()) if row.min() < len(names) else -1 for row in ranks]
 
 
 def _with_room(lost: _Values, roomy: _Flags) -> _Flags:

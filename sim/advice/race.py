@@ -1,9 +1,8 @@
 """Which settings run, and how often: all of them a few times, the promising ones more often.
 
-Intervals are tried from the shortest on, as long as longer ones can still keep the limits and pay off.  Long intervals are the most
-expensive to simulate.  Then means are redrawn again and again.  Today's setting and every setting that some draw chooses run more
-often, until nearly all draws choose the same one.  This is racing under common random numbers (Maron and Moore, Artificial
-Intelligence Review 11, 1997).
+Barriers and intervals run first, then levers where they do not suffice.  Then means are redrawn again and again.  Today's setting and
+every setting that some draw chooses run more often, until nearly all draws choose the same one.  This is racing under common random
+numbers (Maron and Moore, Artificial Intelligence Review 11, 1997).
 """
 
 from __future__ import annotations
@@ -15,23 +14,14 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from sim.advice.doubts import ENOUGH, corrected, margins
-from sim.advice.judgement import MEASURED, NEGLIGIBLE, SAME, Choice, Limits, Margins, Setting, Trials, choose, judged, measured, redrawn
-from sim.advice.running.bounds import Affords, Lack, NothingRanError, TimeUpError, any_amount, over_budget
-from sim.advice.settings import (
-    NICE_NS,
-    Candidate,
-    Protocol,
-    allowed,
-    behind_the_barrier,
-    candidate,
-    intervals,
-    todays_setting,
-    with_default_timeout,
-)
+from sim.advice.judgement import MEASURED, SAME, Choice, Limits, Margins, Setting, Trials, choose, judged, measured, redrawn
+from sim.advice.ladder import try_beside, try_intervals, try_optimum
+from sim.advice.left_out import LeftOut
+from sim.advice.running.bounds import CERTAINTY, RACE, Affords, Lack, NothingRanError, TimeUpError, any_amount, over_budget
+from sim.advice.settings import Candidate, Protocol, allowed, candidate, todays_setting
 from sim.advice.trials import FAILURE, INTERVAL, LONG, PROTOCOL, TRIAL, UNDISTURBED, WORLD, Bench, Trial
-from sim.analysis.theory import renewal
 from sim.model.scenario import Scenario
-from sim.units import format_duration, parse_duration
+from sim.units import parse_duration
 
 __all__ = ["NoLevers", "Race", "RunTrials", "excess"]
 
@@ -43,15 +33,8 @@ FIRST = 3
 """Replications of the settings that stay in the race: fewer give no spread."""
 REPEATED = 2
 """Runs of today's setting and of the choice, where the budget has no room for more: the least that has a spread."""
-CLEARLY = 1.15
-"""Longer intervals are skipped once a limit is broken by this factor."""
 COSTLY = 0.003
 """A share of throughput above the noise of a run of minutes."""
-SLACK = 0.8
-"""A longer interval is skipped if this part of its expected cost is already too much."""
-
-GRID, CERTAINTY, ALL = 0.6, 0.8, 1.0
-"""Shares of the budget.  The grid of intervals leaves room for more runs of the best settings, and these for a long run of the choice."""
 AGAIN = 3
 """Levers are pulled so often: a long run may break a limit that short ones kept."""
 LONG_RUNS = 3
@@ -97,10 +80,10 @@ class Race:
         self.long_checkpoints: dict[tuple[str, str], int] = {}
         self._measured: Trials = {}
         self.rows = pd.DataFrame()  # of all runs of settings
-        self.given_up: list[str] = []  # what was not run, and why
+        self.left_out: list[LeftOut] = []
         now_ns, self.now = todays_setting(self.scenario)
         self.today = candidate(self.scenario, now_ns, self.now) if now_ns is not None else None
-        self._is_forbidden = not self.now.aligned and all(protocol.aligned for protocol in allowed(self.scenario))
+        self.is_forbidden = not self.now.aligned and all(protocol.aligned for protocol in allowed(self.scenario))
 
     def judged(self, trials: Trials, mtbf_s: float | None = None) -> tuple[Setting, ...]:
         """Settings by the limits of this race, and by how much predictions of its job may be off."""
@@ -135,7 +118,7 @@ class Race:
 
     def permits(self, name: tuple[str, str]) -> bool:
         """Whether the sinks of the job allow a setting: only today's may be one that they do not."""
-        return name != self._today or not self._is_forbidden
+        return name != self._today or not self.is_forbidden
 
     @property
     def nearest(self) -> Setting:
@@ -178,19 +161,20 @@ class Race:
     def run_until_sure(self) -> None:
         """Run everything that the choice needs, or what time allows.  NothingRanError: it allows nothing."""
         try:
-            self._all_intervals()
-            self._optimum()
+            try_intervals(self)
+            try_optimum(self)
             for _ in range(AGAIN):
-                before = len(self.runs)
+                try_beside(self)
                 if not self.has_room:
                     self.levers.pull(self)
+                before = len(self.runs), len(self.longer_ms)
                 self._replicate_until_sure()
                 self._repeat()
                 self._confirm()
-                if self.chosen is not None or len(self.runs) == before:
-                    break
+                if self.has_room or before == (len(self.runs), len(self.longer_ms)):
+                    break  # no long run broke what short ones kept
         except TimeUpError:
-            self.noted("runs that were under way, and all that would have followed", covered=False)
+            self.left_out.append(LeftOut(self.lack(), what="runs that were under way, and all that would have followed"))
         if not self.runs:
             raise NothingRanError("time was up before a single setting had run: give more with --within, or a shorter job")
 
@@ -226,16 +210,25 @@ class Race:
         steady = [self._scenario(trial, count) for trial, count in trials if trial.kind == UNDISTURBED]
         return steady, [self._scenario(trial, count) for trial, count in trials if trial.kind == FAILURE]
 
+    def affords_runs(self, candidates: Sequence[Candidate], replications: int, share: float) -> bool:
+        """Whether a share of both bounds covers these runs."""
+        return self.affords(*self._scenarios(self.runs | dict.fromkeys(candidates, replications)), share)
+
     def covers(self, candidates: Sequence[Candidate], replications: int, share: float, what: str) -> bool:
-        """Whether a share of the budget covers these runs; if not, what is not run is noted."""
-        steady, failing = self._scenarios(self.runs | dict.fromkeys(candidates, replications))
-        return self.noted(what, covered=self.affords(steady, failing, share))
+        """The same; if it does not, what is not run is noted."""
+        return self.noted(what, covered=self.affords_runs(candidates, replications, share))
 
     def noted(self, what: str, *, covered: bool) -> bool:
-        """The same answer; runs that the budget does not cover are noted."""
+        """The same answer; runs that the bounds do not cover are noted."""
         if not covered:
-            self.given_up.append(f"{what}: {self.lack()}")
+            self.left_out.append(LeftOut(self.lack(), what=what))
         return covered
+
+    @property
+    def given_up(self) -> list[str]:
+        """What was not run, and why."""
+        sentences = (left.sentence(self.trials) for left in self.left_out)
+        return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
     def measured(self, steady: Sequence[Scenario], failing: Sequence[Scenario], *, unlimited: bool) -> Trials:
         """The corrected values of these runs alone."""
@@ -256,39 +249,6 @@ class Race:
     @property
     def _today(self) -> tuple[str, str] | None:
         return None if self.today is None else self.today.name
-
-    def _all_intervals(self) -> None:
-        left = intervals(self.scenario, recovery_ms=self.limits.recovery_ms, visible_ms=self.limits.visible_ms)
-        advised = allowed(self.scenario)
-        behind = behind_the_barrier(self.scenario, self.now)
-        tried = [*advised, *([self.now] if self.now not in advised and not self._is_forbidden else []), *([behind] if behind else [])]
-        longer = with_default_timeout(self.scenario, self.now)
-        self.protocols = {protocol.name: protocol for protocol in (*tried, *([longer] if longer else []))}
-        if self.today is not None:
-            self.replicate([self.today], 1)
-        for interval_ns in left:
-            if (reason := self._not_worth(interval_ns)) is not None:
-                self.given_up.append(reason)
-                return
-            extra = [longer] if longer and interval_ns == todays_setting(self.scenario)[0] else []
-            settings = [candidate(self.scenario, interval_ns, protocol) for protocol in (*tried, *extra)]
-            if interval_ns != left[0] and not self.covers(settings, 1, GRID, f"intervals of {format_duration(interval_ns)} and more"):
-                return
-            self.replicate(settings, 1)
-            if interval_ns != left[-1] and (reason := self.levers.stuck(self)):
-                self.given_up.append(f"intervals longer than {format_duration(interval_ns)}: {reason}")
-                return
-
-    def _optimum(self) -> None:
-        """Try the interval of the renewal argument as well, if checkpoints cost more than noise."""
-        chosen, cost_s = self.chosen, self.cost_s
-        if chosen is None or not cost_s:
-            return
-        optimum_s = renewal(cost_s, self.mtbf_s)
-        nearest = min(NICE_NS, key=lambda interval_ns: abs(math.log(interval_ns / 1e9 / optimum_s)))
-        optimum = candidate(self.scenario, nearest, self.protocols[chosen.protocol])
-        if self.covers([optimum], 1, CERTAINTY, f"an interval of {optimum.interval}, which theory proposes"):
-            self.replicate([optimum], 1)
 
     def _replicate_until_sure(self) -> None:
         while True:
@@ -325,7 +285,8 @@ class Race:
         trials = list(self.bench.long_trials(self.candidate_of(name)))
         for runs in (1, LONG_RUNS):
             scenarios = [self._scenario(trial, runs) for trial in trials]
-            if not self.noted(f"a run of the choice for {runs * ENOUGH} checkpoints", covered=self.affords([], scenarios, ALL)):
+            what = f"{name[1]}, every {name[0]} for {runs * ENOUGH} checkpoints"
+            if not self.noted(what, covered=self.affords([], scenarios, RACE)):
                 return False
             self.long_trials |= dict.fromkeys(trials, runs)
             rows = self.run([], scenarios)  # needs no run without checkpoints beside it
@@ -338,23 +299,6 @@ class Race:
             if "checkpoint_ms" in next(setting for setting in self.settings if setting.name == name).breaks:
                 return True
         return True
-
-    def _not_worth(self, interval_ns: int) -> str | None:
-        """The reason to skip this interval and all longer ones; None: it may pay off.  Recovery and visibility grow with the interval."""
-        done = [setting for setting in self.settings if parse_duration(setting.interval) < interval_ns]
-        if not done:
-            return None
-        last = max(parse_duration(setting.interval) for setting in done)
-        longest = [setting for setting in done if parse_duration(setting.interval) == last]
-        skipped = f"intervals of {format_duration(interval_ns)} and more"
-        for column, bound, what in (("recovery_ms", self.limits.recovery_ms, "recovery"), ("visible_ms", self.limits.visible_ms, "output")):
-            if bound is not None and min((getattr(setting, column) for setting in longest), default=0.0) > CLEARLY * bound:
-                return f"{skipped}: {what} takes too long at {format_duration(last)} already"
-        kept = [setting.lost for setting in done if not setting.breaks and math.isfinite(setting.lost)]
-        recoveries = [setting.again_ms / 1e3 / self.mtbf_s / 2 * interval_ns / last for setting in longest]
-        if kept and min(recoveries) * SLACK > min(kept) * (1 + SAME) + NEGLIGIBLE:
-            return f"{skipped}: a failure would cost more than all that fewer checkpoints save"
-        return None
 
 
 def finished(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds: int) -> dict[Candidate, int]:

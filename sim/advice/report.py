@@ -61,8 +61,8 @@ def report(
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)} | race.long_trials
     marked = marked_unknowns(bench)
     assumed = {unknown.key: unknown.assumed for unknown in marked}
-    lasts = lasting(race, planned)
     enough = requirements(race, planned, assumed) if chosen is None and race.settings else []
+    lasts = lasting(race, planned)
     given_answer = answer(race, levers, chosen, enough, planned)
     first, *others = texts.verdict(race, choice)
     parts: list[str | Section | None] = [

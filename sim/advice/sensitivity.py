@@ -13,8 +13,8 @@ from typing import Any
 
 from sim.advice.inputs.unknowns import Unknown, plausible
 from sim.advice.judgement import Setting, choose
-from sim.advice.race import ALL, Race
-from sim.advice.running.bounds import BudgetUsedError
+from sim.advice.race import Race
+from sim.advice.running.bounds import ALL, BudgetUsedError
 from sim.advice.settings import Candidate
 from sim.advice.texts import LIMITED, name_of, value_text
 from sim.advice.trials import UNDISTURBED, Trial

@@ -15,6 +15,7 @@ from sim.advice.levers.lever import ASYNC_WORK, PARTS, SYNC, UPLOAD, Change
 from sim.advice.levers.situation import situation_of
 from sim.advice.levers.state import ROCKSDB
 from sim.advice.race import NoLevers, excess
+from sim.advice.running.bounds import LEVERS
 from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate
 from sim.analysis.number_texts import ms_text
 from sim.units import parse_duration
@@ -31,8 +32,6 @@ BETTER = 0.95
 """A lever that leaves more than this share of what breaks the limits helps nobody."""
 CLEARLY = 1.15
 """Barriers and intervals are given up where upload alone is longer than the limit by this factor."""
-SHARE = 0.75
-"""The part of the budget that levers may use; the rest is for more runs of the best settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ class Levers(NoLevers):
     def _ran(self, race: Race, found: Sequence[Pulled], what: str) -> bool:
         """Whether the budget covered these settings; they have run then."""
         candidates = [pulled.candidate(race) for pulled in found]
-        if not race.covers(candidates, 1, SHARE, what):
+        if not race.covers(candidates, 1, LEVERS, what):
             return False
         race.replicate(candidates, 1)
         self.tried |= {own.name: pulled for own, pulled in zip(candidates, found, strict=True)}

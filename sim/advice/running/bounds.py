@@ -13,8 +13,13 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 __all__ = [
+    "ALL",
+    "CERTAINTY",
+    "GRID",
+    "LEVERS",
     "OUT_OF_TIME",
     "OVER_BUDGET",
+    "RACE",
     "Affords",
     "BudgetUsedError",
     "Lack",
@@ -24,6 +29,11 @@ __all__ = [
     "over_budget",
 ]
 
+GRID, LEVERS, CERTAINTY, RACE, ALL = 0.5, 0.6, 0.65, 0.85, 1.0
+"""Shares of both bounds.  The grid of intervals leaves room for levers, both for more runs of the best settings, and these for long runs.
+
+The race leaves the rest: for the smallest change that would fit where nothing does, and for what is not known.
+"""
 OVER_BUDGET = "more processor time than the budget leaves"
 OUT_OF_TIME = "more time than --within leaves"
 
