@@ -134,7 +134,7 @@ class Setting:
 
     @property
     def lack(self) -> float:
-        """Of room, as a factor, by the limit with least; 1: there is enough."""
+        """How much room is missing, as a factor, by the limit with least; 1: there is enough."""
         return max((tight.lack for tight in self.tight), default=1.0)
 
 

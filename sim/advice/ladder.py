@@ -7,10 +7,10 @@ to simulate.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from sim.advice.judgement import NEGLIGIBLE, SAME
 from sim.advice.left_out import LeftOut
+from sim.advice.race import Race
 from sim.advice.running.bounds import CERTAINTY, GRID
 from sim.advice.settings import (
     NICE_NS,
@@ -26,10 +26,7 @@ from sim.advice.settings import (
 from sim.analysis.theory import renewal
 from sim.units import format_duration, parse_duration
 
-if TYPE_CHECKING:
-    from sim.advice.race import Race
-
-__all__ = ["try_beside", "try_intervals", "try_optimum"]
+__all__ = ["try_intervals", "try_neighbours", "try_optimum"]
 
 CLEARLY = 1.15
 """Longer intervals are skipped once a limit is broken by this factor."""
@@ -74,19 +71,19 @@ def try_optimum(race: Race) -> None:
     _try(race, [candidate(race.scenario, nearest, race.protocols[chosen.protocol])])
 
 
-def try_beside(race: Race) -> None:
+def try_neighbours(race: Race) -> None:
     """The next shorter and the next longer interval beside the best setting so far, until it stays the best."""
     for _ in range(STEPS):
         if not race.settings:
             return
         best = race.chosen or race.nearest
-        if best.protocol not in race.protocols or not _try(race, _beside(race, best.name)):
+        if best.protocol not in race.protocols or not _try(race, _neighbours(race, best.name)):
             return
         if (race.chosen or race.nearest).name == best.name:
             return
 
 
-def _beside(race: Race, name: tuple[str, str]) -> list[Candidate]:
+def _neighbours(race: Race, name: tuple[str, str]) -> list[Candidate]:
     """The same protocol, one step to either side, as far as these steps have not run, and may keep the limits."""
     own_ns = parse_duration(name[0])
     shorter, longer = [other for other in NICE_NS if other < own_ns][-1:], [other for other in NICE_NS if other > own_ns][:1]

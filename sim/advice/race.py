@@ -1,6 +1,6 @@
-"""Which settings run, and how often: all of them a few times, the promising ones more often.
+"""All settings of a job that ran, how often, and what they measured: all of them a few times, the promising ones more often.
 
-Barriers and intervals run first, then levers where they do not suffice.  Then means are redrawn again and again.  Today's setting and
+Means are redrawn again and again.  Today's setting and
 every setting that some draw chooses run more often, until nearly all draws choose the same one.  This is racing under common random
 numbers (Maron and Moore, Artificial Intelligence Review 11, 1997).
 """
@@ -15,9 +15,8 @@ import pandas as pd
 
 from sim.advice.doubts import ENOUGH, corrected, margins
 from sim.advice.judgement import MEASURED, SAME, Choice, Limits, Margins, Setting, Trials, choose, judged, measured, redrawn
-from sim.advice.ladder import try_beside, try_intervals, try_optimum
 from sim.advice.left_out import LeftOut
-from sim.advice.running.bounds import CERTAINTY, RACE, Affords, Lack, NothingRanError, TimeUpError, any_amount, over_budget
+from sim.advice.running.bounds import CERTAINTY, RACE, Affords, Lack, TimeUpError, any_amount, over_budget
 from sim.advice.settings import Candidate, Protocol, allowed, candidate, todays_setting
 from sim.advice.trials import FAILURE, INTERVAL, LONG, PROTOCOL, TRIAL, UNDISTURBED, WORLD, Bench, Trial
 from sim.model.scenario import Scenario
@@ -35,8 +34,6 @@ REPEATED = 2
 """Runs of today's setting and of the choice, where the budget has no room for more: the least that has a spread."""
 COSTLY = 0.003
 """A share of throughput above the noise of a run of minutes."""
-AGAIN = 3
-"""Levers are pulled so often: a long run may break a limit that short ones kept."""
 LONG_RUNS = 3
 """Each has 100 checkpoints: if none of 299 is over a limit, 99 % are below it, with 95 % confidence."""
 
@@ -158,26 +155,6 @@ class Race:
     def candidate_of(self, name: tuple[str, str]) -> Candidate:
         return next(candidate for candidate in self.runs if candidate.name == name)
 
-    def run_until_sure(self) -> None:
-        """Run everything that the choice needs, or what time allows.  NothingRanError: it allows nothing."""
-        try:
-            try_intervals(self)
-            try_optimum(self)
-            for _ in range(AGAIN):
-                try_beside(self)
-                if not self.has_room:
-                    self.levers.pull(self)
-                before = len(self.runs), len(self.longer_ms)
-                self._replicate_until_sure()
-                self._repeat()
-                self._confirm()
-                if self.has_room or before == (len(self.runs), len(self.longer_ms)):
-                    break  # no long run broke what short ones kept
-        except TimeUpError:
-            self.left_out.append(LeftOut(self.lack(), what="runs that were under way, and all that would have followed"))
-        if not self.runs:
-            raise NothingRanError("time was up before a single setting had run: give more with --within, or a shorter job")
-
     def replicate(self, candidates: Sequence[Candidate], replications: int) -> None:
         """Bring these candidates up to so many runs."""
         missing = {candidate: replications for candidate in candidates if self.runs.get(candidate, 0) < replications}
@@ -250,7 +227,7 @@ class Race:
     def _today(self) -> tuple[str, str] | None:
         return None if self.today is None else self.today.name
 
-    def _replicate_until_sure(self) -> None:
+    def replicate_until_sure(self) -> None:
         while True:
             choice = self.choice()
             names = {choice.chosen, self._today, *(name for name, share in choice.others if share >= POSSIBLE)}
@@ -263,7 +240,7 @@ class Race:
                 return
             self.replicate(stay, runs)
 
-    def _repeat(self) -> None:
+    def repeat(self) -> None:
         """Run today's setting and the choice twice if they have run once: a single difference has no confidence interval."""
         chosen = self.chosen
         once = [] if chosen is None else [self.candidate_of(name) for name in dict.fromkeys([chosen.name, self._today]) if name is not None]
@@ -271,7 +248,7 @@ class Race:
         if once and self.covers(once, REPEATED, CERTAINTY, f"{REPEATED} runs of the advised and of today's setting"):
             self.replicate(once, REPEATED)
 
-    def _confirm(self) -> None:
+    def confirm(self) -> None:
         """Run the chosen setting for long where a limit is on the tail of checkpoints: a few of them show none."""
         for _ in range(len(self.runs)):  # state that grows breaks the limits of one interval after the other
             chosen = self.chosen

@@ -11,6 +11,7 @@ from typing import Any
 from sim.advice import texts
 from sim.advice.answer.build import advised_scenario, answer
 from sim.advice.answer.configuration import difference
+from sim.advice.course import run_until_sure
 from sim.advice.doubts import capped, doubts, remarks
 from sim.advice.inputs.questions import assumptions, greatest_rates, marked_unknowns, questions
 from sim.advice.judgement import Choice, Limits, Setting
@@ -55,7 +56,7 @@ def report(
     """Run the race and describe its result.  `mtbf_ms` None: the rate of failures is not known."""
     levers = Levers()
     race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack, levers)
-    race.run_until_sure()
+    run_until_sure(race)
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen, levers.changes(chosen.name))
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)} | race.long_trials

@@ -311,8 +311,8 @@ def share(value: float, digits: int = 2) -> str:
     if not math.isfinite(value):
         return "-"
     percent = 100 * value
-    whole = abs(percent) >= 10**digits - 0.5  # .2g of 100 is 1e+02
-    return f"{percent:.0f} %" if whole else f"{percent:.{digits}g} %"
+    is_long = abs(percent) >= 10**digits - 0.5  # .2g of 100 is 1e+02
+    return f"{percent:.0f} %" if is_long else f"{percent:.{digits}g} %"
 
 
 def value_text(column: str, value: float, digits: int = 2) -> str:

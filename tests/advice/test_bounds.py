@@ -2,6 +2,7 @@
 
 import pytest
 
+from sim.advice.course import run_until_sure
 from sim.advice.judgement import Limits
 from sim.advice.race import Race
 from sim.advice.running.bounds import NothingRanError
@@ -49,7 +50,7 @@ def race_of(folder, slowness, within_s, budget_s=1e6):
     race = Race(
         Bench(folder / "job.yaml", {}, patience_ns=0), Limits(checkpoint_ms=1000), DAY_S, runner.run, 12, runner.affords, runner.lack
     )
-    race.run_until_sure()
+    run_until_sure(race)
     return race, runner, clock, lines
 
 

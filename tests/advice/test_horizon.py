@@ -5,6 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from sim.advice.course import run_until_sure
 from sim.advice.future import horizon as horizons
 from sim.advice.future.horizon import GrowingState, Horizon
 from sim.advice.job import prepared
@@ -44,7 +45,7 @@ def bench_of(job, ahead_s):
 
 def raced(job, ahead_s, limit_ms):
     found = Race(bench_of(job, ahead_s), Limits(checkpoint_ms=limit_ms), 86_400.0, Growing(), 3)
-    found.run_until_sure()
+    run_until_sure(found)
     return found
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sim.advice.course import run_until_sure
 from sim.advice.inputs.questions import assumptions, questions
 from sim.advice.inputs.unknowns import Unknown
 from sim.advice.judgement import Limits
@@ -41,7 +42,7 @@ class OfStorage(MadeUp):
 
 def parts_of(job, run, marked, unmarked=(), limit_ms=3000):
     race = Race(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=limit_ms), DAY_S, run, 3)
-    race.run_until_sure()
+    run_until_sure(race)
     found = sensitivity(race, [*marked, *unmarked], {}, {})
     return [part if isinstance(part, str) else part.rows for part in questions(race, marked, found, {"source": 1190.0}, 1e9)]
 
@@ -87,7 +88,7 @@ class Spread(MadeUp):
 def test_the_assumed_value_is_judged_by_as_many_runs_as_the_others(job):
     """The longest of three runs beside that of one: a value that changes nothing would seem to make checkpoints ten times shorter."""
     race = Race(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=3000), DAY_S, Spread(dict.fromkeys(("aligned", "unaligned"), 100.0)), 3)
-    race.run_until_sure()
+    run_until_sure(race)
     (row,) = sensitivity(race, [SERVICE], {}, {})
 
     assert 3 in race.runs.values()

@@ -8,6 +8,7 @@ import pytest
 
 from sim.advice.answer.summary import summary
 from sim.advice.answer.watch import watch
+from sim.advice.course import run_until_sure
 from sim.advice.inputs.unknowns import Unknown
 from sim.advice.job import prepared
 from sim.advice.judgement import Limits
@@ -53,7 +54,7 @@ class MadeUp:
 
 def race(job, run, most=12, mtbf_s=DAY_S, levers=None, **limits):
     found = Race(Bench(job, {}, patience_ns=0), Limits(**limits), mtbf_s, run, most, levers=levers or NoLevers())
-    found.run_until_sure()
+    run_until_sure(found)
     return found
 
 
@@ -109,7 +110,7 @@ def runs_at_most(count):
 
 def budgeted(job, run, affords, **limits):
     found = Race(Bench(job, {}, patience_ns=0), Limits(**limits), DAY_S, run, 12, affords)
-    found.run_until_sure()
+    run_until_sure(found)
     return found
 
 

@@ -46,13 +46,13 @@ def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any])
             assumed |= {key: value.written() for key, value in found.items()}
             parts[what] = found
     enough, short, unknown = _at_most(race, parts, planned)
-    more, too_few = _subtasks(race, planned)
-    if not enough and not more and len(short) > 1:
+    wider, too_few = _subtasks(race, planned)
+    if not enough and not wider and len(short) > 1:
         together = {f"{' and '.join(parts)} at once": {key: quantity for found in parts.values() for key, quantity in found.items()}}
         enough, all_short, unknown_too = _at_most(race, together, planned)
         short, unknown = short + all_short, unknown | unknown_too
     name = name_of(race.nearest.name)
-    fits = [_smallest(race, what, found, planned) for what, found in enough.items()] + more
+    fits = [_smallest(race, what, found, planned) for what, found in enough.items()] + wider
     sentences = [f"With {what} {name} would keep the limits." for what in fits]
     if lacking := [f"{what} {MOST:g} times as fast" for what in short] + too_few:
         sentences.append(f"Not enough for {name}: {'; '.join(lacking)}.")
