@@ -121,8 +121,8 @@ def _configuration(race: Race, chosen: Setting, changes: Sequence[Change]) -> st
     """The configuration to paste, with a timeout that leaves room."""
     candidate, scenario = race.candidate_of(chosen.name), advised_scenario(race, chosen)
     text = flink_text(scenario, candidate.point)
-    beside = [item for item in difference(race.scenario, scenario, changes) if item.advised and item.key not in text]
-    return _with_head("\n".join([text.rstrip(), *(f"{item.key}: {item.advised}" for item in beside)]), scenario, race, chosen)
+    others = [item for item in difference(race.scenario, scenario, changes) if item.advised and item.key not in text]
+    return _with_head("\n".join([text.rstrip(), *(f"{item.key}: {item.advised}" for item in others)]), scenario, race, chosen)
 
 
 def _with_head(text: str, scenario: Scenario, race: Race, chosen: Setting) -> str:

@@ -36,7 +36,7 @@ class Difference:
 def difference(today: Scenario, advised: Scenario, changes: Sequence[Change] = ()) -> list[Difference]:
     """The keys that differ, and those that its changes need beside them; one that has Flink's default today is not set there."""
     now, then = flink_lines(today), flink_lines(advised)
-    then |= {flink_key(key, advised): value for change in changes for key, value in change.lever.beside.items()}
+    then |= {flink_key(key, advised): value for change in changes for key, value in change.lever.flink_keys.items()}
     keys = [key for key in dict.fromkeys((*then, *now)) if now.get(key) != then.get(key)]
     return [Difference(key, now.get(key), then.get(key)) for key in keys]
 

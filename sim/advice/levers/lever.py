@@ -92,7 +92,7 @@ class Lever:
     short_caution: str = ""
     source: str = ""
     is_configuration: bool = True  # False: it takes machines, storage, or another version
-    beside: Mapping[str, str] = field(default_factory=dict, hash=False)  # keys of Flink that the scenario has no option for
+    flink_keys: Mapping[str, str] = field(default_factory=dict, hash=False)  # keys of Flink that the scenario has no option for
 
     def share(self, situation: Situation) -> float:
         """The part of what breaks the limits that it can shorten."""

@@ -111,7 +111,7 @@ CHANGELOG = Lever(
     caution="restore with claim mode CLAIM: in NO_CLAIM the first checkpoint has to be full, which the changelog refuses, and the job "
     "restarts without end. Flink 2.3 did so in an experiment. A claimed checkpoint belongs to the job; keep a savepoint to go back",
     source=f"{_DOCS}/state_backends#enabling-changelog",
-    beside={"state.changelog.storage": "filesystem", "state.changelog.dstl.dfs.base-path": FOLDER, CLAIM: "CLAIM"},
+    flink_keys={"state.changelog.storage": "filesystem", "state.changelog.dstl.dfs.base-path": FOLDER, CLAIM: "CLAIM"},
 )  # fmt: skip
 LOCAL_RECOVERY = Lever(
     "local recovery", frozenset({RESTORE}), _local_recovery, costs="a second copy of state on the disk of each TaskManager",
