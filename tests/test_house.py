@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cells": BELOW_CLI,  # single runs
     "comparison": BELOW_CLI | {"cells", "folder_lock"},  # what `run` does
     "explain": BELOW_CLI | {"cells", "comparison"},  # runs again, watched closely
-    "history": BELOW_CLI | {"explain", "recordings"},  # checkpoints that really happened, in the same words
+    "history": BELOW_CLI | {"explain", "recordings", "validation"},  # checkpoints that really happened, in the same words
     "timeline": BELOW_CLI | {"explain"},  # the same, as a picture
     "report": BELOW_CLI | {"cells", "comparison", "envelope", "explain"},  # results as a page
     "sweeps": BELOW_CLI | {"cells", "series"},
@@ -69,6 +69,7 @@ INSIDE: dict[str, set[str]] = {
     "analysis/strategies": {"analysis"},
     "analysis/sweeps": {"analysis", "analysis/strategies"},
     "cli/console": set(),  # no verb
+    "history/compared": {"history"},
     "model/catalogs": set(),
     "model/randomness": {"model"},
     "plane/seam": set(),

@@ -9,6 +9,7 @@ import typer
 
 from sim.cli.console.errors import Code, UserError, print_message, speaking, stoppable
 from sim.cli.console.progress import bar
+from sim.cli.explained_recordings import explain_recordings
 from sim.cli.options import EnvironmentOption, JobsOption
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def validate_recordings(
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE", help="Write the table as one HTML file as well.", show_default=False)
     ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Compare what leads their checkpoints instead.")] = False,
 ) -> None:
     """Compare predictions with recordings: observed beside predicted, and how far off on the whole."""
     with speaking():
@@ -42,6 +44,8 @@ def validate_recordings(
         paths = [file for path in recordings for file in recordings_in(path, print_message)]
         if not paths:
             raise UserError(f"no recordings (.json, .json.gz, .zip) in {', '.join(map(str, recordings))}", Code.INVALID_INPUT)
+        if explain:
+            explain_recordings(paths, as_json=as_json)
         overheads = None if environment is None else load(environment)
         found = list(zip(paths, _outcomes(paths, seeds, jobs, time_limit, overheads), strict=True))
         for path, outcome in found:

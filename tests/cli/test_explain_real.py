@@ -105,3 +105,22 @@ def test_a_scenario_is_never_taken_for_a_job(ckptsim, tiny):
 
     assert "(unaligned) took" in ckptsim("explain", tiny).stdout
     assert ckptsim("explain", tiny).stdout == ckptsim("explain", folder).stdout
+
+
+def test_the_command_prints_a_row_per_recording(ckptsim):
+    file = REST.parent / "recordings" / "p2-severe-aligned.json.gz"
+    done = ckptsim("validate", "--explain", file)
+
+    assert 0 == done.exit_code
+    assert "p2-severe-aligned" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    (record,) = json.loads(ckptsim("validate", "--explain", "--json", file).stdout)
+    assert "p2-severe-aligned" == record["recording"]
+
+
+def test_what_cannot_be_read_is_skipped(ckptsim, tmp_path):
+    (tmp_path / "a.json").write_text("{}")
+    done = ckptsim("validate", "--explain", tmp_path / "a.json")
+
+    assert 4 == done.exit_code
+    assert "skipped:" in done.stderr

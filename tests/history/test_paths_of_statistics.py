@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from sim.history.leading import agree, of_journal, of_statistics
+from sim.history.compared.leading import agree, of_journal, of_statistics
+from sim.history.compared.simulated import reported
 from sim.history.path import steps
-from sim.history.simulated import reported
 from sim.metrics.critical_path import Kind
 from sim.recordings import read_any
 from sim.recordings.source.rest.answers import CheckpointConfig

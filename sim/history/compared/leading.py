@@ -27,6 +27,8 @@ CLASSES: Mapping[Kind, str] = {
     Kind.CHANNEL_STATE: "asynchronous part",
 }
 """Kinds that statistics cannot tell apart; any other is a class by itself."""
+WAY = dict.fromkeys((kind.value for kind in (Kind.QUEUE, Kind.ALIGNMENT, Kind.TIMEOUT)), "a barrier on its way")
+"""Classes that are one where only the kind is asked for."""
 NEAR = 0.1
 """Parts are equally long if they differ by no more than this share of the duration: then either may lead."""
 
