@@ -31,7 +31,7 @@ class ImportedJob(verb.ImportedJob):
 
         LookupError: there is no such checkpoint, or its statistics are not kept any more.
         """
-        return _told(explain_verb.explain_source(self.source, checkpoint))
+        return _explanation(explain_verb.explain_source(self.source, checkpoint))
 
     def __repr__(self) -> str:
         return "\n".join([f"ImportedJob({self.name}), {len(self.text.splitlines())} lines", *self._lines()])
@@ -78,10 +78,10 @@ def explain_job(
     found = explain_verb.explain_job(
         sources, checkpoint=checkpoint, job=job, deadline=deadline, headers=headers, listener=Notebook(show=progress)
     )
-    return _told(found)
+    return _explanation(found)
 
 
-def _told(found: explain_verb.ExplainedJob) -> Explanation:
+def _explanation(found: explain_verb.ExplainedJob) -> Explanation:
     return Explanation(found.text, found.plain["explained"])
 
 

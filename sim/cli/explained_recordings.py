@@ -37,7 +37,7 @@ def explain_recordings(paths: Sequence[Path], *, as_json: bool) -> None:
                 print_message(f"skipped: {path}: {error}")
             watch(number, number)
     if as_json:
-        print(json.dumps([asdict(each) for each in found]))
+        print(json.dumps([asdict(recording) for recording in found]))
     else:
         put("\n".join(_table(found)))
     raise typer.Exit(Code.FINE if len(found) == len(paths) else Code.CELLS_FAILED)
@@ -49,15 +49,22 @@ def _table(found: Sequence[SideBySide]) -> list[str]:
     from sim.history.compared.side_by_side import LEAST_MS
 
     rows = [f"{f'checkpoints of {LEAST_MS} ms and more':{_NAME}}{'':>6}{'part':>9}{'kind':>9}{'readable':>11}"]
-    counted = [each for each in found if each.pairs]
+    counted = [recording for recording in found if recording.pairs]
     rows += [
-        _row(one_line(each.recording, _NAME - 1), len(each.pairs), each.agreeing, each.same_kind, each.read, each.simulated)
-        for each in counted
+        _row(
+            one_line(recording.recording, _NAME - 1),
+            len(recording.pairs),
+            recording.agreeing,
+            recording.same_kind,
+            recording.read,
+            recording.simulated,
+        )
+        for recording in counted
     ]
     total = [
-        sum(getattr(each, name) for each in counted) for name in ("agreeing", "same_kind", "read", "simulated")
+        sum(getattr(recording, name) for recording in counted) for name in ("agreeing", "same_kind", "read", "simulated")
     ]  # of the recordings above
-    rows.append(_row(f"all {len(counted)}", sum(len(each.pairs) for each in counted), *total))
+    rows.append(_row(f"all {len(counted)}", sum(len(recording.pairs) for recording in counted), *total))
     return [*rows, "", "part: recording and simulation name the same leading part, at the same vertex.", "kind: the same, at any vertex.",
             "readable: statistics of simulated checkpoints name what their journal names."]  # fmt: skip
 

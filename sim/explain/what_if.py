@@ -49,7 +49,7 @@ def what_if(kind: Kind, parts: Sequence[Part], slow: Slow | None, context: Conte
 
 
 def bound(kind: Kind, spent_ns: int, *, overtakes: bool) -> WhatIf | None:
-    """The same of a checkpoint that was not simulated; `overtakes`: its barriers do so already."""
+    """What a checkpoint that was not simulated would spare at most; `overtakes`: its barriers do so already."""
     if kind not in _RULES or (overtakes and _RULES[kind][1] is _unaligned):
         return None
     return WhatIf(_RULES[kind][0], spent_ns, None)

@@ -211,7 +211,9 @@ class Causes:
         usual_ms, usual_bytes = median(row.checkpoint.async_ for row in other), median(row.checkpointed_size for row in other)
         if own.checkpoint.async_ < _UNLIKE * usual_ms:
             return ""
-        return f"; in its other {len(other)} checkpoints {ms_text(usual_ms)} for {bytes_text(max(usual_bytes, 0))} (median)"
+        bytes_explain = own.checkpointed_size > _UNLIKE * usual_bytes
+        why = "" if bytes_explain else ": bytes do not explain it; the disk, the network, a pause or a shared file may"
+        return f"; in its other {len(other)} checkpoints {ms_text(usual_ms)} for {bytes_text(max(usual_bytes, 0))} (median){why}"
 
     # ------------------------------------------------------------------------------------------ the checkpoint
 

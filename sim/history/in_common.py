@@ -200,7 +200,7 @@ def _pause_ms(history: History, point: Checkpoint) -> float:
 def _compared(name: str, slow: Sequence[float], others: Sequence[float], in_words: Callable[[float], str]) -> Iterator[Finding]:
     if not slow or not others or len({*slow, *others}) == 1 or min(*slow, *others) < 0:
         return
-    alike = median(slow) < _FACTOR * median(others)
+    alike = median(slow) <= _FACTOR * median(others)
     p = 1.0 if alike else float(mannwhitneyu(slow, others, alternative="greater").pvalue)
     text = f"more {name}: {in_words(median(slow))} in {len(slow)} slow ones, {in_words(median(others))} in {len(others)} others (medians)"
     yield Finding(text, p, 1.0)

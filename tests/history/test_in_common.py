@@ -93,3 +93,9 @@ def test_windows_of_a_real_job(recorded):
 
     assert "between two ends of windows of top" in first.text
     assert "clear" == first.how_sure
+
+
+def test_amounts_that_are_alike_are_no_findings():
+    """However sure the difference: 2 % more bytes explain no checkpoint of nine times the duration."""
+    points = [plain(number, 900 if number % 4 == 0 else 100, size=1020 if number % 4 == 0 else 1000) for number in range(2, 22)]
+    assert not [finding for finding in found_in(points).findings if "bytes" in finding.text]

@@ -16,9 +16,9 @@ def test_a_recording_and_its_simulation_name_the_same():
 
 
 def test_parts_of_equal_length_may_both_lead():
-    one, other = {Part("sync", "a"): 100, Part("sync", "b"): 90}, {Part("sync", "a"): 90, Part("sync", "b"): 105}
+    first, other = {Part("sync", "a"): 100, Part("sync", "b"): 90}, {Part("sync", "a"): 90, Part("sync", "b"): 105}
 
-    assert Part("sync", "a") == leading(one)
-    assert agree(one, other)
+    assert Part("sync", "a") == leading(first)
+    assert agree(first, other)
     assert not agree({Part("call", ""): 1}, other)
     assert not agree({}, other)
