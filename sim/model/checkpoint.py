@@ -2,36 +2,92 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from typing import Literal
 
-from sim.model.catalogs.barriers import Barriers
+from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, MODE, UNALIGNED, Barriers
+from sim.model.catalogs.option import Flink, Kind, option
 from sim.model.state import StateOptions
 
 __all__ = ["Barriers", "CheckpointOptions"]
 
+_E, _SECOND = "execution.checkpointing", 1_000_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class CheckpointOptions:
-    interval_ns: int | None  # None: no periodic checkpoints
-    barriers: Barriers = Barriers()
-    timeout_ns: int = 600_000_000_000
-    min_pause_ns: int = 0
-    max_concurrent: int = 1
-    tolerable_failed: int = 0
-    num_retained: int = 1  # completed checkpoints kept
-    subtasks_per_channel_state_file: int = 5
-    finish: Literal["flink", "naive", "commit-at-finish", "discard", "off"] = "flink"  # how a bounded job ends (FLIP-147)
-    operator_io: Literal["pre-barrier", "async"] = "pre-barrier"  # when operators write their files: async is FLINK-37375 ...
-    abort_policy: Literal["survive", "reupload", "drop"] = "survive"  # ... what an abort does to its uploads
-    upload_threads: int = 1  # of one task, for its operator's files
-    staging_bytes: int | None = None  # per task manager, for files not uploaded yet; None: enough
+    interval_ns: int | None = option(
+        Kind.INTERVAL, MISSING, "Between two triggers; `off`: no periodic checkpoints.", zero_is_none=True, flink=f"{_E}.interval"
+    )
+    interval_during_backlog_ns: int | None = option(  # 0: none then; None: no other one
+        Kind.INTERVAL, None,
+        "While a source reports a backlog (`source: {backlog: ...}`), instead of interval: a longer one, or `off`; default: the interval.",
+        usually="the interval", flink=f"{_E}.interval-during-backlog", keyword=True,
+    )  # fmt: skip
+    barriers: Barriers = option(
+        Kind.OWN, Barriers(), "How barriers travel: aligned, unaligned, at-least-once, or {aligned-timeout: 1 s}.", usually="aligned",
+        flink=(
+            Flink(UNALIGNED, older={f"{_E}.unaligned": "1.16"}, form="boolean"),
+            Flink(ALIGNED_TIMEOUT, older={f"{_E}.alignment-timeout": "1.13"}, form="duration"),
+            Flink(MODE, form="mode"),
+        ),
+    )  # fmt: skip
+    timeout_ns: int = option(Kind.DURATION, 600 * _SECOND, "A checkpoint that takes longer expires.", flink=f"{_E}.timeout")
+    min_pause_ns: int = option(
+        Kind.DURATION, 0, "Least time between the end of a checkpoint and the next trigger.", flink=f"{_E}.min-pause"
+    )
+    max_concurrent: int = option(
+        Kind.POSITIVE, 1, "Checkpoints under way at a time.", flink=Flink(f"{_E}.max-concurrent-checkpoints", {f"{_E}.max-concurrent": ""})
+    )
+    tolerable_failed: int = option(
+        Kind.NATURAL, 0, "Failed checkpoints in a row that do not fail the job.", flink=f"{_E}.tolerable-failed-checkpoints"
+    )
+    num_retained: int = option(
+        Kind.POSITIVE, 1, "Completed checkpoints kept.", flink=Flink(f"{_E}.num-retained", {"state.checkpoints.num-retained": "1.19"})
+    )
+    subtasks_per_channel_state_file: int = option(
+        Kind.POSITIVE, 5, "Subtasks of a task manager whose in-flight data share a file.",
+        usually="5; 1 with the profile 1.15", flink=f"{_E}.unaligned.max-subtasks-per-channel-state-file",
+    )  # fmt: skip
+    operator_io: Literal["pre-barrier", "async"] = option(  # async is FLINK-37375 ...
+        Kind.WORD, "pre-barrier",
+        "When operators write the files of flush: and work as long as pre-barrier: before the barrier, or in the asynchronous phase.",
+        keyword=True,
+    )  # fmt: skip
+    abort_policy: Literal["survive", "reupload", "drop"] = option(  # ... and this what an abort does to its uploads
+        Kind.WORD, "survive", "What an abort does to asynchronous uploads; drop is known to be wrong.", keyword=True
+    )
+    upload_threads: int = option(Kind.POSITIVE, 1, "Threads of one task, for the files of its operator.", keyword=True)
+    staging_bytes: int | None = option(  # per task manager; None: enough
+        Kind.OWN, None, "Local room for files that are not uploaded yet.", key="staging", usually="enough", keyword=True
+    )
     staging_full: Literal["block", "fail"] = "block"  # a flush without room waits, or fails its task
-    lost_notifications: Fraction = Fraction(0)  # share of the notifications of a completion that never reach their task
-    forced_aligned: tuple[tuple[str, str], ...] = ()  # edges (upstream, downstream) beyond those Flink forces itself
-    interruptible_timers: bool = False  # whether operators of SQL yield to mails while they fire (FLIP-443)
-    interval_during_backlog_ns: int | None = None  # while a source reads a backlog; 0: none then; None: no other one
-    recover_output_on_downstream: bool = False  # captured output is recovered by the tasks that read it
-    during_recovery: bool = False  # tasks run, and take checkpoints, before they have processed what they recover (FLIP-547)
+    lost_notifications: Fraction = option(
+        Kind.SHARE, Fraction(0), "Share of the notifications of a completed checkpoint that never reach their task."
+    )
+    finish: Literal["flink", "naive", "commit-at-finish", "discard", "off"] = option(
+        Kind.WORD, "flink",
+        "How a bounded job ends: FLIP-147, each task waiting for a checkpoint of its own, or without checkpoints once a task finished.",
+        flink=Flink(f"{_E}.checkpoints-after-tasks-finish", {f"{_E}.checkpoints-after-tasks-finish.enabled": "1.19"}, form="finish"),
+    )  # fmt: skip
+    interruptible_timers: bool = option(
+        Kind.SWITCH, False,
+        "With barriers that overtake: event-time windows of SQL yield to barriers and mails while they fire (FLIP-443).",
+        flink=f"{_E}.unaligned.interruptible-timers.enabled",
+    )  # fmt: skip
+    recover_output_on_downstream: bool = option(
+        Kind.SWITCH, False,
+        "Captured output is recovered by the tasks that read it, not sent again by those that wrote it; Flink 2.3, default: off.",
+        flink=f"{_E}.unaligned.recover-output-on-downstream.enabled",
+    )  # fmt: skip
+    during_recovery: bool = option(
+        Kind.SWITCH, False,
+        "Tasks run, and take checkpoints, before they have processed the in-flight data they recover (FLIP-547); Flink 2.3, default: off.\n"
+        "It needs recover-output-on-downstream.",
+        flink=Flink(f"{_E}.during-recovery.enabled", {f"{_E}.unaligned.during-recovery.enabled": ""}),  # older: of the release notes
+    )  # fmt: skip
+    forced_aligned: tuple[tuple[str, str], ...] = option(
+        Kind.OWN, (), "Edges 'upstream -> downstream' that stay aligned, beyond those Flink keeps aligned itself."
+    )
     state: StateOptions = StateOptions()

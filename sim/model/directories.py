@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal
 
+from sim.model.catalogs.option import Flink, Kind, option
 from sim.model.stored import StateFile, StoredSnapshot
 
 __all__ = ["Directories", "PathPolicy", "inside"]
@@ -25,11 +26,16 @@ relative-to-job: all inside the job's directory, absolute beyond it."""
 class Directories:
     """The layout of a checkpoint storage, the same for all jobs that share it."""
 
-    paths: PathPolicy = "absolute"
+    paths: PathPolicy = option(Kind.WORD, "absolute", "absolute: Flink's way, relative only inside a snapshot's own directory.")
     root: str = "/checkpoints"  # execution.checkpointing.dir
     savepoints: str = "/savepoints"  # execution.checkpointing.savepoint-dir
-    create_subdir: bool = True  # False: all jobs share one directory (execution.checkpointing.create-subdir)
-    entropy: bool = False  # state files get a random component at the front of their path (s3.entropy.key)
+    entropy: bool = option(  # of state files
+        Kind.ON_OFF, False, "A random component at the front of each path (s3.entropy.key).", keyword=True
+    )
+    create_subdir: bool = option(
+        Kind.ON_OFF, True, "false: all jobs share one directory.",
+        flink=Flink("execution.checkpointing.create-subdir", {"state.checkpoints.create-subdir": "1.19"}),
+    )  # fmt: skip
 
     def job_directory(self, instance: int) -> str:
         return f"{self.root}/job-{instance}" if self.create_subdir else self.root

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from sim.model.catalogs.option import Kind, option
 from sim.model.stored import ClaimMode
 
 __all__ = ["Instances"]
@@ -14,9 +15,14 @@ __all__ = ["Instances"]
 class Instances:
     """The run's duration is divided among them."""
 
-    count: int = 1
-    claim: ClaimMode = "no-claim"  # execution.state-recovery.claim-mode
-    start_from: Literal["checkpoint", "savepoint"] = "checkpoint"  # the latest one of its kind
-    copied: Literal["nothing", "own", "job", "root"] = "nothing"
-    """What the next instance finds.  nothing: everything where it was.  Otherwise the old cluster is lost, and there is a copy of the
-    snapshot's own directory, of its job's, or of the root of all checkpoints."""
+    count: int = option(Kind.POSITIVE, 1, "Jobs, one after the other.")
+    claim: ClaimMode = option(  # execution.state-recovery.claim-mode
+        Kind.WORD, "no-claim", "Who owns the snapshot a job starts from (FLIP-193)."
+    )
+    start_from: Literal["checkpoint", "savepoint"] = option(
+        Kind.WORD, "checkpoint", "The latest retained checkpoint, or the latest savepoint (see actions).", key="from"
+    )
+    copied: Literal["nothing", "own", "job", "root"] = option(
+        Kind.WORD, "nothing",
+        "Only a copy of this is left, elsewhere: the snapshot's own directory, its job's, or all of them.  nothing: all is where it was.",
+    )  # fmt: skip

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from fractions import Fraction
 from itertools import groupby
 from typing import Literal
 
+from sim.model.catalogs.option import Kind, option
 from sim.model.catalogs.shipping import SHIPPING, Shipping
+from sim.model.catalogs.sinks import SINKS
 from sim.model.key_groups import Excess, dealt
 from sim.model.sink import Commit, Flush
 from sim.model.state import State
@@ -61,20 +63,34 @@ class Rate:
 class Alignment:
     """Subtasks of a group whose watermarks are ahead of the others stop reading (withWatermarkAlignment, FLIP-182)."""
 
-    group: str
-    drift_ns: int  # as far ahead of the least watermark a subtask may be
-    every_ns: int = 1_000_000_000  # watermarks are reported, and limits announced
-    buffer: int = 3  # pipeline.watermark-alignment.buffer-size: a limit judges the watermark that many intervals ago; 0: the latest
+    group: str = option(Kind.OWN, MISSING, "Name of the group; sources of several vertices may be in one.")
+    drift_ns: int = option(Kind.DURATION, MISSING, "So far a watermark may be ahead of the least one of the group.", key="max-drift")
+    every_ns: int = option(
+        Kind.DURATION, 1_000_000_000, "From one report and announcement to the next; default: 1 s, as in Flink.", key="update-interval"
+    )
+    buffer: int = option(  # a limit judges the watermark that many intervals ago; 0: the latest
+        Kind.COUNT, 3,
+        "Update intervals by which a pause is late (pipeline.watermark-alignment.buffer-size); default: 3.  0: as before Flink 2.3.",
+        key="buffer-size", flink="pipeline.watermark-alignment.buffer-size",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
     """How a source says how far its event time has come."""
 
-    interval_ns: int = 200_000_000  # pipeline.auto-watermark-interval
-    lateness_ns: int = 0  # it stays so far behind the latest record (bounded out-of-orderness)
-    idle_timeout_ns: int | None = None  # a subtask without records for so long is idle and holds no watermark back; None: never
-    alignment: Alignment | None = None
+    interval_ns: int = option(
+        Kind.DURATION, 200_000_000, "Between two watermarks of a subtask; default: 200 ms.", flink="pipeline.auto-watermark-interval"
+    )
+    lateness_ns: int = option(  # bounded out-of-orderness
+        Kind.DURATION, 0, "How far they stay behind the latest record; default: 0."
+    )
+    idle_timeout_ns: int | None = option(
+        Kind.DURATION, None,
+        "A subtask without records for so long is idle: it holds no window back (withIdleness, table.exec.source.idle-timeout).\n"
+        "Default: 0 s, never.", zero_is_none=True, usually="never", flink="table.exec.source.idle-timeout",
+    )  # fmt: skip
+    alignment: Alignment | None = option(Kind.OWN, None, "The group of sources that it keeps in step with; default: none.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +113,34 @@ class Source:
     """A log that is read: what is due and not yet emitted is backlog, and is caught up."""
 
     rates: Sequence[Rate] = ()  # per subtask; empty: unlimited
-    total: int | None = None  # records per subtask; None: unbounded
-    watermark: Watermark = Watermark()
-    backlog: Backlog | None = None  # None: it reports none
-    silent: int = 0  # the last so many subtasks have no records: their partitions are silent, or there are fewer partitions
-    waits: Literal["mailbox", "poll", "lock"] = "mailbox"  # where the thread waits for records, or for output
+    total: int | None = option(Kind.OWN, None, "Bounded: records of each subtask, then end of data.", key="records-per-subtask")
+    silent: int = option(
+        Kind.COUNT, 0,
+        "Subtasks without records, the last ones: their partitions are silent, or there are fewer partitions than subtasks; default: 0.",
+        keyword=True,
+    )  # fmt: skip
+    waits: Literal["mailbox", "poll", "lock"] = option(
+        Kind.WORD, "mailbox",
+        "mailbox (the default): checkpoints begin at once.  poll: the reader blocks in pollNext until a record is due.\n"
+        "lock: a legacy SourceFunction, which holds the checkpoint lock while it waits for output.", keyword=True,
+    )  # fmt: skip
+    watermark: Watermark = option(Kind.OWN, Watermark(), "Watermarks that the source emits.")
+    backlog: Backlog | None = option(Kind.OWN, None, "A backlog that the source reads first.")  # None: it reports none
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """An operator's own part of a snapshot, beside its keyed state.  Each piece of work is paid with `probability`."""
 
-    pre_barrier_ns: int = 0  # prepareSnapshotPreBarrier: task thread, before the barrier is forwarded
-    sync_ns: int = 0  # snapshotState: task thread, after the barrier
-    async_ns: int = 0  # asynchronous phase
-    probability: Fraction = Fraction(1)
-    operator_state_bytes: int = 0  # per subtask: written as a file of its own after the keyed state; 0 = no such file
+    pre_barrier_ns: int = option(Kind.DURATION, 0, "Task thread, before the barrier is forwarded (prepareSnapshotPreBarrier).")
+    sync_ns: int = option(Kind.DURATION, 0, "Task thread, after the barrier (snapshotState).")
+    async_ns: int = option(Kind.DURATION, 0, "Asynchronous phase.")
+    probability: Fraction = option(
+        Kind.SHARE, Fraction(1), "Each snapshot of a subtask pays the three above with this probability; default: 100 %."
+    )
+    operator_state_bytes: int = option(  # after the keyed state; 0 = no such file
+        Kind.SIZE, 0, "Per subtask, written as a file of its own."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +167,8 @@ class AsyncIO:
     Requests under way are operator state: a restore makes them again.
     """
 
-    latency: Distribution  # ns
-    capacity: int = 100  # requests under way per subtask; with so many, the task waits
+    latency: Distribution = option(Kind.DURATION_LAW, MISSING, "Request -> answer.")
+    capacity: int = option(Kind.POSITIVE, 100, "Requests under way per subtask; with so many, the task waits.  Default: 100, as in Flink.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +180,32 @@ class Window:
     """
 
     size_ns: int
-    time: Literal["processing", "event"] = "processing"
-    fire_ns: int = 0  # of the task thread, for each record that leaves
-    phase_ns: int = 0  # a window ends here, and every `step_ns` before and after
-    record_bytes: int = 0  # of keyed state, for each record held
-    api: Literal["sql", "datastream"] = "sql"  # operators of SQL yield to mails while they fire, if the job lets them
-    every_ns: int = 0  # from one end to the next one; 0: the size
+    time: Literal["processing", "event"] = option(
+        Kind.WORD, "processing", "Whose time ends a window: the clock's, or that of the records, by watermarks."
+    )
+    fire_ns: int = option(Kind.DURATION, 0, "Time of the task thread for each record that leaves; default: none.")
+    phase_ns: int = option(  # a window ends here, and every `step_ns` before and after
+        Kind.DURATION, 0, "When the first window ends, if not at a multiple of its size (sliding: of `every`)."
+    )
+    record_bytes: int = option(Kind.SIZE, 0, "Keyed state per record held; default: none.", key="state-per-record")
+    api: Literal["sql", "datastream"] = option(
+        Kind.WORD, "sql",
+        "Whose operator it is: with interruptible timers that of SQL yields while it fires (the default), the WindowOperator never.\n"
+        "Of sliding windows SQL keeps a record once, the WindowOperator once for each of its windows.",
+    )  # fmt: skip
+    flush_ns: int = option(
+        Kind.DURATION, 0,
+        "Time of the task thread for each record buffered since the last flush: before each barrier, and before a window of SQL fires.\n"
+        "Default: none.", keyword=True,
+    )  # fmt: skip
+    every_ns: int = option(Kind.DURATION, 0, "sliding only: from one end to the next one.", usually="the size")
     hold_ns: int = 0
-    flush_ns: int = 0  # of the task thread, for each record read since the last flush: before each barrier, and before it fires
     early: bool = False  # what is held leaves before each barrier, too
-    bundle: int = 0  # with so many records all leave at once; 0: no bound
+    bundle: int = option(
+        Kind.COUNT, 0,
+        "mini-batch only: with so many records a bundle leaves at once (table.exec.mini-batch.size, python.fn-execution.bundle.size).\n"
+        "Default: no bound.", key="size", usually="no bound",
+    )  # fmt: skip
 
     @property
     def step_ns(self) -> int:
@@ -179,22 +223,44 @@ class Vertex:
     """One chain of operators; its parallel instances are the subtasks."""
 
     name: str
-    parallelism: int = 1
-    max_parallelism: int = 128  # key groups: who owns how many decides who reads how much of a hash edge, and who keeps how much state
+    joined: bool = option(
+        Kind.OWN, False,
+        "How several inputs are read: one stream, buffer by buffer (union, the default), or in turn, record by record (join).",
+        key="combine", usually="union", keyword=True,
+    )  # fmt: skip
+    parallelism: int = option(Kind.PARALLELISM, 1, "Subtasks.", flink="parallelism.default")
+    max_parallelism: int = option(
+        Kind.PARALLELISM, 128,
+        "Key groups; default: Flink's choice from the parallelism.  A subtask has the keyed state and reads the keyed records of its own;\n"
+        "where the parallelism does not divide them, some own one group more than others.",
+        usually="Flink's choice from the parallelism", flink="pipeline.max-parallelism",
+    )  # fmt: skip
     source: Source | None = None
     inputs: tuple[Input, ...] = ()
-    joined: bool = False  # several inputs: read in turn, record by record (a join); else a union, buffer by buffer
-    service: Distribution = field(default_factory=lambda: Distribution(1000))  # sources: ns per emitted record
-    service_factors: tuple[tuple[int, Fraction], ...] = ()  # (subtask, how many times as long its services take); others: 1
-    fan_out: Fraction = Fraction(1)  # records out per record in, on each outgoing edge
-    async_io: AsyncIO | None = None
-    window: Window | None = None
-    state: State | None = None
-    union_state: bool = False  # union list state cannot be taken from some of its tasks only
-    snapshot: Snapshot = Snapshot()
-    flush: Flush | None = None  # files it writes per snapshot
-    commit: Commit | None = None  # its output becomes visible with the checkpoint; None: at once
-    connector: str = ""  # what it writes to, a name of SINKS; empty: nobody said
+    service: Distribution = option(Kind.DURATION_LAW, Distribution(1000), "Time per record (sources: per emitted record).", keyword=True)
+    service_factors: tuple[tuple[int, Fraction], ...] = option(
+        Kind.OWN, (),
+        "Subtask -> how many times as long its services and firings take, 0.01 to 100; default: 1.\n"
+        "After a rescale the subtask of the same number has it.", key="service-factor", keyword=True,
+    )  # fmt: skip
+    fan_out: Fraction = option(Kind.NUMBER, Fraction(1), "Records out per record in, on each outgoing edge.", keyword=True)
+    async_io: AsyncIO | None = option(Kind.OWN, None, "Requests under way beside the task thread.", keyword=True)
+    window: Window | None = option(Kind.OWN, None, "Records are held and fired at the end of a window.", keyword=True)
+    state: State | None = option(Kind.OWN, None, "Keyed state of the vertex.", keyword=True)
+    union_state: bool = option(
+        Kind.SWITCH, False,
+        "Its operators keep union list state: no checkpoint completes while some of its tasks have finished and others have not.",
+        keyword=True,
+    )  # fmt: skip
+    snapshot: Snapshot = option(Kind.OWN, Snapshot(), "Work of the operator's own in a snapshot.", keyword=True)
+    flush: Flush | None = option(Kind.OWN, None, "Files that the operator writes for a snapshot.", keyword=True)
+    commit: Commit | None = option(  # None: its output becomes visible at once
+        Kind.OWN, None, "two-phase, or its details.", usually="none", keyword=True
+    )
+    connector: str = option(
+        Kind.WORD, "", "What it writes to: no run depends on it, but whether advice lets barriers overtake data.",
+        choices=lambda: SINKS, keyword=True,
+    )  # fmt: skip
     committer_of: str = ""  # it is the global committer of this vertex and reads committables only
 
     def total(self, subtask: int) -> int | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 
 from sim.model.actions import Action
+from sim.model.catalogs.option import Kind, option
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster, Storage
 from sim.model.directories import Directories
@@ -27,26 +28,33 @@ class Overheads:
     How each was estimated, and how sure it is: sim/scenario/environments/flink-2-loopback.yaml.
     """
 
-    trigger_ns: int = 3_000_000  # trigger timestamp -> trigger call executed by a source's task thread
-    acknowledge_ns: int = 3_000_000  # end of the asynchronous phase -> acknowledgement processed by the coordinator
-    complete_ns: int = 6_000_000  # last acknowledgement -> next trigger possible, beside writing _metadata
-    notify_ns: int = 500_000  # coordinator -> task notification
-    first_trigger_ns: int = 21_000_000  # all tasks running -> first trigger (2.x profile), beside the min-pause
-    close_ns: int = 9_500_000  # a task's last wait is over -> its outputs are closed
-    fail_ns: int = 20_000_000  # a task's exception -> the job counts as RESTARTING
-    restart_ns: int = 34_000_000  # tasks cancelled and restart delay over -> deployment begins
-    deploy_ns: int = 99_000_000  # deployment begins -> a task begins to initialize
-    file_ns: int = 1_000_000  # a file of flat checkpoint storage, beside the latency and the bandwidth it is said to have
-    start_ns: int = 1_100_000_000  # submission -> all tasks run, where it was not measured
-    flusher_ns: int = 500_000  # a flush of a task's outputs -> the next, beside the buffer timeout: OutputFlusher sleeps, then works
+    trigger_ns: int = option(Kind.DURATION, 3_000_000, "Trigger timestamp -> trigger call executed by a source.")
+    acknowledge_ns: int = option(Kind.DURATION, 3_000_000, "End of the asynchronous phase -> acknowledgement processed by the coordinator.")
+    complete_ns: int = option(Kind.DURATION, 6_000_000, "Last acknowledgement -> next trigger possible, beside writing _metadata.")
+    notify_ns: int = option(Kind.DURATION, 500_000, "Coordinator -> task.")
+    first_trigger_ns: int = option(Kind.DURATION, 21_000_000, "All tasks running -> first trigger, in Flink 2.x.")  # beside the min-pause
+    close_ns: int = option(Kind.DURATION, 9_500_000, "A task's last wait is over -> its outputs are closed.")
+    fail_ns: int = option(Kind.DURATION, 20_000_000, "A task's exception -> the job counts as RESTARTING.")
+    restart_ns: int = option(Kind.DURATION, 34_000_000, "Restart delay over -> deployment begins.")  # tasks are cancelled by then
+    deploy_ns: int = option(Kind.DURATION, 99_000_000, "Deployment begins -> a task begins to initialize.")
+    file_ns: int = option(Kind.DURATION, 1_000_000, "A file of flat storage, beside its file-latency and its bytes.")
+    start_ns: int = option(Kind.DURATION, 1_100_000_000, "Submission -> all tasks run.")  # where it was not measured
+    flusher_ns: int = option(  # OutputFlusher sleeps, then works
+        Kind.DURATION, 500_000, "A flush of a task's outputs -> the next, beside the buffer timeout."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    duration_ns: int
-    warmup_ns: int = 0  # left out of the results; or AUTO_WARM_UP
-    seed: int = 1
-    replications: int = 1
+    """How much of a scenario is simulated."""
+
+    duration_ns: int = option(Kind.DURATION, MISSING, "Simulated time.")
+    warmup_ns: int = option(  # or AUTO_WARM_UP
+        Kind.WARM_UP, 0,
+        "Left out of the results: a time (the default: 0 s), or auto: until checkpoints, queues and lag have settled (Conway's rule).",
+    )  # fmt: skip
+    seed: int = option(Kind.NATURAL, 1, "The seed of all random numbers; a list is an axis.")
+    replications: int = option(Kind.POSITIVE, 1, "Runs of each combination, with seeds of their own.")
 
     @property
     def finds_warm_up(self) -> bool:

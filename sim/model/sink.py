@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from sim.model.catalogs.option import Kind, option
+
 __all__ = ["Commit", "Flush"]
 
 
@@ -13,9 +15,9 @@ __all__ = ["Commit", "Flush"]
 class Flush:
     """Files a subtask writes per snapshot (prepareSnapshotPreBarrier of a file sink); nothing if it read no record since the last."""
 
-    bytes: int = 0  # together, per subtask and snapshot ...
-    share: Fraction = Fraction(0)  # ... and this share of the bytes read since the last flush
-    files: int = 1
+    bytes: int = option(Kind.SIZE, 0, "Bytes of one subtask and snapshot, all files together.")
+    share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the bytes read since the last flush.")
+    files: int = option(Kind.POSITIVE, 1, "Files that hold it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,14 @@ class Commit:
     `committer`: chained = every writer is followed by its own in the same task; global = one subtask behind all writers.
     """
 
-    committer: Literal["chained", "global"] = "chained"
-    time_ns: int = 0  # on the committer's task thread, per commit
-    transaction_timeout_ns: int | None = None  # a transaction open longer is lost; None: never
-    holds_back: int = 0  # records per input channel kept in its state until finish(): a batch, an open window
-    emits: Literal["at-once", "on-commit"] = "at-once"  # on-commit: records go on when they are committed, an epoch at a time
+    committer: Literal["chained", "global"] = option(
+        Kind.WORD, "chained", "chained: each writer has its own, in its task; global: one subtask behind all writers."
+    )
+    time_ns: int = option(Kind.DURATION, 0, "On the committer's task thread, per commit.")
+    transaction_timeout_ns: int | None = option(
+        Kind.DURATION, None, "The external system forgets a transaction that is open longer: its records are lost.", usually="never"
+    )
+    holds_back: int = option(Kind.COUNT, 0, "Records per input channel it keeps in its state until finish(), e.g. an open window.")
+    emits: Literal["at-once", "on-commit"] = option(
+        Kind.WORD, "at-once", "When records go on downstream: as they are served (the default), or all of an epoch when they are committed."
+    )

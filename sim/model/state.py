@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from typing import Literal
 
 from sim.model.catalogs.backends import BACKENDS, BackendKind
+from sim.model.catalogs.option import Flink, Kind, option
 
 __all__ = ["Changelog", "Lsm", "State", "StateOptions", "Ttl"]
 
 _MIB = 1 << 20
 _SECOND = 1_000_000_000
+_DSTL = "state.changelog.dstl.dfs"
 
 
 @dataclass(frozen=True, slots=True)
 class Lsm:
     """A log-structured merge tree with the defaults of RocksDB (Options: write_buffer_size, level0_file_num_compaction_trigger ...)."""
 
-    memtable_bytes: int = 64 * _MIB  # a full one becomes a file of level 0
-    managed_bytes: int | None = None  # memory of the slot that memtables and cache share; None: the memtable is the only limit
-    level0_files: int = 4  # so many files in level 0 start a compaction
-    base_bytes: int = 256 * _MIB  # size of level 1
-    multiplier: int = 10  # from one level's size to the next
-    table_bytes: int = 64 * _MIB  # size of one file below level 0
-    flush_bytes_per_second: int = 200_000_000  # memtable to local disk, in the synchronous part
-    compaction_bytes_per_second: int = 100_000_000  # merged by the background thread
-    link_ns: int = 100_000  # one hard link of a snapshot, in the synchronous part
-    compaction_thread: Literal["subtask", "task-manager"] = "subtask"  # whose it is: RocksDB's databases of one process share theirs
-    wait: Fraction = Fraction(0)  # of the rest of a compaction under way, by which a snapshot is held up: both use one disk
+    memtable_bytes: int = option(
+        Kind.SIZE, 64 * _MIB, "A full one becomes a file of level 0.", above_zero=True, flink="state.backend.rocksdb.writebuffer.size"
+    )
+    managed_bytes: int | None = option(  # None: the memtable is the only limit
+        Kind.SIZE, None, "Memory of the slot, shared by memtables and cache: bounds the memtable to 7/24 of it.", key="managed-memory",
+        above_zero=True, usually="the memtable is the only limit", flink="state.backend.rocksdb.memory.fixed-per-slot",
+    )  # fmt: skip
+    level0_files: int = option(Kind.POSITIVE, 4, "So many start a compaction.")
+    base_bytes: int = option(
+        Kind.SIZE, 256 * _MIB, "Level 1 is compacted when it is larger.", above_zero=True,
+        flink="state.backend.rocksdb.compaction.level.max-size-level-base",
+    )  # fmt: skip
+    multiplier: int = option(Kind.POSITIVE, 10, "From the size of one level to that of the next.")
+    table_bytes: int = option(
+        Kind.SIZE, 64 * _MIB, "Size of one file below level 0.", above_zero=True,
+        flink="state.backend.rocksdb.compaction.level.target-file-size-base",
+    )  # fmt: skip
+    flush_bytes_per_second: int = option(Kind.BYTE_RATE, 200_000_000, "Memtable to local disk, on the task thread.")
+    compaction_bytes_per_second: int = option(Kind.BYTE_RATE, 100_000_000, "Merged by the background thread.")
+    compaction_thread: Literal["subtask", "task-manager"] = option(
+        Kind.WORD, "subtask",
+        "Whose that thread is: each subtask's own (the default), or one for all slots of a task manager, as in RocksDB.", keyword=True,
+    )  # fmt: skip
+    link_ns: int = option(Kind.DURATION, 100_000, "Hard link of one file, on the task thread.")
+    wait: Fraction = option(
+        Kind.SHARE, Fraction(0),
+        "Share of the rest of a compaction by which a snapshot is held up, for both use one disk (default 0 %).", keyword=True,
+    )  # fmt: skip
 
     @property
     def memtable_limit_bytes(self) -> int:
@@ -46,39 +65,79 @@ class Lsm:
 class Changelog:
     """State changes are logged and uploaded as they happen (FLIP-158, state.changelog.*)."""
 
-    materialize_ns: int = 600 * _SECOND  # between two snapshots of the backend below, which truncate the log
-    preemptive_bytes: int = 5 * _MIB  # so much log is uploaded without being asked
-    batch_delay_ns: int = 10_000_000  # waited for more, of this and the other subtasks of a task manager, before an upload
-    batch_bytes: int = 10 * _MIB  # so much is not waited with
-    upload_threads: int = 5  # of a task manager
-    upload_timeout_ns: int | None = _SECOND  # then another attempt begins beside the one that hangs; None: it has all the time
-    upload_attempts: int = 3
-    reports_materialized: bool = False  # whether a checkpoint counts the one it is the first to refer to
+    materialize_ns: int = option(
+        Kind.DURATION, 600 * _SECOND, "Between two snapshots of the backend, which truncate the log.", above_zero=True,
+        flink="state.changelog.periodic-materialize.interval",
+    )  # fmt: skip
+    preemptive_bytes: int = option(
+        Kind.SIZE, 5 * _MIB, "So much log is uploaded without being asked.", key="threshold", above_zero=True,
+        flink=f"{_DSTL}.preemptive-persist-threshold",
+    )  # fmt: skip
+    batch_delay_ns: int = option(
+        Kind.DURATION, 10_000_000, "Waited for more, of all subtasks of the task manager, before an upload.",
+        flink=f"{_DSTL}.batch.persist-delay",
+    )  # fmt: skip
+    batch_bytes: int = option(
+        Kind.SIZE, 10 * _MIB, "So much is not waited with.", key="batch-size", flink=f"{_DSTL}.batch.persist-size-threshold"
+    )
+    upload_threads: int = option(Kind.POSITIVE, 5, "Threads of a task manager.", flink=f"{_DSTL}.upload.num-threads")
+    upload_timeout_ns: int | None = option(
+        Kind.DURATION, _SECOND, "Then another attempt begins beside the one that hangs; 0 s: it has all the time.", zero_is_none=True,
+        flink=f"{_DSTL}.upload.timeout",
+    )  # fmt: skip
+    upload_attempts: int = option(Kind.POSITIVE, 3, "Attempts at an upload.", flink=f"{_DSTL}.upload.max-attempts")
+    reports_materialized: bool = option(
+        Kind.SWITCH, False,
+        "Whether a checkpoint's size counts the materialisation it is the first to refer to (default false, as in Flink 1.15 and 2.3).",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Ttl:
     """Keys expire (StateTtlConfig), and leave when something looks at them."""
 
-    after_ns: int  # a key was last written
-    checks: int = 10  # hashmap: entries looked at per record: five when it reads state, five when it writes (cleanupIncrementally)
-    filters_snapshots: bool = False  # hashmap: expired entries that are still there are not written (cleanupFullSnapshot)
+    after_ns: int = option(
+        Kind.OWN, MISSING,
+        "A key leaves so long after it was last written (StateTtlConfig); default, and 0 s: never.", key="ttl", usually="never",
+        flink=Flink("table.exec.state.ttl", form="duration"),  # of the operators of a SQL job
+    )  # fmt: skip
+    checks: int = option(  # five when it reads state, five when it writes (cleanupIncrementally)
+        Kind.NATURAL, 10,
+        "hashmap only: entries looked at per record, of which expired ones leave; default 10: five when state is read, five when written.",
+        key="ttl-checks",
+    )  # fmt: skip
+    filters_snapshots: bool = option(
+        Kind.SWITCH, False,
+        "hashmap only: snapshots leave out expired entries that are still there (cleanupFullSnapshot); default false.", key="ttl-filter",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """Keyed state of a whole vertex, spread over its subtasks by key group."""
 
-    bytes: int
-    backend: str = "hashmap"  # a name of BACKENDS
-    update_share: Fraction = Fraction(0)  # share of the records that rewrite an entry
-    value_bytes: int = 1000  # size of the entry rewritten
-    lsm: Lsm = Lsm()  # rocksdb only
-    changelog: Changelog | None = None
-    sync_ns: int = 0  # freezing it, beside what the backend itself does
-    serialize_bytes_per_second: int | None = None  # hashmap: processor time of a snapshot; None: never the limit
-    growth_bytes: int = 0  # new keys per record served, on average; with a limit while none of its keys has come
-    limit_bytes: int | None = None  # what all of its keys take; None: new ones never cease to come
+    bytes: int = option(Kind.SIZE, MISSING, "The sum over all subtasks.", key="size")
+    backend: str = option(
+        Kind.WORD, "hashmap", "Where state lives: on the heap or in RocksDB.", choices=lambda: BACKENDS,
+        flink=Flink("state.backend.type", {"state.backend": "1.16"}, form="backend"),
+    )  # fmt: skip
+    update_share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the records that rewrite an entry.", key="update")
+    value_bytes: int = option(Kind.SIZE, 1000, "Size of the entry rewritten.")
+    lsm: Lsm = option(Kind.OWN, Lsm(), "rocksdb only.")
+    changelog: Changelog | None = option(
+        Kind.OWN, None, "on: changes are logged and uploaded as they happen.", usually="off",
+        flink=Flink("state.changelog.enabled", {"state.backend.changelog.enabled": ""}, form="boolean"),
+    )  # fmt: skip
+    sync_ns: int = option(Kind.DURATION, 0, "Synchronous part of a snapshot, beside what the backend itself needs.", key="freeze")
+    serialize_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "hashmap only: processor's part of writing it, per subtask.")
+    growth_bytes: int = option(
+        Kind.SIZE, 0, "Every record served adds so much in new keys, on average; default: records rewrite entries that are there."
+    )
+    limit_bytes: int | None = option(
+        Kind.SIZE, None,
+        "What all of its keys take together: growth slows down as they come, and ends.  They stay, whatever ttl says.\n"
+        "Default, and 0 B: new keys never cease to come.", zero_is_none=True, usually="new keys never cease to come",
+    )  # fmt: skip
     ttl: Ttl | None = None  # keys go some time after they were last written
 
     @property
@@ -112,10 +171,32 @@ class State:
 class StateOptions:
     """How state is snapshotted and restored, the same for the whole job."""
 
-    incremental: bool = False  # rocksdb: write only tables that are not stored yet
-    transfer_threads: int = 4  # per subtask, to write and to read the tables (checkpoint.transfer.thread.num)
-    savepoints_keep_base: bool = True  # False: the checkpoint after a savepoint writes everything again (before FLINK-23949)
-    savepoint_bytes_per_second: int | None = 30_000_000  # canonical: entries sorted and serialised per slot; None: never the limit
-    savepoint_cpu: Fraction = Fraction(0)  # of the task's processor that writing a canonical savepoint takes
-    local_recovery: bool = False  # keep a second copy on the local disk (execution.checkpointing.local-backup.enabled)
-    load_bytes_per_second: int | None = None  # restoring: entries deserialised per subtask; None: reading is the only cost
+    incremental: bool = option(
+        Kind.SWITCH, False, "rocksdb: write only the files that are not stored yet.",
+        flink=Flink("execution.checkpointing.incremental", {"state.backend.incremental": "1.19"}),
+    )  # fmt: skip
+    transfer_threads: int = option(
+        Kind.POSITIVE, 4, "Per subtask, for the files of rocksdb.", flink="state.backend.rocksdb.checkpoint.transfer.thread.num"
+    )
+    savepoint_bytes_per_second: int | None = option(  # entries sorted and serialised per slot
+        Kind.BYTE_RATE, 30_000_000, "Rate of a canonical savepoint, per subtask: entries are sorted and serialised one by one.",
+        key="savepoint-rate", keyword=True,
+    )  # fmt: skip
+    savepoint_cpu: Fraction = option(
+        Kind.SHARE, Fraction(0), "Share of its processor that a subtask loses while it writes one.", keyword=True
+    )
+    savepoints_keep_base: bool = option(
+        Kind.SWITCH, True, "false: after a savepoint the next incremental checkpoint writes everything again (before FLINK-23949).",
+        key="savepoint-keeps-base", keyword=True,
+    )  # fmt: skip
+    local_recovery: bool = option(
+        Kind.SWITCH, False, "A second copy on the task manager's disk, restored from there.",
+        flink=(
+            Flink("execution.checkpointing.local-backup.enabled", since="1.20"),
+            Flink("execution.state-recovery.from-local", since="1.20"),
+            Flink("state.backend.local-recovery", last="1.19"),  # it is both
+        ),
+    )  # fmt: skip
+    load_bytes_per_second: int | None = option(
+        Kind.BYTE_RATE, None, "Entries deserialised per subtask, beside reading the files.", key="restore-rate"
+    )

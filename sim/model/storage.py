@@ -5,14 +5,16 @@ Flat unless `dfs` or `object_store` is given.  Latencies are distributions of ns
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from typing import Literal
 
 from sim.model.catalogs.catalog import Catalog
+from sim.model.catalogs.option import Flink, Kind, option
 from sim.model.job import Distribution
 
 __all__ = [
+    "NOT_FLAT",
     "STORAGES",
     "Dfs",
     "Disk",
@@ -27,16 +29,19 @@ __all__ = [
 
 _MS, _SECOND = 1_000_000, 1_000_000_000
 _MIB = 1 << 20
+_MERGING = "execution.checkpointing.file-merging"
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
     """How long a client of storage insists (S3A: fs.s3a.retry.limit 7, fs.s3a.retry.interval 500 ms, doubling)."""
 
-    attempts: int = 8  # the first one included
-    backoff_ns: int = 500 * _MS  # before the second attempt; doubles up to ...
-    most_backoff_ns: int = 30 * _SECOND
-    timeout_ns: int | None = None  # of one attempt at one request, block or part; None: it waits for ever
+    attempts: int = option(Kind.POSITIVE, 8, "The first one included.")
+    backoff_ns: int = option(Kind.DURATION, 500 * _MS, "Before the second attempt; doubles.")
+    most_backoff_ns: int = option(Kind.DURATION, 30 * _SECOND, "Longest wait between two attempts.", key="max-backoff")
+    timeout_ns: int | None = option(
+        Kind.DURATION, None, "Longest attempt at a request, block or part; default: it waits for ever.", usually="it waits for ever"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,12 @@ class SlowNodes:
     Limpware (Do and Gunawi, SoCC 2013): such a node keeps heart-beating, and clients are sent to it.
     """
 
-    share: Fraction = Fraction(0)  # of the time of each node
-    factor: int = 1
-    lasts: Distribution = Distribution(1800 * _SECOND, "exponential")  # one slow episode; healthy ones are exponential
+    share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the time that a node is slow.")
+    factor: int = option(Kind.POSITIVE, 1, "Bandwidth of a slow node is divided by this.")
+    lasts: Distribution = option(  # healthy episodes are exponential
+        Kind.DURATION_LAW, Distribution(1800 * _SECOND, "exponential"),
+        "An episode; a duration alone is the mean of an exponential one.",
+    )  # fmt: skip
     trace: SlowTrace | None = None  # instead of all of these; each node follows one machine
 
 
@@ -65,66 +73,111 @@ class SlowNodes:
 class Dfs:
     """A distributed file system of the HDFS family: files are blocks, a block is written through a pipeline of replicas."""
 
-    nodes: int
-    bytes_per_second: int | None = 120_000_000  # of the disk of each node, shared by all that read and write there
-    nic_bytes_per_second: int | None = None  # of each node, in and out apart
-    stream_bytes_per_second: int | None = None  # of one open file
-    replication: int = 3  # dfs.replication
-    block_bytes: int = 128 * _MIB  # dfs.blocksize
-    latency: Distribution = Distribution(10 * _MS)  # of a request to the metadata server (create, block, close, delete), beside waiting
-    requests_per_second: int | None = None  # the metadata server serves, one after the other; None: any number
-    service: Literal["constant", "exponential"] = "exponential"  # of one request there
-    local_first: bool = False  # a node stands on each task manager's machine and gets the first replica
-    slow: SlowNodes | None = None
+    nodes: int = option(Kind.POSITIVE, MISSING, "Data nodes.")
+    bytes_per_second: int | None = option(Kind.BYTE_RATE, 120_000_000, "Rate of the disk of each node, shared fairly.", key="bandwidth")
+    nic_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Rate of each node, in and out apart.")
+    stream_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Rate of one open file.", key="stream-bandwidth")
+    replication: int = option(Kind.POSITIVE, 3, "Copies of a block.")  # dfs.replication
+    block_bytes: int = option(Kind.SIZE, 128 * _MIB, "Size of a block.", above_zero=True)  # dfs.blocksize
+    latency: Distribution = option(  # of create, block, close, delete
+        Kind.DURATION_LAW, Distribution(10 * _MS), "Latency of each request to the metadata server, beside waiting."
+    )
+    requests_per_second: int | None = option(Kind.RECORD_RATE, None, "Served by the metadata server, one after the other.")
+    service: Literal["constant", "exponential"] = option(
+        Kind.WORD, "exponential", "How long a request keeps the metadata server: always the same, or exponential."
+    )
+    local_first: bool = option(Kind.ON_OFF, False, "A node on each task manager's machine gets the first replica.")
+    slow: SlowNodes | None = option(Kind.OWN, None, "Some nodes are slow, for a while.")
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
     """S3 and its kin: no append, no rename, an object is there when it is closed, large ones are sent in parts."""
 
-    bytes_per_second: int | None = 80_000_000  # of one request
-    latency: Distribution = Distribution(72 * _MS, "lognormal", 1.5)  # of one request, beside its bytes: median 40 ms, p99 500 ms
-    part_bytes: int = 5 * _MIB  # s3.upload.min.part.size
-    parallel_parts: int = 4  # of one file (s3.upload.max.concurrent.uploads)
-    requests_per_second: int | None = None  # per prefix: more are turned away (503 Slow Down); S3: about 3500 writes
-    prefixes: int = 1  # files are spread over so many (s3.entropy.key)
-    client: Literal["hadoop", "presto"] = "hadoop"  # presto looks before it writes a new file (HEAD, LIST) or deletes one (HEAD)
+    bytes_per_second: int | None = option(Kind.BYTE_RATE, 80_000_000, "Rate of one request.", key="bandwidth")
+    latency: Distribution = option(  # median 40 ms, p99 500 ms
+        Kind.DURATION_LAW, Distribution(72 * _MS, "lognormal", 1.5), "Latency of one request, beside its bytes."
+    )
+    part_bytes: int = option(
+        Kind.SIZE, 5 * _MIB, "Files larger than this go in parts (s3.upload.min.part.size).", key="part", above_zero=True,
+        flink="s3.upload.min.part.size",
+    )  # fmt: skip
+    parallel_parts: int = option(
+        Kind.POSITIVE, 4, "Parts of one file at once (s3.upload.max.concurrent.uploads).", flink="s3.upload.max.concurrent.uploads"
+    )
+    requests_per_second: int | None = option(  # 503 Slow Down; S3: about 3500 writes
+        Kind.RECORD_RATE, None, "Per prefix; more are turned away and retried."
+    )
+    client: Literal["hadoop", "presto"] = option(  # HEAD and LIST, or HEAD
+        Kind.WORD, "hadoop",
+        "presto asks whether a file is there before it writes a new one (two requests) or deletes one (one request).", keyword=True,
+    )  # fmt: skip
+    prefixes: int = option(Kind.POSITIVE, 1, "Files are spread over so many (s3.entropy.key).")
 
 
 @dataclass(frozen=True, slots=True)
 class Disk:
     """The local disk of each task manager."""
 
-    bytes_per_second: int | None = None
-    space_bytes: int | None = None
+    bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Shared by all that read and write.", key="bandwidth")
+    space_bytes: int | None = option(Kind.SIZE, None, "Full is a failure.")
 
 
 @dataclass(frozen=True, slots=True)
 class FileMerging:
     """Several small files of one checkpoint share a physical one (FLIP-306, execution.checkpointing.file-merging.*)."""
 
-    max_file_bytes: int = 32 * _MIB
-    across: bool = False  # the boundaries of checkpoints
-    max_space_amplification: Fraction = Fraction(2)
+    max_file_bytes: int = option(
+        Kind.SIZE, 32 * _MIB, "A physical file is not longer.", key="max-file-size", above_zero=True, flink=f"{_MERGING}.max-file-size"
+    )
+    across: bool = option(
+        Kind.ON_OFF, False, "Files of several checkpoints share a physical one.", key="across-checkpoints",
+        flink=f"{_MERGING}.across-checkpoint-boundary",
+    )  # fmt: skip
+    max_space_amplification: Fraction = option(Kind.NUMBER, Fraction(2), "Below 1: no limit.", flink=f"{_MERGING}.max-space-amplification")
+
+
+NOT_FLAT = ("storage.dfs", "storage.object-store")
+"""What keys of flat storage cannot stand beside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
     """Checkpoint storage.  Flat: every open file is one stream, nothing is shared."""
 
-    bytes_per_second: int | None = None  # flat: per stream; None: unlimited
-    close_ns: int = 0  # flat: latency added to each file
-    metadata_ns: int = 0  # latency of the _metadata file the coordinator writes, beside what the kind of storage adds
-    read_bytes_per_second: int | None = None  # flat
-    inline_threshold_bytes: int = 20 * 1024  # smaller state travels in the acknowledgement, no file
-    slow_probability: float = 0.0  # flat: a file is slow with this probability ...
+    bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Writing, per open file.", key="bandwidth", excludes=NOT_FLAT)
+    read_bytes_per_second: int | None = option(
+        Kind.BYTE_RATE, None, "Reading, per open file.", key="read-bandwidth", excludes=NOT_FLAT, keyword=True
+    )
+    close_ns: int = option(Kind.DURATION, 0, "Added to each file.", key="file-latency", excludes=NOT_FLAT)
+    slow_probability: float = option(Kind.OWN, 0.0, "Some files are slow, by chance.", key="slow", excludes=NOT_FLAT, keyword=True)
     slow_factor: int = 1  # ... bandwidth divided, latency multiplied
-    retry: Retry = Retry()
-    dfs: Dfs | None = None
-    object_store: ObjectStore | None = None
-    disk: Disk = Disk()
-    nic_bytes_per_second: int | None = None  # of each task manager towards storage, in and out apart; all its streams share it
-    merging: FileMerging | None = None
+    metadata_ns: int = option(  # beside what the kind of storage adds
+        Kind.DURATION, 0, "Latency of the _metadata file the coordinator writes.", key="metadata-latency", keyword=True
+    )
+    inline_threshold_bytes: int = option(
+        Kind.SIZE, 20 * 1024, "Smaller state travels in the acknowledgement, no file.", keyword=True,
+        flink=Flink(
+            "execution.checkpointing.data-inline-threshold",
+            {"state.storage.fs.memory-threshold": "1.19", "state.backend.fs.memory-threshold": ""},
+        ),
+    )  # fmt: skip
+    nic_bytes_per_second: int | None = option(
+        Kind.BYTE_RATE, None,
+        "Rate of each task manager towards storage, in and out apart; all its streams share it.  Not for flat storage.", keyword=True,
+    )  # fmt: skip
+    dfs: Dfs | None = option(
+        Kind.OWN, None, "A distributed file system instead of flat storage.", excludes=("storage.object-store",), keyword=True
+    )
+    object_store: ObjectStore | None = option(
+        Kind.OWN, None, "An object store instead of flat storage.", excludes=("storage.dfs", "storage.file-merging"), keyword=True
+    )
+    disk: Disk = option(Kind.OWN, Disk(), "The local disk of a task manager.", keyword=True)
+    retry: Retry = option(Kind.OWN, Retry(), "How long a client insists.", keyword=True)
+    merging: FileMerging | None = option(
+        Kind.OWN, None, "Small files of a checkpoint share a physical one.", key="file-merging", usually="off", keyword=True,
+        excludes=("storage.object-store",), flink=Flink(f"{_MERGING}.enabled", form="boolean"),
+    )  # fmt: skip
     other: object | None = None  # options of a kind that has no field here
 
     @property

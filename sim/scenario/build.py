@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path as FilePath
 
+from sim.model.directories import Directories
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
 from sim.scenario.actions.builder import build_actions
@@ -15,8 +16,8 @@ from sim.scenario.cluster.builder import build_cluster
 from sim.scenario.cluster.document import Cluster
 from sim.scenario.environment import chosen
 from sim.scenario.faults.builder import build_faults, build_rescale, build_restart, parallelisms
-from sim.scenario.grammar.given import given_values
-from sim.scenario.instances.builder import build_directories, build_instances
+from sim.scenario.grammar.options import built
+from sim.scenario.instances import build_instances
 from sim.scenario.job.builder import build_job
 from sim.scenario.plausible import check
 from sim.scenario.residuals.builder import build_residuals
@@ -57,7 +58,7 @@ def build(
         checkpoint=build_checkpoint(document.checkpoint, document.job, reading, profile=cluster.profile),
         run=_run(document.run, reading),
         storage=build_storage(document.storage or Storage(), reading, folder),
-        overheads=_overheads(document.overheads or doc.Overheads(), chosen(document.environment, reading, folder)),
+        overheads=built(Overheads, document.overheads, ("overheads",), reading, chosen(document.environment, reading, folder)),
         actions=build_actions(document.actions or (), reading),
         faults=build_faults(document.faults or (), parallelisms(job, rescale), cluster, reading, folder),
         restart=build_restart(document.restart, reading),
@@ -70,33 +71,15 @@ def build(
             rescaled=bool(document.rescale),
             changelog=any(vertex.state is not None and vertex.state.changelog is not None for vertex in job.vertices),
         ),
-        directories=build_directories(document.directories),
+        directories=built(Directories, document.directories, ("directories",), reading),
         residuals=build_residuals(document.residuals, job.vertices, reading),
     )
 
 
 def _run(given: doc.Run, reading: Reading) -> Run:
-    run = given_values(Run(given.duration), warmup_ns=given.warmup, seed=given.seed, replications=given.replications)
+    run = built(Run, given, ("run",), reading)
     if run.duration_ns == 0:
         reading.wrong(("run", "duration"), "is 0: nothing would happen")
     elif run.warmup_ns >= run.duration_ns:
         reading.wrong(("run", "warmup"), f"leaves nothing of the run: it must be shorter than {format_duration(run.duration_ns)}")
     return run
-
-
-def _overheads(given: doc.Overheads, environment: Overheads) -> Overheads:
-    return given_values(
-        environment,
-        trigger_ns=given.trigger,
-        acknowledge_ns=given.acknowledge,
-        complete_ns=given.complete,
-        notify_ns=given.notify,
-        first_trigger_ns=given.first_trigger,
-        close_ns=given.close,
-        fail_ns=given.fail,
-        restart_ns=given.restart,
-        deploy_ns=given.deploy,
-        file_ns=given.file,
-        start_ns=given.start,
-        flusher_ns=given.flusher,
-    )

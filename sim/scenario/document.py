@@ -10,22 +10,16 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Field, Tag
 
+from sim.model import scenario
 from sim.scenario.actions.document import Action
 from sim.scenario.backtest.document import Backtest
 from sim.scenario.checkpoint.document import Checkpoint
 from sim.scenario.cluster.document import Cluster
 from sim.scenario.faults.document import Fault, RescaleField, Restart
-from sim.scenario.grammar.fields import (
-    Axis,
-    Condition,
-    Duration,
-    Natural,
-    Positive,
-    WarmUp,
-    choice,
-)
+from sim.scenario.grammar.fields import Axis, Condition, Natural, choice
+from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import Section, Texts
-from sim.scenario.instances.document import Directories, Instances
+from sim.scenario.instances import Directories, Instances
 from sim.scenario.job.document import Vertex
 from sim.scenario.residuals.document import Residuals
 from sim.scenario.storage.document import Storage
@@ -33,48 +27,16 @@ from sim.scenario.storage.document import Storage
 __all__ = ["Document", "Overheads", "Run"]
 
 
-class Run(Section):
+class Run(Options, of=(scenario.Run,), axes=False):
     """How long, how often."""
 
     HINTS: ClassVar[Texts] = {"seeds": "write replications: 20, or a list under seed"}
 
-    duration: Duration
-    """Simulated time."""
-    warmup: WarmUp | None = None
-    """Left out of the results: a time (the default: 0 s), or auto: until checkpoints, queues and lag have settled (Conway's rule)."""
     seed: Axis[Natural] | None = None
-    """The seed of all random numbers; a list is an axis."""
-    replications: Positive | None = None
-    """Runs of each combination, with seeds of their own."""
 
 
-class Overheads(Section):
+class Overheads(Options, of=(scenario.Overheads,), axes=False):
     """What no configuration says: constants of an environment, see `calibrate`."""
-
-    trigger: Duration | None = None
-    """Trigger timestamp -> trigger call executed by a source."""
-    acknowledge: Duration | None = None
-    """End of the asynchronous phase -> acknowledgement processed by the coordinator."""
-    complete: Duration | None = None
-    """Last acknowledgement -> next trigger possible, beside writing _metadata."""
-    notify: Duration | None = None
-    """Coordinator -> task."""
-    close: Duration | None = None
-    """A task's last wait is over -> its outputs are closed."""
-    first_trigger: Duration | None = None
-    """All tasks running -> first trigger, in Flink 2.x."""
-    fail: Duration | None = None
-    """A task's exception -> the job counts as RESTARTING."""
-    restart: Duration | None = None
-    """Restart delay over -> deployment begins."""
-    deploy: Duration | None = None
-    """Deployment begins -> a task begins to initialize."""
-    file: Duration | None = None
-    """A file of flat storage, beside its file-latency and its bytes."""
-    start: Duration | None = None
-    """Submission -> all tasks run."""
-    flusher: Duration | None = None
-    """A flush of a task's outputs -> the next, beside the buffer timeout."""
 
 
 Conditions = Annotated[

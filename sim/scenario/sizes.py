@@ -62,7 +62,7 @@ def _tables(vertex: Vertex) -> int:
     if state is None or state.backend is None or "lsm" not in BACKENDS[state.backend].sections:
         return 0
     table_bytes = state.lsm.table if state.lsm is not None else None
-    return state.size // (table_bytes or Lsm().table_bytes)
+    return int(state.size // (table_bytes or Lsm().table_bytes))
 
 
 def _parallelisms(document: Document) -> dict[str, int]:

@@ -109,7 +109,7 @@ def test_debloating_in_detail():
     details = [f"{block}period: 100", f"{block}target: 500ms", f"{block}samples: 5", f"{block}threshold-percentages: 50"]
     debloat = scenario(f"{block}enabled: true", *details, "taskmanager.memory.min-segment-size: 512b").cluster.network.debloat
 
-    assert Debloating(10**8, 5 * 10**8, 5, 50, 512) == debloat
+    assert Debloating(5 * 10**8, 10**8, 5, 50, 512) == debloat
     assert 4 == len(study(*details).warnings)
 
 

@@ -130,7 +130,7 @@ def test_checkpoints_cluster_storage_run(full):
     assert Barriers("aligned-timeout", 5 * 10**9) == options.barriers
     assert (1, 2, 3) == (options.max_concurrent, options.tolerable_failed, options.subtasks_per_channel_state_file)
     assert (("left", "join"),) == options.forced_aligned
-    assert NetworkMemory(16384, 16384, 4, 16, 12, 7, -1, Debloating(10**8, 5 * 10**8, 10, 50, 512)) == full.cluster.network
+    assert NetworkMemory(16384, 16384, 4, 16, 12, 7, -1, Debloating(5 * 10**8, 10**8, 10, 50, 512)) == full.cluster.network
     assert ("spread", 10**6, 125_000_000, "1.20") == (
         full.cluster.placement, full.cluster.latency_ns, full.cluster.nic_bytes_per_second, full.cluster.profile,
     )  # fmt: skip

@@ -60,7 +60,9 @@ def test_state_is_on_the_heap_unless_said_otherwise():
     ),
     (
         f"backend: rocksdb, lsm: {LSM}",
-        State(4 << 30, "rocksdb", lsm=Lsm(8 * MIB, 64 * MIB, 2, 16 * MIB, 4, 2 * MIB, 10**9, 50_000_000, S // 1000, "task-manager")),
+        State(4 << 30, "rocksdb", lsm=Lsm(
+            8 * MIB, 64 * MIB, 2, 16 * MIB, 4, 2 * MIB, 10**9, 50_000_000, S // 1000, compaction_thread="task-manager",
+        )),
     ),
 ])  # fmt: skip
 def test_a_backend_as_it_is_written(state, expected):

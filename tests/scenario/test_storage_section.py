@@ -57,7 +57,7 @@ def test_every_key_of_an_object_store():
     section = """{object-store: {bandwidth: 50 MB/s, latency: 30 ms, part: 8 MiB, parallel-parts: 8,
       requests: 3500/s, prefixes: 16, client: presto}}"""
 
-    assert ObjectStore(50_000_000, Distribution(30 * MS), 8 << 20, 8, 3500, 16, "presto") == storage(section).object_store
+    assert ObjectStore(50_000_000, Distribution(30 * MS), 8 << 20, 8, 3500, 16, client="presto") == storage(section).object_store
 
 
 def test_what_every_kind_has():

@@ -30,6 +30,7 @@ class Kind(Enum):
     COUNT = auto()  # records
     NATURAL = auto()  # 0 or more
     POSITIVE = auto()  # 1 or more
+    PARALLELISM = auto()
     SWITCH = auto()  # bool, written true or false
     ON_OFF = auto()  # bool, written on, off, true or false
     WORD = auto()  # one of the words of its type, or of a catalog
@@ -47,10 +48,11 @@ class Flink:
     """A key of Flink's configuration that says what an option says."""
 
     name: str
-    older: Mapping[str, str] = field(default_factory=dict)  # names before -> the last version whose documentation has it
+    older: Mapping[str, str] = field(default_factory=dict)  # names that later versions still read -> last version before, if known
     form: str = ""  # how Flink writes the value, where the kind of the option does not say it: a name of sim.scenario.flink.forms
     when: str = ""  # the value of the option it `needs` with which this key counts
-    last: str = ""  # the last version that has it: a constant since
+    since: str = ""  # the version that it came with
+    last: str = ""  # the last version that has it
 
 
 @dataclass(frozen=True, slots=True)

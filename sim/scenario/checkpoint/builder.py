@@ -7,7 +7,7 @@ from dataclasses import replace
 from sim.model.catalogs.barriers import Barriers
 from sim.model.checkpoint import CheckpointOptions
 from sim.scenario.checkpoint.document import AlignedTimeout, Checkpoint
-from sim.scenario.grammar.given import given_values, switch
+from sim.scenario.grammar.options import built
 from sim.scenario.job.document import Vertex
 from sim.scenario.sink.builder import build_staging
 from sim.scenario.sizes import LEAST_INTERVAL_NS
@@ -30,23 +30,16 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
         barriers = Barriers("aligned-timeout", given.barriers.aligned_timeout, reaches_output=not old)
     else:
         barriers = Barriers(given.barriers or "aligned")
-    options = given_values(
-        CheckpointOptions(given.interval or None, barriers),
-        timeout_ns=given.timeout,
-        min_pause_ns=given.min_pause,
-        max_concurrent=given.max_concurrent,
-        tolerable_failed=given.tolerable_failed,
-        num_retained=given.num_retained,
+    options = built(
+        CheckpointOptions,
+        given,
+        (here,),
+        reading,
+        barriers=barriers,
         subtasks_per_channel_state_file=given.subtasks_per_channel_state_file or (1 if old else None),  # FLINK-26803 shares them
-        finish=given.finish,
         forced_aligned=None if given.forced_aligned is None else tuple(given.forced_aligned),
-        operator_io=given.operator_io,
-        abort_policy=given.abort_policy,
-        upload_threads=given.upload_threads,
-        lost_notifications=given.lost_notifications,
-        interruptible_timers=switch(given.interruptible_timers),
-        **_recovery(given, reading, profile=profile),
         interval_during_backlog_ns=_interval_during_backlog(given, job, reading, profile=profile),
+        **_recovery(given, reading, profile=profile),
         **build_staging(given.staging, job, reading),
         state=build_state_options(given, job, reading),
     )
@@ -73,20 +66,21 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
 
 def _recovery(given: Checkpoint, reading: Reading, *, profile: str | None) -> dict[str, bool]:
     """How tasks come back to their in-flight data: switches of Flink 2.3, the second with the first only."""
-    on_downstream, during = bool(switch(given.recover_output_on_downstream)), bool(switch(given.during_recovery))
+    on_downstream, during = given.recover_output_on_downstream == "true", given.during_recovery == "true"
     here = "checkpoint"
     if during and not on_downstream:
         reading.warn((here, "during-recovery"), "has no effect without recover-output-on-downstream: true, as in Flink 2.3")
     if (during or on_downstream) and profile in ("1.15", "1.20"):
         key = "recover-output-on-downstream" if on_downstream else "during-recovery"
         reading.warn((here, key), f"has no effect with Flink {profile}: it came with 2.3")
-        return {}
+        on_downstream = False
     return {"recover_output_on_downstream": on_downstream, "during_recovery": during and on_downstream}
 
 
 def _interval_during_backlog(given: Checkpoint, job: dict[str, Vertex], reading: Reading, *, profile: str | None) -> int | None:
     """0: none meanwhile."""
-    interval_ns, here = given.interval_during_backlog, ("checkpoint", "interval-during-backlog")
+    here = ("checkpoint", "interval-during-backlog")
+    interval_ns: int | None = given.interval_during_backlog
     if interval_ns is None:
         return None
     if interval_ns and interval_ns < given.interval:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import MISSING
+from dataclasses import MISSING, replace
 from fractions import Fraction
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel
 
 from sim.model.catalogs.option import Kind, Option, options_of
+from sim.model.job import Distribution
 from sim.scenario.grammar import fields
 from sim.scenario.grammar.distribution import DurationField, SizeField, law
 from sim.scenario.grammar.fields import Axis, choice_of
@@ -25,7 +27,7 @@ _LEAVES: dict[Kind, Any] = {
     Kind.DURATION: fields.Duration, Kind.INTERVAL: fields.Interval, Kind.BUFFER_TIMEOUT: fields.BufferTimeout, Kind.WARM_UP: fields.WarmUp,
     Kind.SIZE: fields.Size, Kind.BYTE_RATE: fields.ByteRate, Kind.RECORD_RATE: fields.RecordRate,
     Kind.SHARE: fields.Share, Kind.PERCENT: fields.Percent, Kind.NUMBER: fields.Number, Kind.COUNT: fields.Count,
-    Kind.NATURAL: fields.Natural, Kind.POSITIVE: fields.Positive,
+    Kind.NATURAL: fields.Natural, Kind.POSITIVE: fields.Positive, Kind.PARALLELISM: fields.Parallelism,
     Kind.SWITCH: fields.Switch, Kind.ON_OFF: fields.OnOff, Kind.DURATION_LAW: DurationField, Kind.SIZE_LAW: SizeField,
 }  # fmt: skip
 
@@ -39,21 +41,28 @@ else:
 class _Made(ModelMetaclass):
     """Adds a key for each option of the model.  One that the class body declares, too, is written as it says there."""
 
-    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], of: tuple[type, ...] = (), **others: Any) -> type:
-        records = {model: {_name(record.key): record for record in options_of(model).values()} for model in of}
-        declared = namespace.get("__annotations__", {})
-        for found in records.values():
-            made = {attribute: None if attribute in declared else _annotation(record) for attribute, record in found.items()}
-            declared = made | declared
-            defaults = {attribute: None for attribute, record in found.items() if record.default is not MISSING}
-            namespace |= defaults | namespace
-        namespace |= {"__annotations__": declared, "OPTIONS": records}
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], of: tuple[type, ...] = (), *, axes: bool = True, **others: Any
+    ) -> type:
+        found = {model: {_name(record.key): record for record in options_of(model).values()} for model in of}
+        declared = dict(namespace.get("__annotations__", {}))
+        order, before = list(declared), -1
+        for attribute, record in (pair for records in found.values() for pair in records.items()):
+            if attribute not in declared:  # it stands behind the option before it
+                order.insert(before + 1, attribute)
+                declared[attribute] = _annotation(record, axes=axes)
+                namespace |= {} if record.default is MISSING else {attribute: None}
+            before = order.index(attribute)
+        namespace |= {"__annotations__": {attribute: declared[attribute] for attribute in order}, "OPTIONS": found}
         section: type = super().__new__(mcs, name, bases, namespace, **others)
         return section
 
 
 class Options(Section, metaclass=_Made):
-    """A mapping with a key for each option of dataclasses of the model: ``class Retry(Options, of=(storage.Retry,))``."""
+    """A mapping with a key for each option of dataclasses of the model: ``class Retry(Options, of=(storage.Retry,))``.
+
+    ``axes=False``: none of its values may be a list.
+    """
 
     OPTIONS: ClassVar[dict[type, dict[str, Option]]] = {}
     """Dataclass of the model -> attribute -> record."""
@@ -63,22 +72,22 @@ class Options(Section, metaclass=_Made):
         def __getattr__(self, name: str) -> Any: ...
 
 
-def built(model: type[T], given: Options | None, here: DocumentPath, reading: Reading, **others: object) -> T:
+def built(model: type[T], given: Options | None, here: DocumentPath, reading: Reading, usual: T | None = None, /, **others: object) -> T:
     """The model with every option that was written, each checked by itself; mistakes go to `reading`.
 
-    `others`: fields that are made of several keys, or of none; None leaves the default.
+    `usual`: instead of the defaults.  `others`: fields that are made of several keys, or of none; None leaves the default.
     """
     values = {name: value for name, value in others.items() if value is not None}
     if given is None:
-        return model(**values)
-    model, records = next((made, records) for made, records in given.OPTIONS.items() if issubclass(made, model))
+        return model(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]  # a dataclass
+    made, records = next((made, records) for made, records in given.OPTIONS.items() if issubclass(made, model))
     for attribute, record in records.items():
         written = getattr(given, attribute)
         if written is not None and record.kind is not Kind.OWN and record.field not in others:
             values[record.field] = _value(record, written, (*here, record.key), reading)
         if written is not None and record.needs is not None:
             _check_need(record, getattr(given, record.needs[0]) or records[record.needs[0]].default, (*here, record.key), reading)
-    return model(**values)
+    return made(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]
 
 
 def _check_need(record: Option, other: str, here: DocumentPath, reading: Reading) -> None:
@@ -92,7 +101,7 @@ def _value(record: Option, written: Any, here: DocumentPath, reading: Reading) -
     if record.kind in (Kind.SWITCH, Kind.ON_OFF):
         return written in ("on", "true")
     if record.kind in (Kind.DURATION_LAW, Kind.SIZE_LAW):
-        return law(written, record.default, here, reading)
+        return law(written, Distribution(0) if record.default is MISSING else record.default, here, reading)
     if record.kind is Kind.RECORD_RATE:
         return per_second(written, here, reading)
     if written == 0 and record.above_zero:
@@ -127,11 +136,12 @@ def with_options(section: type[Options], model: type) -> Iterator[None]:
         section.OPTIONS = own
 
 
-def _annotation(record: Option) -> Any:
-    axis: Any = Axis  # types of its values are made as well as written
-    leaf = axis[Annotated[str, choice_of(record.choices)] if record.kind is Kind.WORD else _LEAVES[record.kind]]
-    return leaf if record.default is MISSING else leaf | None
+def _annotation(record: Option, *, axes: bool = True) -> Any:
+    leaf = Annotated[str, choice_of(record.choices)] if record.kind is Kind.WORD else _LEAVES[record.kind]
+    one_or_axis: Any = Axis
+    written = one_or_axis[leaf] if axes else leaf
+    return written if record.default is MISSING else written | None
 
 
 def _name(key: str) -> str:
-    return "from_" if key == "from" else key.replace("-", "_")
+    return key.replace("-", "_") + "_" * iskeyword(key)

@@ -9,7 +9,7 @@ from pathlib import Path
 from sim.model.catalogs.shipping import SHIPPING
 from sim.model.job import Alignment, AsyncIO, Backlog, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark
 from sim.scenario.grammar.distribution import DurationLaw, SizeLaw, law
-from sim.scenario.grammar.given import given_values
+from sim.scenario.grammar.options import built
 from sim.scenario.job import document as doc
 from sim.scenario.job.graph import topological
 from sim.scenario.job.trace import TraceError, rates_of_trace
@@ -76,24 +76,23 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
     groups = groups_of(given)
     if groups < parallelism:
         reading.wrong(("job", name, "max-parallelism"), f"is {groups}, less than the parallelism, {parallelism}")
-    return Vertex(
-        name,
-        parallelism,
-        groups,
+    return built(
+        Vertex,
+        given,
+        ("job", name),
+        reading,
+        name=name,
+        max_parallelism=groups,
         inputs=inputs,
         joined=given.combine == "join",
         source=None if given.source is None else _source(given.source, ("job", name, "source"), parallelism, reading, folder, duration_ns),
-        service=_law(given.service, DEFAULT_SERVICE, ("job", name, "service"), reading),
         service_factors=_service_factors(given, name, reading),
-        fan_out=Fraction(1) if given.fan_out is None else given.fan_out,
         async_io=_async_io(given, name, reading),
         window=build_window(given, name, reading),
         state=build_state(given.state, name, reading),
-        union_state=given.union_state == "true",
-        snapshot=_snapshot(given.snapshot or doc.Snapshot()),
+        snapshot=built(Snapshot, given.snapshot, ("job", name, "snapshot"), reading),
         flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
         commit=build_commit(given.commit, ("job", name, "commit"), has_input=bool(inputs), reading=reading),
-        connector=given.connector or "",
     )
 
 
@@ -183,7 +182,7 @@ def _source(given: doc.Source, here: DocumentPath, parallelism: int, reading: Re
         reading.wrong((*here, "records" if given.records is not None else "records-per-subtask"), "each subtask emits at least one record")
     rates = _rates(rate, shared, (*here, key), reading, folder, duration_ns)
     backlog = _backlog(given, here, emitting, total, reading)
-    return Source(rates, total, _watermark(given, here, reading), backlog, silent, given.waits or "mailbox")  # type: ignore[arg-type]  # one of its choices
+    return built(Source, given, here, reading, rates=rates, total=total, watermark=_watermark(given, here, reading), backlog=backlog)
 
 
 def _backlog(given: doc.Source, here: DocumentPath, parallelism: int, total: int | None, reading: Reading) -> Backlog | None:
@@ -204,27 +203,16 @@ def _backlog(given: doc.Source, here: DocumentPath, parallelism: int, total: int
 
 
 def _watermark(given: doc.Source, here: DocumentPath, reading: Reading) -> Watermark:
+    here = (*here, "watermark")
     if given.watermark is None:
         return Watermark()
     if given.watermark.interval == 0:
-        reading.wrong((*here, "watermark", "interval"), "is 0 s: a source looks for watermarks now and then, 200 ms is Flink's default")
-    return given_values(
-        Watermark(),
-        interval_ns=given.watermark.interval or None,
-        lateness_ns=given.watermark.lateness,
-        idle_timeout_ns=given.watermark.idle_timeout or None,
-        alignment=_alignment(given.watermark.alignment, here, reading),
-    )
-
-
-def _alignment(given: doc.Alignment | None, here: DocumentPath, reading: Reading) -> Alignment | None:
-    if given is None:
-        return None
-    if given.update_interval == 0:
-        reading.wrong(
-            (*here, "watermark", "alignment", "update-interval"), "is 0 s: limits are announced now and then, 1 s is Flink's default"
-        )
-    return given_values(Alignment(given.group, given.max_drift), every_ns=given.update_interval or None, buffer=given.buffer_size)
+        reading.wrong((*here, "interval"), "is 0 s: a source looks for watermarks now and then, 200 ms is Flink's default")
+    alignment = given.watermark.alignment
+    if alignment is not None and alignment.update_interval == 0:
+        reading.wrong((*here, "alignment", "update-interval"), "is 0 s: limits are announced now and then, 1 s is Flink's default")
+    aligned = None if alignment is None else built(Alignment, alignment, here, reading, group=alignment.group)
+    return built(Watermark, given.watermark, here, reading, alignment=aligned)
 
 
 def _rates(given: object, shared: int, here: DocumentPath, reading: Reading, folder: Path, duration_ns: int) -> Sequence[Rate]:
@@ -255,18 +243,7 @@ def _async_io(given: doc.Vertex, name: str, reading: Reading) -> AsyncIO | None:
         reading.wrong(here, "a source waits for no answers: async-io stands in a vertex with an input")
     if given.commit not in (None, "none"):
         reading.wrong(here, "requests and transactions are two vertices: write commit in the next one")
-    latency = law(given.async_io.latency, DEFAULT_SERVICE, (*here, "latency"), reading)
-    return AsyncIO(latency) if given.async_io.capacity is None else AsyncIO(latency, given.async_io.capacity)
-
-
-def _snapshot(given: doc.Snapshot) -> Snapshot:
-    return Snapshot(
-        given.pre_barrier or 0,
-        given.sync or 0,
-        given.async_ or 0,
-        probability=Fraction(1) if given.probability is None else given.probability,
-        operator_state_bytes=given.operator_state or 0,
-    )
+    return built(AsyncIO, given.async_io, here, reading)
 
 
 def _law(given: int | DurationLaw | SizeLaw | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:

@@ -1,7 +1,4 @@
-"""The `job:` section as it is written: vertices, sources, inputs, distributions.
-
-Defaults live in the model: a key that is not given is None here.
-"""
+"""The `job:` section as it is written: vertices, sources, inputs, distributions."""
 
 from __future__ import annotations
 
@@ -9,23 +6,21 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
+from sim.model import job
 from sim.model.catalogs.shipping import SHIPPING
-from sim.model.catalogs.sinks import SINKS
 from sim.scenario.grammar.distribution import DurationField, SizeField
 from sim.scenario.grammar.fields import (
     Axis,
     Count,
     Duration,
     Number,
-    Parallelism,
-    Positive,
     RecordRate,
     Share,
-    Size,
     Weight,
     choice,
     choice_of,
 )
+from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.sink.document import CommitField, Flush
 from sim.scenario.state.document import State
@@ -89,31 +84,16 @@ RateField = Annotated[
 ]
 
 
-class Alignment(Section):
+class Alignment(Options, of=(job.Alignment,)):
     """Sources of one group wait for each other (withWatermarkAlignment): a subtask too far ahead reads no record."""
 
     group: str = Field(min_length=1)
-    """Name of the group; sources of several vertices may be in one."""
-    max_drift: Axis[Duration]
-    """So far a watermark may be ahead of the least one of the group."""
-    update_interval: Axis[Duration] | None = None
-    """From one report and announcement to the next; default: 1 s, as in Flink."""
-    buffer_size: Axis[Count] | None = None
-    """Update intervals by which a pause is late (pipeline.watermark-alignment.buffer-size); default: 3.  0: as before Flink 2.3."""
 
 
-class Watermark(Section):
+class Watermark(Options, of=(job.Watermark,)):
     """How a source says how far its event time has come; records are as old as they are due."""
 
-    interval: Axis[Duration] | None = None
-    """Between two watermarks of a subtask; default: 200 ms."""
-    lateness: Axis[Duration] | None = None
-    """How far they stay behind the latest record; default: 0."""
-    idle_timeout: Axis[Duration] | None = None
-    """A subtask without records for so long is idle: it holds no window back (withIdleness, table.exec.source.idle-timeout).
-    Default: 0 s, never."""
     alignment: Alignment | None = None
-    """The group of sources that it keeps in step with; default: none."""
 
 
 class Backlog(Section):
@@ -125,7 +105,7 @@ class Backlog(Section):
     """While a record that is due has waited longer than this: what a connector of one's own may report; no connector of Flink does."""
 
 
-class Source(Section):
+class Source(Options, of=(job.Source,)):
     """A log that is read: what is due and not yet emitted is backlog.  One of rate, rate-per-subtask."""
 
     HINTS: ClassVar[Texts] = {
@@ -142,16 +122,8 @@ class Source(Section):
     records: Axis[Count] | None = None
     """Bounded: records of the whole vertex, then end of data."""
     records_per_subtask: Axis[Count] | None = None
-    """Bounded: records of each subtask, then end of data."""
-    silent: Axis[Count] | None = None
-    """Subtasks without records, the last ones: their partitions are silent, or there are fewer partitions than subtasks; default: 0."""
-    waits: Axis[Annotated[str, choice("mailbox", "poll", "lock")]] | None = None
-    """mailbox (the default): checkpoints begin at once.  poll: the reader blocks in pollNext until a record is due.
-    lock: a legacy SourceFunction, which holds the checkpoint lock while it waits for output."""
     watermark: Watermark | None = None
-    """Watermarks that the source emits."""
     backlog: Backlog | None = None
-    """A backlog that the source reads first."""
 
 
 class Skew(Section):
@@ -202,31 +174,15 @@ class Output(Section):
     """Size of a record; default: that of the main output."""
 
 
-class Snapshot(Section):
+class Snapshot(Options, of=(job.Snapshot,)):
     """An operator's own work per snapshot, beside its state."""
 
-    pre_barrier: Axis[Duration] | None = None
-    """Task thread, before the barrier is forwarded (prepareSnapshotPreBarrier)."""
-    sync: Axis[Duration] | None = None
-    """Task thread, after the barrier (snapshotState)."""
-    async_: Axis[Duration] | None = None
-    """Asynchronous phase."""
-    probability: Axis[Share] | None = None
-    """Each snapshot of a subtask pays the three above with this probability; default: 100 %."""
-    operator_state: Axis[Size] | None = None
-    """Per subtask, written as a file of its own."""
 
-
-class AsyncIO(Section):
+class AsyncIO(Options, of=(job.AsyncIO,)):
     """Requests to the outside (AsyncDataStream): outputs leave with the answers, in the order of the records."""
 
-    latency: Axis[DurationField]
-    """Request -> answer."""
-    capacity: Axis[Positive] | None = None
-    """Requests under way per subtask; with so many, the task waits.  Default: 100, as in Flink."""
 
-
-class Window(Section):
+class Window(Options, of=(job.Window,)):
     """Records are held as keyed state, and what they give leaves when their window ends.  One of tumbling, sliding, session, mini-batch."""
 
     tumbling: Axis[Duration] | None = None
@@ -234,7 +190,6 @@ class Window(Section):
     sliding: Axis[Duration] | None = None
     """Size of a window that overlaps others: one begins every `every`.  A record leaves for all of its windows at the first end."""
     every: Axis[Duration] | None = None
-    """sliding only: from one end to the next one."""
     session: Axis[Duration] | None = None
     """Gap without a record of a key that ends its session.  In event time sessions end at every watermark."""
     lasts: Axis[Duration] | None = None
@@ -242,28 +197,13 @@ class Window(Section):
     mini_batch: Axis[Duration] | None = None
     """table.exec.mini-batch.allow-latency: records wait so long, or until the next barrier; processing time only."""
     size: Axis[Count] | None = None
-    """mini-batch only: with so many records a bundle leaves at once (table.exec.mini-batch.size, python.fn-execution.bundle.size).
-    Default: no bound."""
     time: Axis[Annotated[str, choice("processing", "event")]]
-    """Whose time ends a window: the clock's, or that of the records, by watermarks."""
-    fire: Axis[Duration] | None = None
-    """Time of the task thread for each record that leaves; default: none."""
-    phase: Axis[Duration] | None = None
-    """When the first window ends, if not at a multiple of its size (sliding: of `every`)."""
-    state_per_record: Axis[Size] | None = None
-    """Keyed state per record held; default: none."""
-    api: Axis[Annotated[str, choice("sql", "datastream")]] | None = None
-    """Whose operator it is: with interruptible timers that of SQL yields while it fires (the default), the WindowOperator never.
-    Of sliding windows SQL keeps a record once, the WindowOperator once for each of its windows."""
-    flush: Axis[Duration] | None = None
-    """Time of the task thread for each record buffered since the last flush: before each barrier, and before a window of SQL fires.
-    Default: none."""
     stage: Axis[Annotated[str, choice("global", "local")]] | None = None
     """local: the first of two stages (table.optimizer.agg-phase-strategy); what it holds leaves before each barrier, too.
     Default: global."""
 
 
-class Vertex(Section):
+class Vertex(Options, of=(job.Vertex,)):
     """One chain of operators; its parallel instances are the subtasks.  One of source, input."""
 
     LATER: ClassVar[Texts] = {
@@ -284,39 +224,17 @@ class Vertex(Section):
     input: dict[str, InputField] | None = Field(None, min_length=1)
     """Upstream vertex -> how its records travel.  A second edge from the same vertex has a name of its own, and says from."""
     combine: Literal["union", "join"] | None = None
-    """How several inputs are read: one stream, buffer by buffer (union, the default), or in turn, record by record (join)."""
-    parallelism: Axis[Parallelism] | None = None
-    """Subtasks."""
-    max_parallelism: Axis[Parallelism] | None = None
-    """Key groups; default: Flink's choice from the parallelism.  A subtask has the keyed state and reads the keyed records of its own;
-    where the parallelism does not divide them, some own one group more than others."""
-    service: Axis[DurationField] | None = None
-    """Time per record (sources: per emitted record)."""
     service_factor: dict[str, Axis[Number]] | None = Field(None, min_length=1)
-    """Subtask -> how many times as long its services and firings take, 0.01 to 100; default: 1.
-    After a rescale the subtask of the same number has it."""
-    fan_out: Axis[Number] | None = None
-    """Records out per record in, on each outgoing edge."""
     record: Axis[SizeField] | None = None
     """Size of the records it emits; default: that of its inputs."""
     outputs: dict[str, Output] | None = Field(None, min_length=1)
     """Tag -> a side output.  Inputs of other vertices name it; default: there is the main output only."""
     async_io: AsyncIO | None = None
-    """Requests under way beside the task thread."""
     window: Window | None = None
-    """Records are held and fired at the end of a window."""
     state: State | None = None
-    """Keyed state of the vertex."""
-    union_state: Axis[Annotated[str, choice("true", "false")]] | None = None
-    """Its operators keep union list state: no checkpoint completes while some of its tasks have finished and others have not."""
     snapshot: Snapshot | None = None
-    """Work of the operator's own in a snapshot."""
     flush: Flush | None = None
-    """Files that the operator writes for a snapshot."""
     commit: Axis[CommitField] | None = None
-    """two-phase, or its details."""
-    connector: Axis[Annotated[str, choice_of(lambda: SINKS)]] | None = None
-    """What it writes to: no run depends on it, but whether advice lets barriers overtake data."""
 
     @property
     def upstreams(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sim.model.job import Window
-from sim.scenario.grammar.given import given_values
+from sim.scenario.grammar.options import built
 from sim.scenario.job import document as doc
 from sim.scenario.text.problems import DocumentPath, Reading
 from sim.units import format_duration
@@ -37,20 +37,11 @@ def build_window(given: doc.Vertex, name: str, reading: Reading) -> Window | Non
     (kind,) = kinds
     size_ns: int = getattr(window, kind)
     _judge(window, kind, size_ns, here, reading)
-    built = given_values(
-        Window(max(1, size_ns), "event" if window.time == "event" else "processing"),
-        fire_ns=window.fire,
-        phase_ns=window.phase,
-        record_bytes=window.state_per_record,
-        api=window.api,
-        flush_ns=window.flush,
-        every_ns=window.every,
-        bundle=window.size,
-    )
+    made = built(Window, window, here, reading, size_ns=max(1, size_ns))
     if kind == "session":  # every watermark ends the sessions whose gap it passes; their records have waited so long on average
         step_ns = 1 if window.time == "event" else max(SHORTEST_NS, size_ns // LOOKS)
-        built = replace(built, every_ns=step_ns, hold_ns=size_ns + (window.lasts or 0) // 2)
-    return replace(built, early=kind == "mini_batch" or window.stage == "local")
+        made = replace(made, every_ns=step_ns, hold_ns=size_ns + (window.lasts or 0) // 2)
+    return replace(made, early=kind == "mini_batch" or window.stage == "local")
 
 
 def _judge(window: doc.Window, kind: str, size_ns: int, here: DocumentPath, reading: Reading) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 
 from sim.model.job import Distribution, Input, Snapshot, Vertex
 from sim.model.sink import Commit, Flush
+from sim.scenario.grammar.options import built
 from sim.scenario.job import document as document_job
 from sim.scenario.sink import document as doc
 from sim.scenario.text.problems import DocumentPath, Reading
@@ -22,7 +22,7 @@ def build_flush(given: doc.Flush | None, here: DocumentPath, *, has_input: bool,
         reading.wrong(here, "a source writes no files: flush stands in a vertex with an input")
     if given.bytes is None and given.share is None:
         reading.wrong(here, "write bytes: (per subtask and snapshot), share: (of the bytes read), or both")
-    return Flush(given.bytes or 0, given.share or Fraction(0), given.files or 1)
+    return built(Flush, given, here, reading)
 
 
 def build_commit(given: doc.Commit | str | None, here: DocumentPath, *, has_input: bool, reading: Reading) -> Commit | None:
@@ -34,10 +34,10 @@ def build_commit(given: doc.Commit | str | None, here: DocumentPath, *, has_inpu
         return Commit()
     if given.transaction_timeout == 0:
         reading.wrong((*here, "transaction-timeout"), "a timeout of 0 loses every transaction: write at least '1 ms'")
-    committer, emits = given.committer or "chained", given.emits or "at-once"
-    if emits == "on-commit" and committer == "global":
+    commit = built(Commit, given, here, reading)
+    if commit.emits == "on-commit" and commit.committer == "global":
         reading.wrong((*here, "emits"), "a global committer is no part of the vertex: only a chained one lets records go")
-    return Commit(committer, given.time or 0, given.transaction_timeout, given.holds_back or 0, emits)  # type: ignore[arg-type]  # checked words
+    return commit
 
 
 def build_staging(given: doc.Staging | None, job: Mapping[str, document_job.Vertex], reading: Reading) -> dict[str, object]:

@@ -1,7 +1,4 @@
-"""The `storage:` section as it is written: flat, a distributed file system or an object store, and local disks.
-
-Defaults live in the model: a key that is not given is None here.
-"""
+"""The `storage:` section as it is written: flat, a distributed file system or an object store, and local disks."""
 
 from __future__ import annotations
 
@@ -9,14 +6,14 @@ from typing import Annotated, ClassVar
 
 from pydantic import Tag
 
-from sim.scenario.grammar.fields import Axis, ByteRate, Duration, Number, Positive, Share, Size, choice
+from sim.model import storage
+from sim.scenario.grammar.fields import Axis, OnOff, Positive, Share
+from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.storage.dfs import Dfs
 from sim.scenario.storage.object_store import ObjectStore
 
 __all__ = ["Disk", "FileMerging", "Retry", "Slow", "Storage"]
-
-Switch = Annotated[str, choice("on", "off", "true", "false")]
 
 
 class Slow(Section):
@@ -30,40 +27,19 @@ class Slow(Section):
     """Bandwidth of a slow file is divided by this, latency multiplied."""
 
 
-class Disk(Section):
+class Disk(Options, of=(storage.Disk,)):
     """The local disk of each task manager."""
 
-    bandwidth: Axis[ByteRate] | None = None
-    """Shared by all that read and write."""
-    space: Axis[Size] | None = None
-    """Full is a failure."""
 
-
-class Retry(Section):
+class Retry(Options, of=(storage.Retry,)):
     """How long a client of storage insists."""
 
-    attempts: Axis[Positive] | None = None
-    """The first one included."""
-    backoff: Axis[Duration] | None = None
-    """Before the second attempt; doubles."""
-    max_backoff: Axis[Duration] | None = None
-    """Longest wait between two attempts."""
-    timeout: Axis[Duration] | None = None
-    """Longest attempt at a request, block or part; default: it waits for ever."""
 
-
-class FileMerging(Section):
+class FileMerging(Options, of=(storage.FileMerging,)):
     """execution.checkpointing.file-merging.*: small files of a checkpoint share a physical one."""
 
-    max_file_size: Axis[Size] | None = None
-    """A physical file is not longer."""
-    across_checkpoints: Axis[Switch] | None = None
-    """Files of several checkpoints share a physical one."""
-    max_space_amplification: Axis[Number] | None = None
-    """Below 1: no limit."""
 
-
-class Storage(Section):
+class Storage(Options, of=(storage.Storage,)):
     """Checkpoint storage: every open file is one stream, unless dfs or object-store says otherwise."""
 
     HINTS: ClassVar[Texts] = {
@@ -74,27 +50,9 @@ class Storage(Section):
         "replication": "replication stands in dfs:",
     }
 
-    bandwidth: Axis[ByteRate] | None = None
-    """Writing, per open file."""
-    read_bandwidth: Axis[ByteRate] | None = None
-    """Reading, per open file."""
-    file_latency: Axis[Duration] | None = None
-    """Added to each file."""
     slow: Slow | None = None
-    """Some files are slow, by chance."""
-    metadata_latency: Axis[Duration] | None = None
-    """Latency of the _metadata file the coordinator writes."""
-    inline_threshold: Axis[Size] | None = None
-    """Smaller state travels in the acknowledgement, no file."""
-    nic: Axis[ByteRate] | None = None
-    """Rate of each task manager towards storage, in and out apart; all its streams share it.  Not for flat storage."""
     dfs: Dfs | None = None
-    """A distributed file system instead of flat storage."""
     object_store: ObjectStore | None = None
-    """An object store instead of flat storage."""
     disk: Disk | None = None
-    """The local disk of a task manager."""
     retry: Retry | None = None
-    """How long a client insists."""
-    file_merging: Axis[Annotated[Annotated[Switch, Tag("text")] | Annotated[FileMerging, Tag("map")], MAP_OR_TEXT]] | None = None
-    """Small files of a checkpoint share a physical one."""
+    file_merging: Axis[Annotated[Annotated[OnOff, Tag("text")] | Annotated[FileMerging, Tag("map")], MAP_OR_TEXT]] | None = None

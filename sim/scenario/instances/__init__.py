@@ -1,4 +1,0 @@
-"""`instances:` and `directories:`, as they are written and as the model has them.
-
-`sim.scenario.build` calls the builder.  It knows no other section.
-"""
