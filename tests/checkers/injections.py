@@ -28,7 +28,7 @@ from sim.runtime.setup import lowering, redistribution
 from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.operator.epochs import Epochs
 from sim.runtime.task.operator.sink import SinkCommitter, SinkWriter
-from sim.runtime.task.state_snapshot import SubtaskState
+from sim.runtime.task.state.subtask_state import SubtaskState
 from tests.checkers.injected_worlds import WORLDS, scenario
 
 if TYPE_CHECKING:
@@ -253,8 +253,8 @@ def _(patch: Patch) -> None:
     latest: dict[str, StateSnapshot] = {}
 
     def change(snapshot: StateSnapshot, state: SubtaskState, *_: object) -> StateSnapshot:
-        other = latest.get(f"{state.vertex.name} {1 - state.index}")
-        latest[f"{state.vertex.name} {state.index}"] = snapshot
+        other = latest.get(f"{state.subtask.vertex.name} {1 - state.subtask.index}")
+        latest[f"{state.subtask.vertex.name} {state.subtask.index}"] = snapshot
         return snapshot if other is None or other.local is None else replace(snapshot, local=other.local)
 
     around(patch, SubtaskState, "close", change)

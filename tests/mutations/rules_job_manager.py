@@ -60,9 +60,9 @@ JOB_MANAGER = (
     ),
     Rule(
         "a share of less than a byte is state all the same",
-        "runtime/task/state_snapshot.py",
-        "bool(state.bytes or state.growth_bytes)",
-        "bool(mine or state.growth_bytes)",
+        "runtime/task/state/keyed_state.py",
+        "(state.bytes or state.growth_bytes)",
+        "(subtask.keyed_bytes or state.growth_bytes)",
         f"{_WORLDS}a_rescale_deals_out_two_bytes",
     ),
 )

@@ -30,7 +30,7 @@ from sim.runtime.task.in_flight import InFlightData
 from sim.runtime.task.operator.operator import Operator
 from sim.runtime.task.operator.sink import SinkCommitter
 from sim.runtime.task.slot import Slot
-from sim.runtime.task.state_snapshot import SubtaskState
+from sim.runtime.task.state.subtask_state import SubtaskState
 from sim.state.backend import CannotFreeze
 from sim.storage import work as storage_work
 
@@ -115,13 +115,13 @@ class TaskHost:
 
     def notify_complete(self, checkpoint: int) -> bool:
         """The coordinator's notification reaches the task manager (StreamTask#notifyCheckpointCompleteAsync)."""
-        if listens := self.state.listens or self.operator.listens or self.ending.listens:
+        if listens := self.state.keyed.listens or self.operator.listens or self.ending.listens:
             self.thread.post(lambda: self._hear_complete(checkpoint), notifies=True)
         return listens
 
     def _hear_complete(self, checkpoint: int) -> None:
-        if self.state.listens:
-            self.state.notify_complete(checkpoint)
+        if self.state.keyed.listens:
+            self.state.keyed.notify_complete(checkpoint)
         self.operator.completed(checkpoint)
         if self.ending.listens:
             self.thread.post(lambda: self.ending.completed(checkpoint), notifies=True)  # when all that is done
@@ -162,7 +162,7 @@ class TaskHost:
         self.async_thread.stop()
         self.in_flight.stop()
         self.operator.stop()
-        self.state.stop()
+        self.state.keyed.stop()
 
     def download(self, checkpoint: int, part: TaskSnapshot) -> storage_work.Work[int]:
         """Process: its state; returns the bytes read.  Raises StorageFailed."""
@@ -171,13 +171,13 @@ class TaskHost:
     def restored(self, checkpoint: int, part: TaskSnapshot) -> None:
         """Its state is there; the thread begins."""
         if self.checks is not None:
-            self.checks.restored(checkpoint, self.task, self.state.brought, self.state.stands_after)
+            self.checks.restored(checkpoint, self.task, self.state.brought, self.state.keyed.stands_after)
         self.operator.restored(part)
         self.begin()
 
     def begin(self) -> None:
         """The task has its state and runs."""
-        self.state.start()
+        self.state.keyed.start()
         self.operator.begin()
 
     def when_freed(self, then: Callable[[], None]) -> None:
@@ -295,7 +295,7 @@ class TaskHost:
             self.tell(vocabulary.OutputBarriersLeft(self.env.now, command.checkpoint))
 
     def _run_sync(self, command: vocabulary.RunSync) -> None:
-        served = self.state.served(self.slot)
+        served = self.state.keyed.served(self.slot)
         try:
             frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, self.operator.waiting())
         except CannotFreeze as reason:  # StreamTask#triggerCheckpointOnBarrier: "Could not perform checkpoint"

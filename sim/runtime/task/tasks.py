@@ -19,17 +19,16 @@ from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.equal_steps import EqualSteps
 from sim.runtime.task.host import TaskHost
 from sim.runtime.task.in_flight import InFlightData
-from sim.runtime.task.log_writer import LogWriter
 from sim.runtime.task.operator.epochs import Epochs
 from sim.runtime.task.operator.sink import SinkCommitter
 from sim.runtime.task.slot import Slot
-from sim.runtime.task.state_snapshot import SubtaskState
+from sim.runtime.task.state import changelog
+from sim.runtime.task.state.subtask_state import SubtaskState
 from sim.runtime.task.thread import TaskThread
 from sim.runtime.taskmanager.channel_state import ChannelStateWriter
 from sim.runtime.taskmanager.contention import Contention
 from sim.runtime.taskmanager.processor import Busy, Processor
 from sim.runtime.taskmanager.task_manager import TaskManager
-from sim.state.changelog import ChangelogBackend
 from sim.storage import FileId
 
 
@@ -106,10 +105,9 @@ class Tasks:
         run, options = self.context.scenario.run, self.context.scenario.checkpoint.state
         slow = lambda factor: self.speed.slow(slot.task, "snapshot", factor)  # noqa: E731
         index = self.context.layout.subtask[slot.task]
-        state = SubtaskState(slot.vertex, index, run.seed, options, slot.manager.number, slow, slot.manager.compaction)
-        state.processor = slot.manager.processor
-        if isinstance(state.backend, ChangelogBackend):
-            state.log = LogWriter(slot, state, state.backend)
+        manager = slot.manager
+        state = SubtaskState(slot.vertex, index, run.seed, options, manager.number, slow, manager.work_on_core, manager.compaction)
+        changelog.attach(slot, state.keyed)
         if (checks := self._checks) is not None:
             state.on_taken = lambda checkpoint, snapshot: checks.state_taken(checkpoint, slot.task, snapshot)
         return state
@@ -124,7 +122,7 @@ class Tasks:
             tasks = [task for task, manager in enumerate(self.context.hosts) if manager in together]
             processor = self._processor(tasks, cores)
             for manager in together:
-                self.managers[manager].processor = processor
+                self.managers[manager].work_on_core = processor.work_on_core
             if cluster.tasks_contend:
                 self.contentions.append(Contention(self.context, self.speed, tasks, cores))
 

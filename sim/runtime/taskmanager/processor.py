@@ -21,6 +21,18 @@ _UNIT = 1 << 20
 """Work is counted in such parts of a nanosecond: whole numbers, however often the number of threads changes."""
 
 
+WorkOnCore = Callable[[simpy.Environment, Work[object], int], Work[None]]
+"""A process for a work, and one that takes so long on a core; over when both are."""
+
+
+def on_own_core(env: simpy.Environment, work: Work[object], work_ns: int) -> Work[None]:
+    """Process: no thread waits for a core."""
+    began_ns = env.now
+    yield from work
+    if (rest_ns := began_ns + work_ns - env.now) > 0:
+        yield env.timeout(rest_ns)
+
+
 class Busy:
     """How many task threads want a core: `total_ns` says how long all of them have been busy so far, from `begin_ns` on."""
 
@@ -74,6 +86,9 @@ class Processor:
         except BaseException:
             self._change(lambda: self._leave(share))
             raise
+
+    def work_on_core(self, _: simpy.Environment, work: Work[object], work_ns: int) -> Work[None]:
+        return self.share(work, work_ns)
 
     def _leave(self, share: _Share) -> None:
         if share in self._shares:

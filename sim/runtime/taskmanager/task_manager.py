@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.runtime.context import Context
 from sim.runtime.taskmanager.log_uploads import LogUploads
-from sim.runtime.taskmanager.processor import Processor
+from sim.runtime.taskmanager.processor import WorkOnCore, on_own_core
 from sim.runtime.taskmanager.staging import StagingSpace
 from sim.state.compaction import CompactionThread
 
@@ -16,7 +16,7 @@ class TaskManager:
         self.number = number
         self.staging = StagingSpace(context.env, options.staging_bytes, waits=options.staging_full == "block")
         self.compaction = CompactionThread()
-        self.processor: Processor | None = None  # None: no thread waits for a core
+        self.work_on_core: WorkOnCore = on_own_core
         self._log_uploads: LogUploads | None = None
 
     def log_uploads(self, threads: int) -> LogUploads:

@@ -201,7 +201,7 @@ def test_savepoints_and_materialisations_may_have_the_same_number():
 def test_uploads_that_are_over_are_forgotten(interval):
     """Dozens of files without a checkpoint that waits for them, or one per checkpoint: only what is under way is remembered."""
     simulated = world(Changelog(NEVER, 100_000), interval=interval, seconds=5)
-    log = simulated.tasks[1].state.log
+    log = simulated.tasks[1].state.keyed.log
 
     assert len(logs(simulated)) > 20
     assert len(log._uploads) <= 1

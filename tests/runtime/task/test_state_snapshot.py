@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sim.model.cluster import Storage
 from sim.model.job import Snapshot, State, Vertex
 from sim.runtime.contents import StateSnapshot
-from sim.runtime.task.state_snapshot import SubtaskState
+from sim.runtime.task.state.subtask_state import SubtaskState
 from sim.storage.filesystem import CheckpointStorage
 
 MS = 1_000_000
@@ -42,7 +42,7 @@ def test_key_group_shares_add_up(parallelism, more_groups, per_group):
     """Every key group belongs to one subtask: the shares are the whole, and differ by at most one group."""
     groups = parallelism + more_groups
     vertex = Vertex("map", parallelism, max_parallelism=groups, state=State(groups * per_group))
-    shares = [share.keyed_bytes for share in subtasks(vertex)]
+    shares = [share.subtask.keyed_bytes for share in subtasks(vertex)]
 
     assert groups * per_group == sum(shares)
     assert max(shares) - min(shares) in (0, per_group)
@@ -50,12 +50,12 @@ def test_key_group_shares_add_up(parallelism, more_groups, per_group):
 
 def test_key_groups_are_dealt_as_flink_does():
     """5 groups over 3 subtasks are 0-1, 2-3, 4 (KeyGroupRangeAssignment rounds the beginnings up)."""
-    assert [200, 200, 100] == [share.keyed_bytes for share in subtasks(Vertex("map", 3, max_parallelism=5, state=State(500)))]
+    assert [200, 200, 100] == [share.subtask.keyed_bytes for share in subtasks(Vertex("map", 3, max_parallelism=5, state=State(500)))]
 
 
 def test_rounding_loses_less_than_a_byte_per_subtask():
     """A state that does not divide: rounded down, never up."""
-    shares = [share.keyed_bytes for share in subtasks(Vertex("map", 7, state=State(1_000_003)))]
+    shares = [share.subtask.keyed_bytes for share in subtasks(Vertex("map", 7, state=State(1_000_003)))]
 
     assert 0 <= 1_000_003 - sum(shares) < 7
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sim.model.job import Snapshot, Vertex
 from sim.model.state import Changelog, Lsm, State, StateOptions, Ttl
 from sim.model.storage import Disk, Storage
-from sim.runtime.task.state_snapshot import SubtaskState
+from sim.runtime.task.state.subtask_state import SubtaskState
 from sim.state.files import File, WriteStep
 from sim.storage import CheckpointStorage
 
@@ -72,7 +72,7 @@ def test_state_grows_with_the_records_served(backend, changelog):
     """10 MB and 40 B per record: a snapshot holds what its task has served, and so does whoever is restored from it."""
     growing = State(10 * MB, backend, growth_bytes=40, changelog=changelog)
     files, task, again = storage(), subtask(growing, StateOptions()), subtask(growing, StateOptions())
-    assert task.counts_records
+    assert task.keyed.counts_records
     _, kept = snapshot(task, files, 1, "native", served=50_000)
     began = took(files, again.restore(files, 1, [(kept, Fraction(1))], 50_000))
     _, next_one = snapshot(again, files, 2, "native", served=60_000)
@@ -89,16 +89,18 @@ def test_state_that_expires_is_restored_with_the_times_of_its_keys(backend):
     state = State(0, backend, growth_bytes=40, value_bytes=40, ttl=Ttl(10_000 * MS, checks=0))
     for rest_s, live_bytes in ((0, 2 * MB), (5, MB), (10, 0)):
         files, task, again = storage(), subtask(state, StateOptions()), subtask(state, StateOptions())
-        assert task.counts_records
+        assert task.keyed.counts_records
         files.env.run(until=10_000 * MS)
         _, kept = snapshot(task, files, 1, "native", served=50_000)
         if rest_s:
             files.env.run(until=(10 + rest_s) * 1000 * MS)
         took(files, again.restore(files, 1, [(kept, Fraction(1))], 50_000))
 
-        assert live_bytes == pytest.approx(again.expiry.live_bytes, abs=0.02 * MB)
-        again.count(60_000, int(files.env.now))
-        assert live_bytes + 400_000 == pytest.approx(again.expiry.live_bytes, abs=0.02 * MB), "10,000 records since, whatever came before"
+        assert live_bytes == pytest.approx(again.keyed.turnover.expiry.live_bytes, abs=0.02 * MB)
+        again.keyed.count(60_000, int(files.env.now))
+        assert live_bytes + 400_000 == pytest.approx(again.keyed.turnover.expiry.live_bytes, abs=0.02 * MB), (
+            "10,000 records since, whatever came before"
+        )
 
 
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
@@ -130,14 +132,14 @@ def test_files_of_a_step_are_list_scheduled(sizes, threads):
     step = WriteStep(tuple(File(f"{i}", size * MB, "shared") for i, size in enumerate(sizes)), threads)
     costs = [size * MB + 2 * MS for size in sizes]
 
-    assert list_schedule_ns(costs, threads) == took(files, task.write_step(files, [], step, ("keyed",)))
+    assert list_schedule_ns(costs, threads) == took(files, task.keyed.write_step(files, [], step, ("keyed",)))
 
 
 @pytest.mark.parametrize(("threads", "tables_ms", "others_ms"), [(1, 14, 6), (4, 12, 2)])
 def test_rocksdb_writes_meta_then_tables_then_the_rest(threads, tables_ms, others_ms):
     """2 ms for the stream of columns; tables of 10 MB and 1 kB; three small files: their bytes come on top."""
     files, task = storage(), subtask(ROCKS, StateOptions(incremental=True, transfer_threads=threads))
-    task.backend.tree.flush(0)
+    task.keyed.backend.tree.flush(0)
     (keyed_ns, _), stored = snapshot(task, files, 1, served=1)
     small = {handle.name: handle.size_bytes for handle in stored.handles if not handle.name.endswith(".sst")}
     others_ns = small["CURRENT"] + small["MANIFEST"] + small["OPTIONS"] if threads == 1 else small["OPTIONS"]
@@ -150,7 +152,7 @@ def test_an_incremental_checkpoint_reads_back_what_it_wrote_and_reused():
     """In the ledger all files exist; the second snapshot names those of the first."""
     files, task = storage(), subtask(ROCKS, StateOptions(incremental=True), operator_bytes=7)
     first = snapshot(task, files, 1)[1]
-    task.notify_complete(1)
+    task.keyed.notify_complete(1)
     second = snapshot(task, files, 2, served=3)[1]
 
     assert second.full_bytes == sum(files.files[handle.file].size_bytes for handle in second.all_handles)
@@ -173,8 +175,8 @@ def test_a_cancelled_snapshot_tells_what_it_leaves_behind():
     assert ["meta"] == [handle.name for handle in task.cancel(1)]
     assert [] == task.cancel(1)
     assert [True, False] == [stored.complete for stored in files.files]
-    task.notify_complete(1)
-    assert {} == task.backend.increments.base
+    task.keyed.notify_complete(1)
+    assert {} == task.keyed.backend.increments.base
 
 
 @pytest.mark.parametrize(("rate", "expected_ms"), [(None, 12), (1_000_000_000, 12), (500_000_000, 20)])
@@ -250,7 +252,7 @@ def test_rocksdb_is_read_by_several_threads(threads):
     task = subtask(ROCKS, options)
     for number in (1, 2, 3):
         stored = snapshot(task, files, number, served=1000 * number)[1]
-        task.notify_complete(number)
+        task.keyed.notify_complete(number)
     costs = [handle.size_bytes // 2 for handle in stored.handles]
 
     assert list_schedule_ns(costs, threads) == pytest.approx(restored(subtask(ROCKS, options), files, [(stored, Fraction(1))]), abs=10)
@@ -338,7 +340,7 @@ def test_a_local_heap_is_read_from_disk():
 def test_a_complete_checkpoint_lets_older_copies_go():
     files, task = storage(), subtask(HEAP, LOCAL)
     copies = [snapshot(task, files, number)[1].local for number in (1, 2, 3)]
-    task.notify_complete(2)
+    task.keyed.notify_complete(2)
     files.env.run()
 
     assert [False, True, True] == [files.files.exists(copy) for copy in copies]

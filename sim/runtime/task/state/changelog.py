@@ -13,7 +13,7 @@ import simpy
 
 from sim.model.randomness.streams import draw, stream
 from sim.runtime.task.slot import Slot
-from sim.runtime.task.state_snapshot import SubtaskState
+from sim.runtime.task.state.keyed_state import KeyedState, NoKeyedState, NoLog
 from sim.runtime.taskmanager.log_uploads import Part
 from sim.state.changelog import ChangelogBackend
 from sim.state.files import File, FrozenState, Handle
@@ -25,10 +25,10 @@ _SHORTEST_LOOK_NS, _LONGEST_LOOK_NS = 1_000_000, 100_000_000  # between two look
 _PACE_NS = 10_000_000_000  # the pace of the log is taken over so long, or twice that
 
 
-class LogWriter:
+class LogWriter(NoLog):
     """The changelog of one subtask on its way to storage."""
 
-    def __init__(self, slot: Slot, state: SubtaskState, backend: ChangelogBackend) -> None:
+    def __init__(self, slot: Slot, state: KeyedState, backend: ChangelogBackend) -> None:
         self.slot = slot
         self.state = state
         self.env = slot.context.env
@@ -116,7 +116,7 @@ class LogWriter:
         self._forget_ended(file)
 
     def _name(self, file: File) -> Name:
-        return "changelog", self.state.vertex.name, self.state.index, file.name
+        return "changelog", *self.state.name, file.name
 
     def _upload_early(self) -> Work[None]:
         """Process: whatever is pending goes when it is enough; looks again when it should be, at the pace so far."""
@@ -147,7 +147,7 @@ class LogWriter:
     def _materialise(self) -> Work[None]:
         """Process: the backend below is snapshotted once per interval, at a phase of this subtask's own."""
         interval_ns, state = self.backend.options.materialize_ns, self.state
-        key = stream(state.seed, "materialize", state.vertex.name, state.index)
+        key = stream(state.subtask.seed, "materialize", *state.name)
         try:
             yield self.env.timeout(draw(key, 0) * interval_ns >> 32)
             while True:
@@ -174,7 +174,13 @@ class LogWriter:
         handles: list[Handle] = []
         try:
             for step in frozen_state.steps:
-                yield from state.write_step(self.storage, handles, step, ("materialized", state.vertex.name, state.index, number))
+                yield from state.write_step(self.storage, handles, step, ("materialized", *state.name, number))
         except StorageFailed:
             return  # next time
         self.backend.materialised(number, frozen_state, [*frozen_state.reused, *handles])
+
+
+def attach(slot: Slot, state: NoKeyedState) -> None:
+    """Give state its changelog, if its backend keeps one."""
+    if isinstance(state, KeyedState) and isinstance(state.backend, ChangelogBackend):
+        state.log = LogWriter(slot, state, state.backend)

@@ -1,0 +1,63 @@
+"""Whose state it is and where it runs, and the files of one subtask in storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sim.model.job import Vertex
+from sim.model.key_groups import key_groups
+from sim.model.state import StateOptions
+from sim.model.stored import SnapshotType
+from sim.runtime.taskmanager.processor import WorkOnCore, on_own_core
+from sim.state.files import File, Handle
+from sim.storage import CheckpointStorage, FileId
+from sim.storage.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Subtask:
+    """`host`: the task manager it runs on; `slow`: told by how much its asynchronous work slows the task down.
+
+    `work_on_core`: a process for work and so much time of the processor beside it.
+    """
+
+    vertex: Vertex
+    index: int
+    seed: int
+    options: StateOptions = StateOptions()
+    host: int = 0
+    slow: Callable[[Fraction], None] = lambda _: None
+    work_on_core: WorkOnCore = on_own_core
+
+    @property
+    def share(self) -> Fraction:
+        """Its part of the key groups."""
+        groups = self.vertex.max_parallelism
+        return Fraction(len(key_groups(self.index, self.vertex.parallelism, groups)), groups)
+
+    @property
+    def keyed_bytes(self) -> int:
+        """Its share of the keyed state that the job begins with."""
+        return 0 if self.vertex.state is None else int(self.vertex.state.bytes * self.share)
+
+    def write(
+        self, storage: CheckpointStorage, handles: list[Handle], file: File, name: tuple[str | int, ...], merge: int | None,
+    ) -> Work[None]:  # fmt: skip
+        """Process: one file; small ones travel in the acknowledgement, in no time.  Raises StorageFailed."""
+        written = None
+        if not storage.is_inlined(file.size_bytes):
+            owner = f"{self.vertex.name}/{self.index}" if file.scope == "shared" else ""
+            written = yield from storage.write(file.size_bytes, *name, host=self.host, merge=merge, owner=owner)
+        handles.append(Handle(file.name, file.size_bytes, file.scope, written))
+
+    def read(self, storage: CheckpointStorage, handle: Handle, size_bytes: int) -> Work[None]:
+        """Process: part of a file; what travelled in an acknowledgement is in the metadata.  Raises StorageFailed."""
+        if handle.file is not None and size_bytes:
+            yield from storage.read(size_bytes, *storage.files[FileId(handle.file)].name, host=self.host)
+
+
+def merge_of(type_: SnapshotType, checkpoint: int) -> int | None:
+    """Whose physical files a snapshot may share; savepoints never do."""
+    return None if type_ in ("canonical", "native") else checkpoint

@@ -1,0 +1,145 @@
+"""One subtask's state as processes: what is frozen in the synchronous part of a snapshot is written in the asynchronous one.
+
+Keyed state and operator state of a subtask go one after the other through the task's one asynchronous thread
+(OperatorSnapshotFinalizer), so two files cost two latencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Literal
+
+from sim.checkers.state import Brought, Kind
+from sim.model.job import Snapshot, Vertex
+from sim.model.randomness.streams import chance, stream
+from sim.model.state import StateOptions
+from sim.model.stored import Scope, SnapshotType
+from sim.runtime.contents import StateSnapshot
+from sim.runtime.task.operator.part import WaitingBytes
+from sim.runtime.task.state.keyed_state import Part, brought, keyed_state
+from sim.runtime.task.state.subtask import Subtask, merge_of
+from sim.runtime.taskmanager.processor import WorkOnCore, on_own_core
+from sim.state.compaction import CompactionThread
+from sim.state.files import File, Handle
+from sim.storage import CheckpointStorage, FileId
+from sim.storage.parallel import in_parallel
+from sim.storage.work import Work
+
+
+class SubtaskState:
+    """Keyed state, and beside it the list state of operators and the records that wait in windows, in files of their own."""
+
+    def __init__(
+        self, vertex: Vertex, index: int, seed: int, options: StateOptions = StateOptions(), host: int = 0,  # noqa: B008  # frozen
+        slow: Callable[[Fraction], None] = lambda _: None, work_on_core: WorkOnCore = on_own_core,
+        compaction: CompactionThread | None = None,
+    ) -> None:  # fmt: skip
+        self.subtask = Subtask(vertex, index, seed, options, host, slow, work_on_core)
+        self.keyed = keyed_state(self.subtask, compaction)
+        self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
+        self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # told of each snapshot
+        self._types: dict[int, SnapshotType] = {}
+        self._list_state: list[Brought] = []  # restored beside keyed state
+
+    @property
+    def brought(self) -> list[Brought]:
+        """What it was restored from."""
+        return [*self.keyed.brought, *self._list_state]
+
+    def work_ns(self, phase: Literal["pre_barrier", "sync", "async"], checkpoint: int) -> int:
+        """The operator's own work in a phase of this snapshot: paid with its probability, drawn per phase, subtask and snapshot."""
+        own = self._own
+        cost = own.pre_barrier_ns if phase == "pre_barrier" else own.sync_ns if phase == "sync" else own.async_ns
+        if not cost:
+            return 0
+        key = stream(self.subtask.seed, "snapshot-work", phase, self.subtask.vertex.name, self.subtask.index)
+        return cost if chance(own.probability, key, checkpoint) else 0
+
+    # ------------------------------------------------------------------------------------------ snapshots
+
+    def begin(self, checkpoint: int, type_: SnapshotType) -> None:
+        """The barrier is on its way; `type_` is what it asks for."""
+        self._types[checkpoint] = type_
+
+    def take(
+        self, checkpoint: int, served: int, now_ns: int, may_reuse: Callable[[FileId], bool] = lambda _: True,
+        waiting: WaitingBytes = WaitingBytes(),  # noqa: B008  # frozen
+    ) -> int:  # fmt: skip
+        """The synchronous part: freeze the state after `served` records; returns what it costs the thread [ns].
+
+        `waiting`: state of the operator beside that of its backend.
+
+        Raises CannotFreeze.
+        """
+        type_ = self._types.pop(checkpoint)
+        self.keyed.count(served, now_ns)
+        keyed = self.keyed.take(checkpoint, type_, may_reuse)
+        operator_bytes = self._own.operator_state_bytes + waiting.operator
+        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes, waiting.windows, ages=self.keyed.ages)
+        self.on_taken(checkpoint, self.snapshots[checkpoint])
+        return keyed.sync_ns + self.keyed.held_ns(keyed, checkpoint)
+
+    def write(self, storage: CheckpointStorage, part: Literal["keyed", "operator"], checkpoint: int) -> Work[None]:
+        """Process: one part of the asynchronous phase.  Raises StorageFailed."""
+        snapshot = self.snapshots[checkpoint]
+        if part == "operator":
+            for work in self._file(storage, snapshot.operator, ("operator", snapshot.operator_bytes), snapshot, checkpoint):
+                yield from work
+            return
+        works = [
+            *self.keyed.files(storage, snapshot, checkpoint),
+            *self._file(storage, snapshot.windows, ("windows", snapshot.window_bytes), snapshot, checkpoint),
+            *self.keyed.copies(storage, snapshot, checkpoint),
+        ]
+        yield from in_parallel(storage.env, works, len(works))
+        yield from self.keyed.durable(snapshot, checkpoint)
+
+    def close(self, checkpoint: int) -> StateSnapshot:
+        """Everything is written: what this snapshot holds."""
+        snapshot = self.snapshots.pop(checkpoint)
+        snapshot.handles[:] = *snapshot.keyed.reused, *snapshot.handles, *snapshot.logged
+        self.keyed.forget(snapshot)
+        return snapshot
+
+    def cancel(self, checkpoint: int) -> list[Handle]:
+        """The snapshot comes to nothing; the files written for it so far have no owner."""
+        self._types.pop(checkpoint, None)
+        snapshot = self.snapshots.pop(checkpoint, None)
+        if snapshot is None:
+            return []
+        self.keyed.forget(snapshot)
+        return snapshot.all_handles
+
+    def restore(self, storage: CheckpointStorage, checkpoint: int, parts: Iterable[Part], served: int) -> Work[int]:
+        """Process: bring back the state that lies in these parts of a checkpoint.
+
+        The state then stands after `served` records of this task.  Returns how many bytes were read.  Raises StorageFailed.
+        """
+        parts = list(parts)
+        read_bytes = yield from self.keyed.restore(storage, checkpoint, parts, served)
+        for snapshot, share in parts:
+            files: tuple[tuple[Kind, list[Handle]], ...] = (("windows", snapshot.windows), ("operator", snapshot.operator))
+            for kind, handles in files:
+                if handles:
+                    self._list_state.append(brought(kind, snapshot, share, handles))
+                for handle in handles:
+                    size_bytes = int(handle.size_bytes * share)  # list state is dealt out anew
+                    yield from self.subtask.read(storage, handle, size_bytes)
+                    read_bytes += size_bytes
+        return read_bytes
+
+    def _file(
+        self, storage: CheckpointStorage, handles: list[Handle], what: tuple[Kind, int], snapshot: StateSnapshot, checkpoint: int,
+    ) -> list[Work[None]]:  # fmt: skip
+        """A file beside those of keyed state, of so many bytes if there are any."""
+        kind, size_bytes = what
+        if not size_bytes:
+            return []
+        scope: Scope = "savepoint" if snapshot.type in ("canonical", "native") else "exclusive"
+        name, file = (kind, self.subtask.vertex.name, self.subtask.index, checkpoint), File(kind, size_bytes, scope)
+        return [self.subtask.write(storage, handles, file, name, merge_of(snapshot.type, checkpoint))]
+
+    @property
+    def _own(self) -> Snapshot:
+        return self.subtask.vertex.snapshot
