@@ -26,12 +26,13 @@ class ImportedJob(verb.ImportedJob):
         """The job as a study."""
         return loads(self.text, self.name)
 
-    def explain(self, checkpoint: int | None = None) -> Explanation:
+    def explain(self, checkpoint: int | None = None, *, verify: bool = False) -> Explanation:
         """Why a checkpoint of the real job took as long as it did, from Flink's statistics; None: the slow ones of its history.
 
+        `verify`: simulate the job as it is, and with what would help.
         LookupError: there is no such checkpoint, or its statistics are not kept any more.
         """
-        return _explanation(explain_verb.explain_source(self.source, checkpoint))
+        return _explanation(explain_verb.explain_source(self.source, checkpoint, verify=verify))
 
     def __repr__(self) -> str:
         return "\n".join([f"ImportedJob({self.name}), {len(self.text.splitlines())} lines", *self._lines()])

@@ -4,7 +4,7 @@ The steps are those of a simulated checkpoint (`sim.metrics.path_search`), told 
 barrier came.  Where all came at about the same time, the one that was under way for longest is taken: what happened before the others
 set out did not delay them.  Else it is the one that set out last.  Nor does one say what an asynchronous part waited for; sizes tell it.
 
-`benchmarks/explanations.py` holds this to the journals of simulated checkpoints.
+`ckptsim validate --explain` holds this to the journals of simulated checkpoints.
 """
 
 from __future__ import annotations

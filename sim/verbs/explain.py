@@ -33,26 +33,35 @@ class ExplainedJob:
 
 def explain_job(
     sources: Sequence[str | PathLike[str]], *, checkpoint: int | None = None, job: str | None = None, deadline: str | None = None,
-    headers: Mapping[str, str] | None = None, listener: Listener | None = None,
+    headers: Mapping[str, str] | None = None, verify: bool = False, listener: Listener | None = None,
 ) -> ExplainedJob:  # fmt: skip
     """The checkpoint of this id, or the slow ones of the history.
+
+    `verify`: the job is imported and simulated as it is and with what its path says would help; metrics of a live one are watched a minute.
 
     RecordingError: not readable.  MissingCheckpointError: nothing to explain.  OptionError: what does not go together.
     """
     listener = listener or Listener()
-    source = source_of(sources, job, "0 s", deadline, headers or {}, under_way=True, listener=listener)
+    source = source_of(sources, job, "60 s" if verify else "0 s", deadline, headers or {}, under_way=True, listener=listener)
     try:
-        found = explain_source(source, checkpoint)
+        found = explain_source(source, checkpoint, verify=verify, listener=listener)
     except MissingCheckpointError as error:
         raise MissingCheckpointError(f"{sources[0]}: {error}") from None
     listener.result(found)
     return found
 
 
-def explain_source(source: RecordingSource, checkpoint: int | None = None) -> ExplainedJob:
-    """Explain what was read before."""
+def explain_source(
+    source: RecordingSource, checkpoint: int | None = None, *, verify: bool = False, listener: Listener | None = None
+) -> ExplainedJob:
+    """Explain what was read before.  RecordingError: to verify, and no scenario comes of it."""
     found = answer(history_of(source), checkpoint)
-    return ExplainedJob(answer_text(found), plain(found))
+    if not verify:
+        return ExplainedJob(answer_text(found), plain(found))
+    from sim.verbs.helped import helped
+
+    changes = helped(source, found.accounts, listener or Listener())
+    return ExplainedJob(f"{answer_text(found)}\n\n{changes.text}", plain(found) | {"what_if": changes.plain})
 
 
 def is_real(name: str) -> bool:

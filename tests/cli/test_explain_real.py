@@ -124,3 +124,14 @@ def test_what_cannot_be_read_is_skipped(ckptsim, tmp_path):
 
     assert 4 == done.exit_code
     assert "skipped:" in done.stderr
+
+
+def test_what_would_have_helped_is_simulated(ckptsim):
+    """The job as it is takes what its history says; unaligned barriers spare the wait behind data."""
+    done = ckptsim("explain", "--verify", "--json", REST.parent / "recordings" / "p2-severe-aligned.json.gz")
+    simulated = json.loads(done.stdout)["what_if"]
+    changes = {row["change"]: row["median_ns"] for row in simulated["changes"]}
+
+    assert simulated["as_it_is"]["median_ns"] == pytest.approx(json.loads(done.stdout)["median_ns"], rel=0.15)
+    assert changes["with unaligned barriers"] < 0.2 * simulated["as_it_is"]["median_ns"]
+    assert "p50 within a factor of" in simulated["confidence"]

@@ -114,7 +114,7 @@ def test_which_writer_was_awaited(recorded):
 def test_statistics_tell_what_a_journal_tells():
     """Simulated checkpoints are told twice, from what Flink would report and from the journal: both name the same leading part.
 
-    `python -m benchmarks.explanations` does so for all recordings.
+    `ckptsim validate --explain` does so for all recordings.
     """
     same = total = 0
     for name in ("p4-severe-aligned", "p4-severe-unaligned", "chain3-none-asyncflush500-aligned", "p4-none-largestate-slowdfs-aligned"):

@@ -54,8 +54,8 @@ def explain_checkpoints(
         from sim.verbs.explain import is_real
 
         if is_real(run):
-            _refuse(strategy=strategy is not None, verify=verify, set=bool(overrides))
-            _explain_job(run, checkpoint, job, deadline, header or (), as_json=as_json)
+            _refuse(strategy=strategy is not None, set=bool(overrides))
+            _explain_job(run, checkpoint, job, deadline, header or (), verify=verify, as_json=as_json)
             return
         _refuse("is for real jobs", job=job is not None, deadline=deadline is not None, header=bool(header))
         from sim.explain.choice import NoCheckpointError, accounts, verified
@@ -84,12 +84,14 @@ def explain_checkpoints(
 
 
 def _explain_job(
-    source: str, checkpoint: int | None, job: str | None, deadline: str | None, headers: Sequence[str], *, as_json: bool
+    source: str, checkpoint: int | None, job: str | None, deadline: str | None, headers: Sequence[str], *, verify: bool, as_json: bool
 ) -> None:
     from sim.verbs.explain import explain_job
 
     console = Console(lambda found: print(json.dumps(found.plain)) if as_json else put(found.text))
-    explain_job([source], checkpoint=checkpoint, job=job, deadline=deadline, headers=dict(map(header_of, headers)), listener=console)
+    explain_job(
+        [source], checkpoint=checkpoint, job=job, deadline=deadline, headers=dict(map(header_of, headers)), verify=verify, listener=console
+    )
     console.finish()
 
 

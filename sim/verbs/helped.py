@@ -1,0 +1,100 @@
+"""What would have helped a real checkpoint: the job is imported from the same answers, and simulated as it is and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from sim.analysis.number_texts import ms_text
+from sim.explain.account import NOTABLE
+from sim.explain.what_if import changed
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads
+from sim.scenario.backtest.verdict import other_settings_text
+from sim.verbs.importing import draft_of, text_of, with_backtest
+
+if TYPE_CHECKING:
+    from sim.explain.account import Account
+    from sim.model.scenario import Scenario
+    from sim.recordings.reading import RecordingSource
+    from sim.verbs.listener import Listener
+
+_WIDTH = 80
+_MOST = 4
+"""Changes that are simulated: those that spare most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """Completed checkpoints of a simulation, without the first."""
+
+    change: str  # empty: the job as it is
+    count: int
+    median_ms: float
+    longest_ms: float
+
+    def __str__(self) -> str:
+        if not self.count:
+            return "no checkpoint completes"
+        return f"median {ms_text(self.median_ms)}, longest of {self.count} {ms_text(self.longest_ms)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Helped:
+    as_it_is: Durations
+    changes: tuple[Durations, ...]
+    confidence: str  # the factors within which such predictions were right; empty: no history tells
+
+    @property
+    def text(self) -> str:
+        """80 columns."""
+        lines = [f"Simulated, the job as it is: {self.as_it_is}.", *(f"{change.change.capitalize()}: {change}." for change in self.changes)]
+        unknown = "No backtest says how far off that may be."
+        lines.append(f"The backtest says of {self.confidence}." if self.confidence else unknown)
+        return "\n".join(fill(line, _WIDTH, subsequent_indent="  ") for line in lines)
+
+    @property
+    def plain(self) -> Mapping[str, Any]:
+        return {
+            "as_it_is": _plain(self.as_it_is),
+            "changes": [{"change": change.change, **_plain(change)} for change in self.changes],
+            "confidence": self.confidence,
+        }
+
+
+def helped(source: RecordingSource, accounts: Sequence[Account], listener: Listener) -> Helped:
+    """RecordingError: no scenario comes of the source."""
+    draft, _ = with_backtest(source, draft_of(source), listener)
+    study = loads(text_of(draft), "imported")
+    scenario = study.scenarios[0]
+    found = [Durations(change, *_simulated(other)) for change, other in _changes(accounts, scenario).items()]
+    confidence = "" if study.backtest is None else other_settings_text(study.backtest.other_settings)
+    return Helped(Durations("", *_simulated(scenario)), tuple(found), confidence)
+
+
+def _changes(accounts: Sequence[Account], scenario: Scenario) -> dict[str, Scenario]:
+    """By what is different; those that spare most of a checkpoint first."""
+    names = {vertex.name: vertex for vertex in scenario.job.vertices}
+    notable = [(line, NOTABLE * account.path.duration_ns) for account in accounts for line in account.lines]
+    lines = [line for line, least_ns in notable if line.what_if is not None and line.duration_ns >= least_ns]
+    found: dict[str, Scenario] = {}
+    for line in sorted(lines, key=lambda line: -line.duration_ns):
+        vertex = names.get(line.place.partition("[")[0])
+        other = changed(line.parts[0].kind, scenario, vertex)
+        if line.what_if is not None and other is not None and len(found) < _MOST:
+            found.setdefault(line.what_if.change, other)
+    return found
+
+
+def _simulated(scenario: Scenario) -> tuple[int, float, float]:
+    """(count, median, longest) [ms]."""
+    rows = simulate(replace(scenario, run=replace(scenario.run, warmup_ns=0)), check=False).checkpoints
+    done = rows[(rows["status"] == "COMPLETED") & (rows["savepointFormat"] == "") & (rows["id"] != 1)]["end_to_end_duration"].tolist()
+    return len(done), float(median(done)) if done else 0.0, float(max(done, default=0.0))
+
+
+def _plain(durations: Durations) -> dict[str, Any]:
+    return {"checkpoints": durations.count, "median_ns": round(durations.median_ms * 1e6), "longest_ns": round(durations.longest_ms * 1e6)}
