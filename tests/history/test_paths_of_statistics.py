@@ -127,3 +127,11 @@ def test_statistics_tell_what_a_journal_tells():
 
     assert total >= 15
     assert same >= 0.9 * total
+
+
+def test_the_writer_that_set_out_last_is_awaited(recorded):
+    """A join has the barrier of its quick input long before that of its slow path: all paths lead through the slow one."""
+    found = recorded("recordings/join-slowpath-aligned.json.gz")
+    ways = {(step.subtask[0], step.writer[0]) for checkpoint in found.detailed for step in steps(found, checkpoint) if step.writer}
+
+    assert {("slow", "b"), ("join", "slow")} == ways
