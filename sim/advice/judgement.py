@@ -26,7 +26,7 @@ from sim.analysis.sweeps.observed import ended
 from sim.units import parse_duration
 
 __all__ = [
-    "ALIKE", "MEASURED", "Choice", "Limits", "Margins", "Setting", "Tight", "Trials", "choose", "judged",
+    "ALIKE", "MEASURED", "NOTABLE", "Choice", "Limits", "Margins", "Setting", "Tight", "Trials", "choose", "judged",
     "measured", "no_margin", "redrawn", "room",
 ]  # fmt: skip
 

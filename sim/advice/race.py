@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from sim.advice.doubts import ENOUGH, corrected, margins
-from sim.advice.judgement import MEASURED, SAME, Choice, Limits, Margins, Setting, Trials, choose, judged, measured, redrawn
+from sim.advice.judgement import ALIKE, MEASURED, NOTABLE, SAME, Choice, Limits, Margins, Setting, Trials, choose, judged, measured, redrawn
 from sim.advice.left_out import LeftOut
 from sim.advice.running.bounds import CERTAINTY, RACE, Affords, Lack, TimeUpError, any_amount, over_budget
 from sim.advice.settings import Candidate, Protocol, allowed, candidate, todays_setting
@@ -32,6 +32,8 @@ FIRST = 3
 """Replications of the settings that stay in the race: fewer give no spread."""
 REPEATED = 2
 """Runs of today's setting and of the choice, where the budget has no room for more: the least that has a spread."""
+REASON = 1.5
+"""Where recovery has no limit, one that takes so many times as long as today's has to be worth it."""
 COSTLY = 0.003
 """A share of throughput above the noise of a run of minutes."""
 LONG_RUNS = 3
@@ -105,7 +107,25 @@ class Race:
 
     @property
     def chosen(self) -> Setting | None:
-        return choose([setting for setting in self.settings if self.permits(setting.name)], self.changes)
+        return self.choose([setting for setting in self.settings if self.permits(setting.name)])
+
+    def choose(self, settings: Sequence[Setting]) -> Setting | None:
+        """The setting to advise of these."""
+        return choose(self._within_reason(settings), self.changes)
+
+    def _within_reason(self, settings: Sequence[Setting]) -> Sequence[Setting]:
+        """Without a limit on recovery: those that recover about as fast as today's, unless another one has more room or loses notably less.
+
+        Nobody who asks for short checkpoints has asked for an interval of many times today's.
+        """
+        now = next((setting for setting in settings if setting.name == self._today), None)
+        if self.limits.recovery_ms is not None or now is None:
+            return settings
+        near = [setting for setting in settings if setting.recovery_ms <= now.recovery_ms * REASON]
+        own, best = choose(near, self.changes), choose(settings, self.changes)
+        if own is None or best is None or own.lack > best.lack * (1 + ALIKE) or own.lost > best.lost + NOTABLE:
+            return settings
+        return near
 
     @property
     def has_room(self) -> bool:
@@ -136,13 +156,14 @@ class Race:
         return dearest.loss * parse_duration(dearest.interval) / 1e9
 
     def choice(self) -> Choice:
-        trials = {name: worlds for name, worlds in self.trials.items() if self.permits(name)}
+        considered = self._within_reason([setting for setting in self.settings if self.permits(setting.name)])
+        trials = {setting.name: self.trials[setting.name] for setting in considered}
         patience_ms = self.bench.patience_ns / 1e6
         return redrawn(trials, self.limits, self.mtbf_s, self.changes, patience_ms=patience_ms, margins=self.margins)
 
     def advised_at(self, mtbf_s: float) -> Setting | None:
         """The setting that would be advised at another rate of failures."""
-        return choose(self.judged(self.trials, mtbf_s), self.changes)
+        return self.choose(self.judged(self.trials, mtbf_s))
 
     @property
     def confirmed(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from sim.advice import texts
 from sim.advice.answer.build import advised_scenario, answer
 from sim.advice.answer.configuration import difference
+from sim.advice.answer.summary import LINES
 from sim.advice.course import run_until_sure
 from sim.advice.doubts import capped, doubts, remarks
 from sim.advice.inputs.questions import assumptions, greatest_rates, marked_unknowns, questions
@@ -66,9 +67,10 @@ def report(
     lasts = lasting(race, planned)
     given_answer = answer(race, levers, chosen, enough, planned)
     first, *others = texts.verdict(race, choice)
+    cut = enough if len(given_answer.screen.splitlines()) >= LINES else []  # the screen may hold not all of it
     parts: list[str | Section | None] = [
         first, given_answer.screen, *others, horizon_sentence(bench.horizon), lasting_sentence(race, lasts),
-        *remarks(bench.backtest, limits), texts.comparison_with_today(race), *given_answer.parts, *enough,
+        *remarks(bench.backtest, limits), texts.comparison_with_today(race), *given_answer.parts, *cut,
     ]  # fmt: skip
     if configured:
         parts.append(configured)

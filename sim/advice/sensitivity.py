@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from sim.advice.inputs.unknowns import Unknown, plausible
-from sim.advice.judgement import Setting, choose
+from sim.advice.judgement import Setting
 from sim.advice.race import Race
 from sim.advice.running.bounds import ALL, BudgetUsedError
 from sim.advice.settings import Candidate
@@ -104,7 +104,7 @@ def _at_assumed_values(race: Race, listed: Sequence[Candidate]) -> tuple[Setting
     steady = [scenario for scenario, kind in _first_runs(race, listed) if kind == UNDISTURBED]
     failing = [scenario for scenario, kind in _first_runs(race, listed) if kind != UNDISTURBED]
     settings = race.judged(race.measured(steady, failing, unlimited=race.unlimited))
-    return next(setting for setting in settings if setting.name == listed[0].name), choose(settings, race.changes)
+    return next(setting for setting in settings if setting.name == listed[0].name), race.choose(settings)
 
 
 def _first_runs(race: Race, listed: Sequence[Candidate]) -> list[tuple[Scenario, str]]:
@@ -144,7 +144,7 @@ def advise_if(
     unlimited = any(vertex.source is not None and not vertex.source.rates for vertex in steady[0].job.vertices)
     settings = race.judged(race.measured(steady, failing, unlimited=unlimited))
     own = next((setting for setting in settings if setting.name == listed[0].name), None)
-    return own, choose(settings, race.changes)
+    return own, race.choose(settings)
 
 
 def _threshold(

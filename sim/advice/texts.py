@@ -52,7 +52,7 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     bounds = limits_text(limits)
     chosen = race.chosen
     if chosen is None:
-        return [f"No setting that was tried keeps the limits ({bounds}).", *closest(race), *_not_known(race)]
+        return [f"No setting that was tried keeps the limits ({bounds}).", *_not_known(race)]
     today = None if race.today is None else race.today.name
     needed, but = condition_of(race, chosen), _but_lost(race, chosen)
     use = "stay with today's setting" if chosen.name == today else f"if {needed}, use" if needed else "use"

@@ -52,8 +52,9 @@ def summary(
 
 def no_setting(dominant: str, closest: Sequence[str], enough: Sequence[str], refusals: Sequence[Caution]) -> str:
     """What dominates, how near the nearest setting comes, and the smallest changes with which it would fit."""
-    lines = _labelled("today", [dominant] if dominant else [])
-    for label, texts in (("closest", closest), ("fits", enough), ("caution", [caution.short for caution in refusals])):
+    cautions = [caution.short for caution in refusals]
+    lines = []
+    for label, texts in (("closest", closest), ("there", [dominant] if dominant else []), ("fits", enough), ("caution", cautions)):
         lines += _labelled(label, texts, wrapped=True)
     return "\n".join(lines[:LINES])
 
@@ -75,6 +76,9 @@ def _keeps(chosen: Setting, today: Setting | None, limits: Limits, lost: LostTas
         yield f"{what} {before}{own} (limit {value_text(limit.column, bound)}{spare})"
         if lost is not None and breaks and limit.column == "recovery_ms":
             yield lost.short()
+    if limits.recovery_ms is None and math.isfinite(chosen.recovery_ms):
+        before = "" if today is None or today.name == chosen.name else f"{value_text('recovery_ms', today.recovery_ms)} -> "
+        yield f"recovery from a failing task {before}{value_text('recovery_ms', chosen.recovery_ms)} (no limit given)"
 
 
 def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change]) -> Iterator[str]:
