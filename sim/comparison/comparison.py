@@ -5,6 +5,7 @@ Everything below the results is computed when somebody looks at it, once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,11 +15,15 @@ from typing import TYPE_CHECKING
 from sim.analysis.number_texts import ms_text
 from sim.analysis.section import Section
 from sim.analysis.strategies.consequences import Consequences, consequences, consequences_sentence, consequences_texts
+from sim.analysis.strategies.ending import finish, last_trigger_s
+from sim.analysis.strategies.not_completed import not_completed
+from sim.analysis.strategies.rates import KeepingUp, keeping_up
+from sim.analysis.strategies.sentences.overload import overload_sentence
+from sim.analysis.strategies.sentences.verdict import verdict
 from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
 from sim.analysis.strategies.single import singles
 from sim.analysis.strategies.stored import stored
 from sim.analysis.strategies.summary import Summary, summarize, throughput
-from sim.analysis.strategies.verdict import verdict
 from sim.analysis.strategies.warm_up import WarmUp, warm_up
 from sim.cells.plan import baseline
 from sim.comparison.cores import scarce_cores
@@ -33,6 +38,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Comparison", "label"]
+
+RUNS_ON = "runs on"
+"""What became of a job that neither failed nor finished."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,7 @@ class Comparison:
                 [result.tables for result in results],
                 [result.ended_ns / 1e6 for result in results],
                 warmup_ms=self.warm_ups[name].ns / 1e6,
+                died=any(result.job_status.startswith("FAILED") for result in results),
             )
             for name, results in self.results.items()
         }
@@ -84,13 +93,15 @@ class Comparison:
 
     def consequences_texts(self) -> tuple[list[str], list[list[str]]] | None:
         """(header, rows) for a terminal; None: nothing was committed, nothing failed and no job ended."""
-        rows = list(self.consequences.values())
-        ends = [_end(results) for results in self.results.values()]
-        if all(row.nothing_happened for row in rows) and not any(ends):
+        rows, ends = list(self.consequences.values()), self.job_ends
+        if all(row.nothing_happened for row in rows) and set(ends.values()) <= {RUNS_ON}:
             return None
-        return consequences_texts(
-            list(self.consequences), [end or "runs on" for end in ends], rows, [len(results) for results in self.results.values()]
-        )
+        return consequences_texts(list(self.consequences), list(ends.values()), rows, [len(results) for results in self.results.values()])
+
+    @property
+    def job_ends(self) -> dict[str, str]:
+        """By label of the strategy: ``failed at 33 s``, ``finished at 15 s (2 of 3)``, ``runs on``."""
+        return {name: _end(results) or RUNS_ON for name, results in self.results.items()}
 
     @cached_property
     def stored(self) -> list[Section]:
@@ -103,7 +114,13 @@ class Comparison:
     @property
     def consequences_sentence(self) -> str:
         """What decides between strategies when the job fails; empty: nothing does."""
-        return consequences_sentence(list(self.consequences), list(self.consequences.values()))
+        overloaded = [line.label for line in self.strategies if line.overload is not None]
+        return consequences_sentence(list(self.consequences), list(self.consequences.values()), overloaded=overloaded)
+
+    @property
+    def overload(self) -> str:
+        """Which strategies do not keep up with what is due before anything goes wrong; empty: all do."""
+        return overload_sentence(self.strategies)
 
     @cached_property
     def violations(self) -> dict[str, tuple[str, ...]]:
@@ -151,7 +168,7 @@ class Comparison:
         header, rows = texts(self.strategies)
         widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in (header, *rows)]
-        return "\n".join([*lines, "", self.verdict, *self.deciding])
+        return "\n".join([*lines, "", self.verdict, *filter(None, [self.overload]), *self.deciding])
 
     __repr__ = __str__
 
@@ -167,6 +184,12 @@ class Comparison:
         failed = [result.job_status for result in results if result.job_status.startswith(("FAILED", "RESTARTING"))]
         steady = all(result.job_status == "RUNNING" and result.recoveries.empty for result in results)
         summary = _summary(results)
+        runs, ends_s = [result.tables for result in results], [result.ended_ns / 1e9 for result in results]
+        over = all(result.job_status.startswith(("FAILED", "FINISHED")) for result in results)
+        is_stopped = any(action.stop is not None for action in scenario.actions)  # it has no end of its own
+        finished = all(result.job_status == "FINISHED" for result in results) and not is_stopped
+        runs_on = all(result.job_status == "RUNNING" for result in results)
+        warmup_s, interval_ns = self.warm_ups[name].ns / 1e9, scenario.checkpoint.interval_ns
         return StrategyRow(
             label=name,
             axes=scenario.axes,
@@ -177,11 +200,24 @@ class Comparison:
             failed=bool(failed),
             name=label(scenario, lambda axis: not _of_the_world(axis)),
             steady=steady,
-            singles=singles([result.tables for result in results], warmup_s=self.warm_ups[name].ns / 1e9),
+            until_s=sum(ends_s) / len(results) if over else math.nan,
+            overload=None if over and not failed else _overload(results, warmup_s),
+            singles=singles(runs, warmup_s=warmup_s),
             first=_summary(results, of_first_uploads=True) if summary.first_uploads else None,
+            finish=finish(runs, ends_s, self.consequences[name].committed_records) if finished else None,
+            last_trigger_s=last_trigger_s(runs, ends_s, interval_ns / 1e9) if runs_on and interval_ns else math.nan,
+            not_completed=not_completed(runs, [1e3 * end_s for end_s in ends_s], warmup_s=warmup_s),
             sinks=_without_readers(scenario.job),
             sources=tuple(vertex.name for vertex in scenario.job.vertices if vertex.source is not None),
         )
+
+
+def _overload(results: Sequence[Result], warmup_s: float) -> KeepingUp | None:
+    scenario = results[0].scenario
+    planned = [at_ns for fault in scenario.faults for at_ns in fault.when.at_ns] + [rescale.at_ns for rescale in scenario.rescale]
+    first_s = min(planned, default=math.inf) / 1e9
+    runs = [result.tables for result in results]
+    return keeping_up(runs, scenario.job.edges, warmup_s=warmup_s, faults_s=[first_s] * len(runs))
 
 
 def _others(count: int) -> str:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.analysis.number_texts import bytes_text, ms_text
+from sim.analysis.strategies.noise import is_noise
 from sim.analysis.strategies.single import Single
-from sim.analysis.strategies.verdict import is_noise
 from sim.cells.cell import simulated
 from sim.cells.local import Watch, no_watch, run_each
 from sim.cells.plan import Cell

@@ -53,6 +53,7 @@ class Expectation:
     column: str  # empty: count rows of a status
     statistic: str
     bound: float  # in the column's unit
+    unit: str = ""
 
     @property
     def smallest_sample(self) -> int:
@@ -82,9 +83,9 @@ class Expectation:
         return not math.isnan(value.number) and self.condition.holds(value.number, self.bound)
 
     def reached(self, value: Value) -> str:
-        """``it is 5.7``, or why that is unknown and what to do."""
+        """``it is 5.7 ms``, or why that is unknown and what to do."""
         if not math.isnan(value.number):
-            return f"it is {value.number:.6g}"
+            return f"it is {value.number:.6g}{f' {self.unit}' if self.unit else ''}"
         if not value.sample:
             return "it is unknown: nothing was measured"
         needed = f"{self.statistic} needs {self.smallest_sample} rows, there are {value.sample}"
@@ -106,8 +107,8 @@ def expectation(metric: str, condition: str) -> Expectation:
         raise _unknown(metric, "column", column or rest, units)
     if statistic not in _PLAIN and not re.fullmatch(r"p(100|\d\d?(\.\d+)?)", statistic):
         raise _unknown(metric, "statistic", statistic, (*_PLAIN, "p50", "p99", "p99.9"))
-    bound = _bound(metric, parsed.bound, "" if statistic == "count" else units[column])
-    return Expectation(metric, parsed, table, column, statistic, bound)
+    unit = "" if statistic == "count" else units[column]
+    return Expectation(metric, parsed, table, column, statistic, _bound(metric, parsed.bound, unit), unit)
 
 
 def check(expect: Sequence[tuple[str, str]]) -> list[Expectation]:

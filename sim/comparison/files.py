@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sim.comparison.comparison import Comparison
 from sim.comparison.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
+from sim.runtime.run.result import Result
 from sim.sheet import write_csv
 from sim.whole_file import replace_file, replace_text
 
@@ -49,15 +51,32 @@ def plain(comparison: Comparison) -> dict[str, Any]:
     return {
         "name": comparison.name,
         "question": comparison.question,
-        "strategies": [{str(key): _finite(value) for key, value in row.items()} for row in rows],
+        "strategies": [_plain_row(row) for row in rows],
+        "not_completed": {line.label: [found.row for found in line.not_completed] for line in comparison.strategies if line.not_completed},
         "verdict": comparison.verdict,
+        "overload": comparison.overload,
         "scarce_cores": comparison.scarce,
         "deciding": list(comparison.deciding),
+        "consequences": {name: _plain_row(asdict(row)) for name, row in comparison.consequences.items()},
+        "job_ends": comparison.job_ends,
+        "after_a_failure": comparison.consequences_sentence,
+        "recoveries": {name: list(_recoveries(results)) for name, results in comparison.results.items()},
         "warm_up": {name: {"ms": warm.ns / 1e6, "until_settled": warm.cause} for name, warm in comparison.warm_ups.items()},
         "stored": {section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows] for section in comparison.stored},
         "errors": comparison.errors,
         "violations": {name: list(stories) for name, stories in comparison.violations.items()},
     }
+
+
+def _recoveries(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+    """The rows of the table, with the replication that they are of."""
+    for replication, result in enumerate(results):
+        for row in result.tables["recoveries"].to_dict("records"):
+            yield {"replication": replication, **_plain_row(row)}
+
+
+def _plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key): _finite(value) for key, value in row.items()}
 
 
 def _finite(value: Any) -> Any:

@@ -44,6 +44,8 @@ class _Search:
         self._acknowledged = self._committed = (-1, 0)  # the last one: (task, time)
         self._upstream: dict[int, set[int]] | None = None
         for entry in story:
+            if stats.status == "FAILED" and entry.time_ns > stats.failed_ns:
+                continue  # a task may go on, and acknowledge too late: the failure was not because of that
             self._times.setdefault((entry.happening, entry.task), entry.time_ns)
             match entry.happening:
                 case Happening.BARRIER_ARRIVED:

@@ -126,7 +126,7 @@ RECOVERIES = (
     Column("restored_bytes", "bytes", "state downloaded; what lies on local disks is not"),
     Column("recovered_bytes", "bytes", "in-flight data read back"),
     Column("replayed_records", "records", "emitted again: position of the sources when they stopped minus restored position"),
-    Column("served_again", "records", "the same of the vertices without readers"),
+    Column("served_again", "records", "the same of the vertices without readers; a global committer reads no records"),
 )
 FILES = (
     Column("owner", "", "job instance that wrote it, from 0"),

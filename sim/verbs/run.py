@@ -86,7 +86,7 @@ class Compared:
         """What the numbers depend on, and how they were made: sentences below the table of strategies."""
         found = self.comparison
         scarce = [f"Cores are scarce: {name}: {load}." for name, load in found.scarce.items()]
-        return [*scarce, *found.deciding, *filter(None, [found.left_out])]
+        return [*filter(None, [found.overload]), *scarce, *found.deciding, *filter(None, [found.left_out])]
 
     @property
     def outcomes(self) -> list[str]:
@@ -95,9 +95,11 @@ class Compared:
         lines = [found.outage] if found.outage else []
         lines += [f"At least once, as asked for: {name}: {repetition}." for name, repetition in found.repetitions.items()]
         lines += [f"Refused: {name}: {refusal}." for name, refusal in found.refusals.items()]
-        failed = [row for row in rows if not row["holds"]]
-        lines += [f"expectation failed: {row['strategy']}: {row['metric']} {row['condition']}: {row['reached']}" for row in failed]
-        if rows and not failed:
+        broken = [row for row in rows if not row["holds"]]
+        for row in broken:
+            fate = "failed" if math.isfinite(row["value"]) else "unknown"
+            lines.append(f"expectation {fate}: {row['strategy']}: {row['metric']} {row['condition']}: {row['reached']}")
+        if rows and not broken:
             lines.append(f"All {len(rows)} expectations hold." if len(rows) > 1 else "The expectation holds.")
         return lines
 
@@ -105,7 +107,8 @@ class Compared:
         """JSON-ready."""
         backtest, residuals = self.request.study.backtest, self.request.study.scenarios[0].residuals
         verdicts = [{**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in self.expectations]
-        return {**plain(self.comparison), "history": history_of(backtest, residuals), "expectations": verdicts}
+        lines = {"findings": list(self.findings), "notes": self.notes, "outcomes": self.outcomes}
+        return {**plain(self.comparison), **lines, "history": history_of(backtest, residuals), "expectations": verdicts}
 
 
 def read_request(origin: Origin, study: Study | None = None, pinned: Sequence[str] | None = None) -> Request:
@@ -224,9 +227,6 @@ def _keep(found: Compared, place: Path, *, picture: bool = False) -> None:
     report = command_line("report", [folder], {})
     summary = {
         **found.plain(),
-        "findings": list(found.findings),
-        "notes": found.notes,
-        "outcomes": found.outcomes,
         "overrides": list(origin.changes),
         "source": Path(os.path.relpath(origin.file, folder)).as_posix(),
         "command": f"{found.request.command(folder)}\n{report} -o report.html",

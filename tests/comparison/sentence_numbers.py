@@ -9,7 +9,7 @@ from itertools import permutations
 
 import pandas as pd
 
-from sim.analysis.number_texts import bytes_text, change_text, count_text, ms_text, share_text
+from sim.analysis.number_texts import bytes_text, change_text, count_text, ms_text, per_second_text, share_text
 from sim.analysis.strategies.path import PARTS
 
 NUMBER = re.compile(
@@ -49,6 +49,12 @@ def of_strategies(table: pd.DataFrame) -> Iterator[str]:
                 yield bytes_text(value)
             elif str(column).endswith("_share"):
                 yield share_text(value)
+            elif str(column).endswith("_s"):
+                yield ms_text(1e3 * value)
+            elif str(column).endswith("_per_second"):
+                yield per_second_text(value)
+            elif str(column) == "finish_checkpoints":
+                yield count_text(value)
             elif str(column).endswith("_change"):
                 yield from (change_text(value), change_text(value).lstrip("-"))
         own = row["failed"] - row["interrupted"]
@@ -73,6 +79,7 @@ def of_checkpoint(tables: dict[str, pd.DataFrame], job: int, number: int) -> Ite
 def of_consequences(rows: Iterable[object]) -> Iterator[str]:
     for row in rows:
         yield count_text(row.replayed_records)
+        yield count_text(row.committed_records)
         yield ms_text(1e3 * row.lag_s)
         yield share_text(row.disturbed_share)
 

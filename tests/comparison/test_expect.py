@@ -91,7 +91,7 @@ def test_a_percentile_of_too_few_is_unknown():
         few
     )
     assert line.holds(enough)
-    assert "it is 900" == line.reached(enough)
+    assert "it is 900 ms" == line.reached(enough)
 
 
 def test_percentiles_and_means_are_of_those_after_a_first_upload():

@@ -58,7 +58,7 @@ def _messages(line):
 
 
 def sentences(comparison):
-    return [sentence for sentence in (comparison.verdict, comparison.consequences_sentence) if sentence]
+    return [sentence for sentence in (comparison.verdict, comparison.overload, comparison.consequences_sentence) if sentence]
 
 
 def hold(seeds):

@@ -37,7 +37,7 @@ class Consequences:
     replayed_records: Annotated[float, "median over restarts"]
     caught_up_ms: Annotated[float, "failure -> the backlog is what it was, median over restarts"]
     disturbed_share: Annotated[float, "of the run: between a failure and being caught up again"]
-    lag_s: Annotated[float, "largest time a record has been due and was not emitted yet"]
+    lag_s: Annotated[float, "largest time a record has been due and was not emitted yet; of a job that failed for good there is none"]
     delay_mean_s: Annotated[float, "due -> served by a vertex nobody reads, mean of what is seen once a second"]
     delay_p99_s: Annotated[float, "likewise, 99 % quantile"]
     ended_s: Annotated[float, "end of the run: the job was over, or it was cut off"]
@@ -49,12 +49,12 @@ class Consequences:
 
 
 def consequences(
-    runs: Sequence[Tables], durations_ms: Sequence[float], *, warmup_ms: float = 0.0, committers: Collection[str] = ()
+    runs: Sequence[Tables], durations_ms: Sequence[float], *, warmup_ms: float = 0.0, committers: Collection[str] = (), died: bool = False
 ) -> Consequences:
     """Consequences from the `commits` and `recoveries` of replications; `durations_ms`: the length of each run.
 
     Like checkpoints, commits count from the end of the warm-up: the trigger of their checkpoint decides.
-    `committers`: vertices that commit, also those that never did.
+    `committers`: vertices that commit, also those that never did.  `died`: some job failed for good; its lag then has no end.
     """
     commits = _pooled(runs, "commits")
     commits = commits[commits["time"] - commits["commit_latency"] >= warmup_ms]  # the trigger decides, as for checkpoints
@@ -80,7 +80,7 @@ def consequences(
         replayed_records=float((back if len(back) else restarts)["replayed_records"].median()) if len(restarts) else math.nan,
         caught_up_ms=caught_up.value,
         disturbed_share=_disturbed_ms(runs, durations_ms) / sum(durations_ms) if len(restarts) else math.nan,
-        lag_s=max(float(run["series"]["lag"].max()) for run in runs),
+        lag_s=math.nan if died else max(float(run["series"]["lag"].max()) for run in runs),
         delay_mean_s=float(delays.mean()),
         delay_p99_s=float(delays.quantile(0.99)),
         ended_s=sum(durations_ms) / len(runs) / 1e3,
@@ -168,20 +168,25 @@ def consequences_texts(
     if any(row.lost_records for row in rows):
         columns.append(("lost", [count_text(row.lost_records) for row in rows]))
     if any(row.restarts for row in rows):
+        lag = [status if _died(row) else ms_text(1e3 * row.lag_s) for status, row in zip(statuses, rows, strict=True)]
         columns += [
             ("restarts", [count_text(row.restarts) for row in rows]),
-            ("downtime", [_bounded(row, "downtime_ms") for row in rows]),
+            ("downtime", ["for good" if _died(row) and not row.restarts else _bounded(row, "downtime_ms") for row in rows]),
             ("replayed", [NONE if math.isnan(row.replayed_records) else count_text(row.replayed_records) for row in rows]),
-            ("caught up after", [_bounded(row, "caught_up_ms") for row in rows]),
-            ("largest lag", [ms_text(1e3 * row.lag_s) for row in rows]),
+            ("caught up after", ["never" if _died(row) and not row.restarts else _bounded(row, "caught_up_ms") for row in rows]),
+            ("largest lag", lag),
             ("disturbed", [NONE if math.isnan(row.disturbed_share) else f"{100 * row.disturbed_share:.0f} %" for row in rows]),
         ]
     return [name for name, _ in columns], [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]
 
 
-def consequences_sentence(labels: Sequence[str], rows: Sequence[Consequences]) -> str:
-    """The difference that decides under failures: the share of disturbed time, or records replayed; empty: neither differs."""
-    failing = [(row.disturbed_share, row.replayed_records, label, row) for label, row in zip(labels, rows, strict=True) if row.restarts]
+def consequences_sentence(labels: Sequence[str], rows: Sequence[Consequences], *, overloaded: Collection[str] = ()) -> str:
+    """The difference that decides under failures: the share of disturbed time, or records replayed; empty: neither differs.
+
+    A job that failed for good is not compared.  `overloaded`: labels of those that do not keep up before they fail.
+    """
+    going_on = [(label, row) for label, row in zip(labels, rows, strict=True) if row.restarts and not _died(row)]
+    failing = [(row.disturbed_share, row.replayed_records, label, row) for label, row in going_on]
     if len(failing) < 2:
         return ""
     best, worst = min(failing)[2:], max(failing)[2:]
@@ -192,7 +197,13 @@ def consequences_sentence(labels: Sequence[str], rows: Sequence[Consequences]) -
         replayed, lag = count_text(row.replayed_records), ms_text(1e3 * row.lag_s)
         return f"replays {replayed} records, lags by up to {lag} and is disturbed {100 * row.disturbed_share:.0f} % of the time"
 
-    return f"After a failure {worst[0]} {cost(worst[1])}; {best[0]} {cost(best[1])}."
+    slow = [label for label in (worst[0], best[0]) if label in overloaded]
+    also = f" {' and '.join(slow)} cannot keep up before the failure either: lag and disturbed time are not its cost alone." if slow else ""
+    return f"After a failure {worst[0]} {cost(worst[1])}; {best[0]} {cost(best[1])}.{also}"
+
+
+def _died(row: Consequences) -> bool:
+    return math.isnan(row.lag_s)
 
 
 def _may_differ(rows: Sequence[Consequences]) -> bool:

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.not_completed import INTERRUPTIONS
 from sim.analysis.strategies.path import BarrierPath, path
-from sim.analysis.strategies.summary import INTERRUPTIONS, Tables
+from sim.analysis.strategies.rates import Tables
 
 __all__ = ["FINALISATION", "Single", "Singles", "singles"]
 

@@ -1,6 +1,6 @@
 """The tables of a strategy -> a row: durations of checkpoints, their parts, their costs.
 
-Only checkpoints triggered after the warm-up count, and the series after it.  Percentiles are over *completed* checkpoints;
+Only checkpoints triggered after the warm-up count, and the series after it.  Durations and their parts are of *completed* checkpoints;
 `completed` is their number.  A first checkpoint that uploads everything is not among them (`sim.analysis.strategies.first_upload`):
 it is a row of its own.  Percentiles are computed of any number; `sim.analysis.quantities` says which may be shown.
 
@@ -9,7 +9,7 @@ Several runs of a strategy (replications) are pooled: percentiles over all their
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
@@ -17,14 +17,11 @@ import numpy as np
 import pandas as pd
 
 from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.not_completed import INTERRUPTIONS
 from sim.analysis.strategies.path import BarrierPath, path
+from sim.analysis.strategies.rates import Tables, again_per_second, backlog_per_second, emitted_per_second, served_per_second
 
 __all__ = ["Summary", "Tables", "summarize", "throughput"]
-
-INTERRUPTIONS = ("CHECKPOINT_COORDINATOR_SUSPEND", "JOB_FAILOVER_REGION", "CHECKPOINT_DECLINED_TASK_CLOSING")
-"""Reasons (CheckpointFailureReason) of checkpoints that were pending when the job restarted or ended."""
-Tables = Mapping[str, pd.DataFrame]
-"""Name -> result table of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +49,8 @@ class Summary:
     persisted_bytes: Annotated[float, "in-flight data stored, median per checkpoint"]
     persisted_mean_bytes: Annotated[float, "likewise, mean: where back-pressure comes and goes, half of the checkpoints store none"]
     checkpointed_bytes: Annotated[float, "all that is written, median per checkpoint"]
-    throughput_per_second: Annotated[float, "records served by the sinks"]
-    emitted_per_second: Annotated[float, "records emitted by the sources"]
+    throughput_per_second: Annotated[float, "records served by the sinks, without what they served again after failures"]
+    emitted_per_second: Annotated[float, "records emitted by the sources, without what they emitted again after failures"]
     offered_per_second: Annotated[float, "likewise, and by how much their backlog grew: what they were due to emit"]
     bottleneck: Annotated[str, "the vertex with the busiest subtask; of equals the one furthest downstream"]
     busy_share: Annotated[float, "of the bottleneck, mean over its subtasks"]
@@ -86,15 +83,16 @@ def summarize(
     is_first = np.concatenate([first_uploads(run["checkpoints"]) for run in runs])
     firsts = every[is_first]
     checkpoints = firsts if of_first_uploads else every[~is_first & (every["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()]
-    subtasks = _pooled(runs, "subtasks")
-    subtasks = subtasks[subtasks["id"].isin(checkpoints["id"]) & (subtasks["status"] == "completed")]
-    load = _load(runs, warmup_s)
     done, ways = checkpoints[checkpoints["status"] == "COMPLETED"], _pooled(runs, "path")
+    subtasks = _pooled(runs, "subtasks")
+    subtasks = subtasks[subtasks["id"].isin(done["id"])]
+    load = _load(runs, warmup_s)
     failures = checkpoints.loc[checkpoints["status"] == "FAILED", "failure_message"]
     (bottleneck, hot, hot_share), waiting = _bottleneck(_pooled(runs, "tasks")), _largest(load["backPressured"])
     delays = subtasks[subtasks["start_delay"] >= 0].groupby("vertex", sort=False)["start_delay"].median()
     slowest = subtasks.groupby("id")[["alignment_duration", "sync_duration", "async_duration"]].max().median()
-    durations, emitted = done["end_to_end_duration"].to_numpy(dtype=float), _emitted(load, edges)
+    durations = done["end_to_end_duration"].to_numpy(dtype=float)
+    emitted = emitted_per_second(load, edges) - again_per_second(runs, "replayed_records", warmup_s)
     return Summary(
         completed=len(done),
         failed=len(failures),
@@ -117,9 +115,9 @@ def summarize(
         persisted_bytes=float(done["persisted_data"].median()),
         persisted_mean_bytes=float(done["persisted_data"].mean()),
         checkpointed_bytes=float(done["checkpointed_size"].median()),
-        throughput_per_second=_throughput(load, edges, without_records),
+        throughput_per_second=_throughput(runs, load, edges, warmup_s, without_records),
         emitted_per_second=emitted,
-        offered_per_second=emitted + sum(_backlog_rate(run["series"], warmup_s) for run in runs) / len(runs),
+        offered_per_second=emitted + sum(backlog_per_second(run["series"], warmup_s) for run in runs) / len(runs),
         bottleneck=bottleneck,
         busy_share=_at(load["busy"], bottleneck),
         busiest_subtask=hot,
@@ -137,7 +135,7 @@ def throughput(
     runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, without_records: Collection[str] = ()
 ) -> float:
     """What `summarize` calls `throughput_per_second`, for a tenth of its time."""
-    return _throughput(_load(runs, warmup_s), edges, without_records)
+    return _throughput(runs, _load(runs, warmup_s), edges, warmup_s, without_records)
 
 
 def _most_frequent(texts: pd.Series[str]) -> str:
@@ -181,25 +179,10 @@ def _load(runs: Sequence[Tables], warmup_s: float) -> pd.DataFrame:
     return pd.DataFrame(means).set_axis(names)
 
 
-def _throughput(load: pd.DataFrame, edges: Sequence[tuple[str, str]], without_records: Collection[str]) -> float:
-    read = {up for up, down in edges if down not in without_records}
-    sinks = [name for name in load.index if name not in read]
-    return float(load.loc[sinks, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
-
-
-def _emitted(load: pd.DataFrame, edges: Sequence[tuple[str, str]]) -> float:
-    sources = [name for name in load.index if name not in {down for _, down in edges}]
-    return float(load.loc[sources, "numRecordsInPerSecond"].sum()) if len(load) else np.nan
-
-
-def _backlog_rate(series: pd.DataFrame, warmup_s: float) -> float:
-    """Records that became due and were not emitted, per second observed; below zero: a backlog was worked off."""
-    waiting = series["backlog"].groupby(series["time"]).sum()
-    counted = waiting[waiting.index > warmup_s]
-    if counted.empty:
-        return 0.0
-    before = waiting[waiting.index <= warmup_s]
-    return float(counted.iloc[-1] - (before.iloc[-1] if len(before) else 0.0)) / float(counted.index[-1] - warmup_s)
+def _throughput(
+    runs: Sequence[Tables], load: pd.DataFrame, edges: Sequence[tuple[str, str]], warmup_s: float, without_records: Collection[str]
+) -> float:
+    return served_per_second(load, edges, without_records) - again_per_second(runs, "served_again", warmup_s)
 
 
 def _backlog_growth(series: pd.DataFrame, warmup_s: float) -> float:

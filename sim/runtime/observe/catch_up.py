@@ -28,7 +28,10 @@ class CatchUp:
         self.sources = [task for task in sorted(parts) if not context.layout.task_gates[task]]
         self.position = {task: int(served[task]) for task in self.sources}  # where they stood
         stats.replayed_records = sum(max(0, self.position[task] - parts[task].position.served) for task in self.sources)
-        ends = [task for task in sorted(parts) if not context.layout.task_partitions[task]]
+        job = context.scenario.job
+        read = {inlet.upstream for vertex in job.vertices for inlet in vertex.inputs if not vertex.committer_of}
+        is_end = [vertex.name not in read and not vertex.committer_of for vertex in job.vertices]
+        ends = [task for task in sorted(parts) if is_end[context.layout.vertex[task]]]
         stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
         self.waiting = sum(self._backlog(task, stats.failed_ns, self.position[task]) for task in self.sources)
         self.tasks = sorted(parts)

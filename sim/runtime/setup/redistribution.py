@@ -42,13 +42,14 @@ def rescaled(parts: Mapping[int, TaskSnapshot], before: PlaneSpec, scenario: Sce
 
 
 def stood(served: np.ndarray, before: PlaneSpec, scenario: Scenario) -> np.ndarray:
-    """Where the sources stood that were stopped for this scenario, by its tasks (others: 0)."""
+    """Where the tasks stood that were stopped for this scenario, by its tasks: of a vertex that is rescaled in equal parts."""
     spec = plane_spec(scenario)
     here = np.zeros(sum(vertex.parallelism for vertex in spec.vertices), np.int64)
     old, new = layout(before).first_task, layout(spec).first_task
-    for vertex, first, began in zip(spec.vertices, new, old, strict=True):
-        if vertex.source is not None:
-            here[first : first + vertex.parallelism] = served[began : began + vertex.parallelism]
+    for vertex, stopped, first, began in zip(spec.vertices, before.vertices, new, old, strict=True):
+        own = served[began : began + stopped.parallelism]
+        same = vertex.parallelism == stopped.parallelism
+        here[first : first + vertex.parallelism] = own if same else _even(int(own.sum()), vertex.parallelism)
     return here
 
 

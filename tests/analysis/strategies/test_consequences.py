@@ -157,6 +157,25 @@ def test_costs_that_a_bound_hides_are_not_called_the_same():
     assert "" == consequences_sentence(["a", "b"], [quick, slow])
 
 
+def test_a_dead_job_has_no_lag():
+    """Nothing of it was behind while it lived; a run that died is not compared by what failures cost."""
+    dead, back = consequences([run()], [33_000.0], died=True), consequences([run(recoveries=[(1e3, 3e3, 9e3, 2e3, 50)])], [10_000.0])
+    header, rows = consequences_texts(["none", "fixed"], ["failed at 33 s", "runs on"], [dead, back])
+
+    assert math.isnan(dead.lag_s)
+    assert ["for good", "-", "never", "failed at 33 s", "-"] == rows[0][header.index("downtime") :]
+    assert "" == consequences_sentence(["a", "b"], [consequences([run(recoveries=[(1e3, 3e3, 9e3, 2e3, 50)])], [1e4], died=True), back])
+
+
+def test_an_overloaded_job_is_behind_before_it_fails():
+    slow = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 5_000)], lags=[7.0])], [10_000.0])
+    quick = consequences([run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)], lags=[2.0])], [10_000.0])
+
+    sentence = consequences_sentence(["a", "b"], [slow, quick], overloaded=["a"])
+
+    assert sentence.endswith(" a cannot keep up before the failure either: lag and disturbed time are not its cost alone.")
+
+
 def test_a_run_is_over_when_its_job_is():
     """On the mean of its replications."""
     row = consequences([run(), run()], [60_000.0, 90_000.0])

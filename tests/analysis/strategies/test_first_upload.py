@@ -3,10 +3,10 @@
 import math
 
 from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.sentences.verdict import verdict
 from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
 from sim.analysis.strategies.single import singles
 from sim.analysis.strategies.summary import summarize
-from sim.analysis.strategies.verdict import verdict
 
 
 def uploading(made, *, later=3, state=2_000, written=60):

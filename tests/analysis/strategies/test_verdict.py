@@ -4,10 +4,10 @@ import math
 
 import pytest
 
+from sim.analysis.strategies.sentences.verdict import verdict
 from sim.analysis.strategies.side_by_side import StrategyRow, texts
 from sim.analysis.strategies.single import singles
 from sim.analysis.strategies.summary import summarize
-from sim.analysis.strategies.verdict import verdict
 
 
 def line(label, run, edges, *, group="", status="RUNNING", baseline=math.nan):

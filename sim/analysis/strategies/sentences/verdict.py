@@ -3,8 +3,7 @@
 A cause is that of one checkpoint, named by its id: the median one or the slowest one.  Its numbers stand in the tables of its run.
 What is said of all checkpoints (median, p99 or longest, throughput) stands in the table of strategies.
 
-Two durations count as equal if they differ by less than repetitions of a real run do: 10 %, or 100 ms (below about 150 ms scheduling
-noise prevails).  Throughputs within 1.5 % count as equal.
+Two durations count as equal if they differ by less than repetitions of a real run do (`noise`).  Throughputs within 1.5 % count as equal.
 """
 
 from __future__ import annotations
@@ -13,15 +12,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sim.analysis.number_texts import bytes_text, change_text, ms_text, share_text
+from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text, share_text
 from sim.analysis.quantities import QUANTITIES
+from sim.analysis.strategies.noise import is_noise
+from sim.analysis.strategies.sentences.finishing import finish_sentence, stopped_sentence
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.single import FINALISATION, Single
 
-__all__ = ["is_noise", "verdict"]
+__all__ = ["verdict"]
 
 QUICK_MS = 150.0
-NOISE_SHARE, NOISE_MS = 0.10, 100.0
 NOISE_THROUGHPUT = 0.015
 
 
@@ -32,9 +32,13 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
         groups.setdefault(line.group, []).append(line)
     uploads = _first_uploads(strategies)
     if len(groups) == 1 or all(len(lines) == 1 for lines in groups.values()):
-        return f"{_sentence(strategies)}.{uploads}"
+        return f"{_ends(strategies)}{_sentence(strategies)}.{uploads}"
     group, lines = max(groups.items(), key=lambda item: _stakes(item[1]))
-    return f"With {group}: {_sentence(lines)}.{uploads}"
+    return f"With {group}: {_ends(lines)}{_sentence(lines)}.{uploads}"
+
+
+def _ends(lines: Sequence[StrategyRow]) -> str:
+    return finish_sentence(lines) + stopped_sentence(lines)
 
 
 def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
@@ -59,6 +63,8 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
     running = [line for line in lines if line.summary.completed + line.summary.failed or line.failed or line.summary.standstill]
     if not running:
         return "No checkpoint was completed or failed after the warm-up: run longer, or set an interval"
+    if any(math.isnan(line.last_trigger_s) for line in running):
+        running = [line for line in running if math.isnan(line.last_trigger_s)]  # a few checkpoints are no match for many
     several = len(lines) > 1
     worst = max(running, key=lambda line: (line.failed, bool(line.summary.standstill), _failed_share(line)))
     sound = [line for line in running if line.summary.completed and not (line.failed or _failures(line) or line.summary.standstill)]
@@ -73,7 +79,7 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
     late, early = max(sound, key=tail.ms), _best(sound, tail.ms)
     if not is_noise(tail.ms(late), tail.ms(early)):
         return _joined(_tails(late, early, tail), _throughput(early, late))
-    return _equal(slow, min(sound, key=_median_ms), len(sound), several)
+    return _equal(slow, sound, several)
 
 
 class _Tail(NamedTuple):
@@ -126,8 +132,8 @@ def _circle(line: StrategyRow) -> str:
     return f"tasks wait for each other: {line.summary.standstill}; with aligned barriers they do not"
 
 
-def _equal(slow: StrategyRow, fast: StrategyRow, count: int, several: bool) -> str:
-    row = slow.summary
+def _equal(slow: StrategyRow, lines: Sequence[StrategyRow], several: bool) -> str:
+    row, fast = slow.summary, min(lines, key=_median_ms)
     if row.end_to_end_p50_ms < QUICK_MS and row.end_to_end_max_ms >= 2 * QUICK_MS:
         times = f"{ms_text(row.end_to_end_p50_ms)} in the median, the longest {ms_text(row.end_to_end_max_ms)}"
         text = f"Checkpoints take {times}: {_lower(_cause(slow, several, slowest=True))}"
@@ -135,12 +141,12 @@ def _equal(slow: StrategyRow, fast: StrategyRow, count: int, several: bool) -> s
         text = f"Checkpoints take {ms_text(row.end_to_end_p50_ms)}: nothing holds the barriers up ({_load(slow)})"
     else:
         text = _cause(slow, several)
-    if count == 1:
+    if len(lines) == 1:
         change = slow.throughput_change
         return text if math.isnan(change) else f"{text}; {_cost(change)}"
     low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
     span = low if low == high else f"{low} to {high}"
-    return _joined(text, f"the strategies differ by less than noise ({span})", _throughput(fast, slow))
+    return _joined(text, f"the strategies differ by less than noise ({span})", _throughputs(slow, fast, lines))
 
 
 def _cost(change: float) -> str:
@@ -236,13 +242,25 @@ def _stored(line: StrategyRow, verb: str = "store") -> str:
 
 
 def _throughput(fast: StrategyRow, slow: StrategyRow) -> str:
-    """The difference of throughput; empty if a restart or the end of the job distorts it."""
-    if not (fast.steady and slow.steady):
+    """The difference of throughput; empty if the end of a job distorts it."""
+    if fast.is_over or slow.is_over:
         return ""
     change = fast.summary.throughput_per_second / slow.summary.throughput_per_second - 1 if slow.summary.throughput_per_second else 0.0
     if abs(change) < NOISE_THROUGHPUT:
         return f"throughput is the same ({change_text(change)})"
     return f"throughput {'rises' if change > 0 else 'drops'} ({change_text(change)})"
+
+
+def _throughputs(slow: StrategyRow, fast: StrategyRow, lines: Sequence[StrategyRow]) -> str:
+    """The highest and the lowest throughput, by name, if they differ; empty if the end of a job distorts them."""
+    low, high = min(lines, key=_served), max(lines, key=_served)
+    if any(line.is_over for line in lines) or not _served(low) > 0 or _served(high) / _served(low) - 1 < NOISE_THROUGHPUT:
+        return _throughput(fast, slow)
+    return f"{_name(high)} serves {per_second_text(_served(high))}, {_name(low)} {per_second_text(_served(low))}"
+
+
+def _served(line: StrategyRow) -> float:
+    return line.summary.throughput_per_second
 
 
 def _load(line: StrategyRow, named: str = "") -> str:
@@ -277,11 +295,6 @@ def _failed_share(line: StrategyRow) -> float:
 def _failures(line: StrategyRow) -> int:
     """Failed checkpoints, without those that a restart or the end of the job interrupted."""
     return line.summary.failed - line.summary.interrupted
-
-
-def is_noise(slow_ms: float, fast_ms: float) -> bool:
-    """Whether repetitions of a real run differ by as much."""
-    return slow_ms - fast_ms < max(NOISE_MS, NOISE_SHARE * slow_ms)
 
 
 def _joined(*parts: str) -> str:

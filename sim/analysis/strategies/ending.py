@@ -1,0 +1,74 @@
+"""When a job with an end comes to it, what that takes beyond its last record, and whether checkpoints end before the job does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from sim.analysis.strategies.rates import Tables
+
+__all__ = ["Finish", "finish", "last_trigger_s"]
+
+_SILENT = 3
+"""So many intervals without a trigger: checkpoints have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """How jobs finish; means over the runs of a strategy."""
+
+    at_s: float
+    idle_s: float  # after the last second in which a record was served
+    checkpoints: float  # completed that were triggered in that time
+    final: int | None  # id of the last of them, in the first run; None: there is none
+    of: str  # which run or job counts it: `` of job 1``; empty: there is only one
+    final_ms: float  # from its trigger until it is complete
+    committed: float  # records
+
+
+def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) -> Finish:
+    """`runs`: of jobs that finished; `ends_s`: when."""
+    late = [_after_last_record(run, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
+    first = late[0][1]
+    final = None if first.empty else first.iloc[-1]
+    return Finish(
+        at_s=sum(ends_s) / len(runs),
+        idle_s=sum(idle_s for idle_s, _ in late) / len(runs),
+        checkpoints=sum(len(rows) for _, rows in late) / len(runs),
+        final=None if final is None else int(final["id"]),
+        of="" if final is None else _of_run(final, several=len(runs) > 1),
+        final_ms=math.nan if final is None else float(final["end_to_end_duration"] + final["x_finalization"]),
+        committed=committed,
+    )
+
+
+def _of_run(row: pd.Series[Any], *, several: bool) -> str:
+    """Behind the id of a checkpoint of the first run."""
+    return (f" of job {int(row['x_job'])}" if "x_job" in row.index else "") + (" of replication 0" if several else "")
+
+
+def _after_last_record(run: Tables, end_s: float) -> tuple[float, pd.DataFrame]:
+    """(seconds without a record at the end, completed checkpoints that were triggered then)."""
+    series, rows = run["series"], run["checkpoints"]
+    served = series.loc[series["numRecordsInPerSecond"] > 0, "time"]
+    last_s = min(end_s, float(served.max())) if len(served) else 0.0
+    late = (rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] >= 1e3 * last_s)
+    return end_s - last_s, rows[late]
+
+
+def last_trigger_s(runs: Sequence[Tables], ends_s: Sequence[float], interval_s: float) -> float:
+    """When the last checkpoint was triggered if none follows for three intervals, in any run; NaN: they go on, or one is under way."""
+    found = -math.inf
+    for run, end_s in zip(runs, ends_s, strict=True):
+        rows, restarts = run["checkpoints"], run["recoveries"]
+        last_s = float(rows["trigger_timestamp"].max()) / 1e3 if len(rows) else 0.0
+        down = len(restarts) and float(restarts["running"].iloc[-1]) < 0
+        begun_s = float(restarts["running"].max()) / 1e3 if len(restarts) else 0.0
+        if down or (rows["status"] == "IN_PROGRESS").any() or end_s - max(last_s, begun_s) <= _SILENT * interval_s:
+            return math.nan
+        found = max(found, last_s)
+    return found

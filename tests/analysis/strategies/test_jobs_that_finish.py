@@ -1,0 +1,89 @@
+"""Jobs that finish, and checkpoints that end before their job: what a reader needs is when, and what it costs."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from sim.analysis.strategies.ending import finish, last_trigger_s
+from sim.analysis.strategies.sentences.verdict import verdict
+from sim.analysis.strategies.side_by_side import StrategyRow
+from sim.analysis.strategies.summary import summarize
+
+
+def ended(made, *late, seconds=10):
+    """Checkpoints at 2 s and at the times of `late`, records for so many seconds."""
+    run = made()
+    for at_s in (2, *late):
+        run.checkpoint(1e3 * at_s, 40).part("upload", "sink", 40)
+    tables = run.load(busy=(0.1, 0.1, 0.1), seconds=seconds).tables()
+    tables["checkpoints"]["x_finalization"] = 10.0
+    return tables | {"recoveries": pd.DataFrame({"running": [], "failed": [], "replayed_records": [], "served_again": []})}
+
+
+def line(name, tables, edges, *, at_s=math.nan, committed=100.0, last_s=math.nan):
+    found = None if math.isnan(at_s) else finish([tables], [at_s], committed)
+    status = "RUNNING" if found is None else "FINISHED"
+    return StrategyRow(name, (), "", status, summarize([tables], edges), until_s=at_s, finish=found, last_trigger_s=last_s)
+
+
+def test_what_passes_after_the_last_record(made):
+    waits, once, none = ended(made, 12, 17), ended(made, 10.1), ended(made)
+
+    assert 7.1 == pytest.approx(finish([waits], [17.1], 0).idle_s)
+    assert (2, 3, 50.0) == counted(waits, 17.1)
+    assert (1, 2, 50.0) == counted(once, 10.2)
+    assert (0, None) == counted(none, 10.2)[:2]
+
+
+def counted(tables, end_s):
+    found = finish([tables], [end_s], 0)
+    return found.checkpoints, found.final, found.final_ms
+
+
+def test_the_verdict_says_when_the_job_finishes(made, edges):
+    """Under which strategy how much later, what holds its end, and who commits less."""
+    lines = [
+        line("flink", ended(made, 10.1), edges, at_s=10.2),
+        line("naive", ended(made, 12, 17), edges, at_s=17.1),
+        line("off", ended(made), edges, at_s=10.2, committed=90.0),
+    ]
+
+    assert verdict(lines).startswith(
+        "The job finishes at 10 s with flink and off, and at 17 s with naive. "
+        "With naive 7.1 s and 2 checkpoints pass after its last record. "
+        "Checkpoint 2 (flink) holds its end and takes 50 ms. With off no checkpoint holds its end. Off commits 90 records of 100. "
+    )
+    assert verdict([lines[0]]).startswith("The job finishes at 10 s. Checkpoint 2 (flink) holds its end and takes 50 ms. Checkpoints take")
+    assert "; with runs on it does not. " in verdict([lines[0], line("runs on", ended(made), edges)])
+
+
+def test_checkpoints_that_end_before_their_job(made, edges):
+    """Three intervals without one; not while one is under way, nor while the job is down."""
+    quiet, pending = ended(made, 4, seconds=60), ended(made, 4, seconds=60)
+    pending["checkpoints"]["status"] = "IN_PROGRESS"
+    down = quiet | {"recoveries": pd.DataFrame({"running": [-1.0], "failed": [40_000.0], "replayed_records": 0, "served_again": 0})}
+
+    assert 4.0 == last_trigger_s([quiet], [60.0], 2.0)
+    assert math.isnan(last_trigger_s([quiet], [9.9], 2.0))
+    assert math.isnan(last_trigger_s([pending], [60.0], 2.0))
+    assert math.isnan(last_trigger_s([down], [60.0], 2.0))
+    lines = [line("flink", ended(made, 4, 6), edges), line("off", quiet, edges, last_s=4.0)]
+    assert verdict(lines).startswith(
+        "With off checkpoints end while the job runs on: none is triggered after 4 s, and a failure goes back to that one. Checkpoints take"
+    )
+    assert "differ" not in verdict(lines), "a few checkpoints are no match for many"
+
+
+def test_net_throughput_tells_strategies_apart(made, edges):
+    """Equal checkpoints, and a job that gets on with one of them: also after failures."""
+
+    def failing(name, again):
+        tables = ended(made)
+        tables["recoveries"] = pd.DataFrame({"running": [2e3], "failed": [1e3], "replayed_records": again, "served_again": again})
+        return line(name, tables, edges)
+
+    text = verdict([failing("slow", 500), failing("good", 0)])
+
+    assert text.endswith("the strategies differ by less than noise (40 ms); good serves 100/s, slow 50/s.")
+    assert 50 == pytest.approx(failing("slow", 500).summary.throughput_per_second)

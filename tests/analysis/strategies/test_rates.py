@@ -1,0 +1,42 @@
+"""Records per second: what failures repeat is no throughput, and a job that cannot keep up is told from one that failed."""
+
+import pandas as pd
+import pytest
+
+from sim.analysis.strategies.rates import keeping_up
+from sim.analysis.strategies.summary import summarize
+
+
+def restarts(*rows):
+    return pd.DataFrame(rows, columns=["failed", "replayed_records", "served_again"])
+
+
+def test_what_is_served_again_is_no_throughput(made, edges):
+    """Four seconds of 100/s of which 120 records were served before: 70/s.  Failures of the warm-up are not of the time observed."""
+    run = made().load(busy=(0, 0, 0)).tables() | {"recoveries": restarts((2000.0, 80, 120), (500.0, 4, 4))}
+
+    row = summarize([run], edges)
+    warm = summarize([run], edges, warmup_s=1.0)
+
+    assert (69.0, 79.0, 79.0) == (row.throughput_per_second, row.emitted_per_second, row.offered_per_second)
+    assert 60.0 == pytest.approx(warm.throughput_per_second)
+
+
+def test_a_backlog_that_grows_is_overload(made, edges):
+    """100/s of 150/s, before the failure and without one; the failure itself, which stops the sources, is none."""
+    growing = made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: 50 * second).tables()
+    after = made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: 50 * max(0, second - 12)).tables()
+
+    assert (100, 150) == pytest.approx(keeping_up([growing], edges)[:2])
+    assert (100, 150, 12) == pytest.approx(keeping_up([growing | {"recoveries": restarts((12_000.0, 0, 0))}], edges))
+    assert keeping_up([after | {"recoveries": restarts((12_000.0, 0, 0))}], edges) is None
+    assert keeping_up([after], edges, faults_s=[12.0]) is None
+
+
+def test_a_backlog_that_is_worked_off_is_none(made, edges):
+    """Checkpoints hold sources up now and then; of a few seconds nothing is said."""
+    waves = made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: 300 * (second % 5 == 0)).tables()
+    short = made().load(busy=(0, 0, 1), seconds=7, backlog=lambda second: 50 * second).tables()
+
+    assert keeping_up([waves], edges) is None
+    assert keeping_up([short], edges) is None
