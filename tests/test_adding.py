@@ -13,17 +13,22 @@ from sim.metrics import schema
 from sim.metrics.schema import Column
 from sim.model.catalogs.backends import BACKENDS, BackendKind
 from sim.model.catalogs.barriers import BARRIERS, UNALIGNED, BarrierKind
+from sim.model.catalogs.option import Kind, option
 from sim.model.catalogs.shipping import SHIPPING, Shipping
+from sim.model.checkpoint import CheckpointOptions
 from sim.model.storage import STORAGES, Storage, StorageKind
 from sim.protocol.strategies import STRATEGIES
 from sim.runtime.run.simulate import simulate
 from sim.runtime.task.operator.features import FEATURES
 from sim.runtime.task.operator.part import TaskPart
 from sim.scenario import ScenarioError, json_schema, loads
+from sim.scenario.checkpoint.document import Checkpoint
 from sim.scenario.flink.keys import SIMPLE
 from sim.scenario.flink.text import flink_text
 from sim.scenario.grammar.fields import ByteRate
+from sim.scenario.grammar.options import with_options
 from sim.scenario.grammar.section import Section
+from sim.scenario.reference import explain_key
 from sim.scenario.storage import with_storage
 from sim.scenario.storage.page import StoragePage
 from sim.state.backends import MAKERS
@@ -174,6 +179,27 @@ def test_a_format_of_traces(monkeypatch):
 
     assert "sheep" == found.name
     assert [7.0] == found.parse(pd.DataFrame({"t": ["0"], "sheep": ["7"]}), ColumnReader()).tables["rates"].rate.tolist()
+
+
+def test_an_option():
+    """A record at a field of the model: the section, its schema and the reference have the key, the model the value."""
+
+    @dataclass(frozen=True, slots=True)
+    class Patient(CheckpointOptions):
+        patience_ns: int = option(Kind.DURATION, 5 * 10**9, "How long it waits.", flink="execution.checkpointing.patience")
+
+    with pytest.raises(ScenarioError, match="unknown key 'patience'"):
+        loads(JOB.format(**USUAL), overrides=["checkpoint.patience=3 s"])
+    with with_options(Checkpoint, Patient):
+        (usual,) = loads(JOB.format(**USUAL)).scenarios
+        (chosen,) = loads(JOB.format(**USUAL), overrides=["checkpoint.patience=3 s"]).scenarios
+
+        assert (5 * 10**9, 3 * 10**9) == (usual.checkpoint.patience_ns, chosen.checkpoint.patience_ns)
+        assert "How long it waits." == json_schema()["$defs"]["Checkpoint"]["properties"]["patience"]["description"]
+        reference = explain_key("checkpoint.patience")
+        assert ("5 s", ("execution.checkpointing.patience",)) == (reference.default, reference.flink)
+        assert "checkpoint.patience" == explain_key("execution.checkpointing.patience").key
+    assert "patience" not in json_schema()["$defs"]["Checkpoint"]["properties"]
 
 
 def test_a_key_of_flink(monkeypatch):

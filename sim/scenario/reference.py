@@ -1,41 +1,21 @@
-"""What a key of a scenario means: its values, its default, Flink's key.  All of it is read off the classes of document and model."""
+"""What a key of a scenario means: its values, its default, Flink's key.  It comes from the schema and from the records of options."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass
 from typing import Any
 
 from sim.foreign import Readable
-from sim.model import checkpoint, cluster, directories, faults, instances, scenario, sink, state, storage
-from sim.scenario.flink.keys import SIMPLE
+from sim.model.catalogs.option import Kind, Option
+from sim.model.job import Distribution
+from sim.scenario.grammar.options import Options
+from sim.scenario.grammar.section import below
 from sim.scenario.schemas import json_schema
 from sim.scenario.text.problems import did_you_mean
-from sim.units import format_duration, format_size
+from sim.units import format_duration, format_share, format_size
 
 __all__ = ["KeyReference", "UnknownKeyError", "all_keys", "explain_key"]
-
-_MODELS: dict[str, type] = {
-    "Checkpoint": checkpoint.CheckpointOptions, "Network": cluster.NetworkMemory, "Debloat": cluster.Debloating, "Cluster": cluster.Cluster,
-    "Storage": storage.Storage, "Retry": storage.Retry, "Dfs": storage.Dfs, "SlowNodes": storage.SlowNodes, "Disk": storage.Disk,
-    "ObjectStore": storage.ObjectStore, "FileMerging": storage.FileMerging, "Restart": faults.Restart, "Rescale": faults.Rescale,
-    "Flush": sink.Flush, "Commit": sink.Commit, "Instances": instances.Instances, "Directories": directories.Directories,
-    "Lsm": state.Lsm, "Changelog": state.Changelog, "State": state.State, "Run": scenario.Run, "Overheads": scenario.Overheads,
-}  # fmt: skip
-"""Section of the document -> where its defaults stand."""
-_ENDINGS = ("", "_ns", "_bytes", "_bytes_per_second", "_per_second")
-_RENAMED = {
-    "bandwidth": "bytes_per_second", "nic": "nic_bytes_per_second", "stream_bandwidth": "stream_bytes_per_second",
-    "read_bandwidth": "read_bytes_per_second", "max_backoff": "most_backoff_ns", "buffers_per_channel": "exclusive_per_channel",
-    "floating_buffers_per_gate": "floating_per_gate", "max_buffers_per_channel": "max_per_channel", "segment_size": "segment_bytes",
-    "starting_segment_size": "starting_segment_bytes", "update": "update_share", "file_latency": "close_ns",
-    "metadata_latency": "metadata_ns", "max_file_size": "max_file_bytes", "across_checkpoints": "across",
-    "part_size": "part_bytes", "freeze": "sync_ns", "holds_back": "holds_back", "threshold": "threshold_percent",
-}  # fmt: skip
-"""Key -> field of the model, where it has another name."""
-_RATES = ("bytes_per_second",)
 
 
 class UnknownKeyError(Readable, LookupError):
@@ -51,15 +31,19 @@ class KeyReference:
     values: str  # what may be written
     default: str  # empty: it has none, or it follows from other keys
     flink: tuple[str, ...]  # keys of Flink's configuration that say the same
+    older: tuple[str, ...]  # names of theirs before, with the last version that had no other where that is known
+    needs: str  # what else has to be said for it to have an effect
+    excludes: tuple[str, ...]  # keys that cannot stand beside it
     keys: tuple[str, ...]  # below it
 
     def __str__(self) -> str:
         parts = {
             "meaning": self.meaning, "values": self.values, "default": self.default, "Flink": ", ".join(self.flink),
-            "keys": ", ".join(self.keys),
+            "older": ", ".join(self.older), "only with": self.needs, "not beside": ", ".join(self.excludes), "keys": ", ".join(self.keys),
         }  # fmt: skip
-        width = max(map(len, parts))
-        return "\n".join([self.key, *(f"  {name:<{width}}  {text}" for name, text in parts.items() if text)])
+        parts = {name: text for name, text in parts.items() if text}
+        width = max(map(len, parts), default=0)
+        return "\n".join([self.key, *(f"  {name:<{width}}  {text}" for name, text in parts.items())])
 
 
 def explain_key(key: str) -> KeyReference:
@@ -71,9 +55,9 @@ def explain_key(key: str) -> KeyReference:
     requested = ".".join(step for step in steps if not step.isdigit())
     if requested in known:
         return known[requested]
-    by_flink = [reference for reference in known.values() if key in reference.flink]
-    if by_flink:
-        return by_flink[0]
+    for reference in known.values():
+        if key in [name.partition(" (")[0] for name in (*reference.flink, *reference.older)]:
+            return reference
     ends = [name for name in known if name.rpartition(".")[2] == steps[-1]]
     near = f"; there is {' and '.join(sorted(ends)[:3])}" if ends else did_you_mean(requested, known)
     raise UnknownKeyError(f"no key '{key}' in a scenario{near}")
@@ -92,10 +76,12 @@ def _section(prefix: str, node: dict[str, Any], definitions: dict[str, Any], tit
     for name, field in node.get("properties", {}).items():
         key = f"{prefix}{name}"
         inner = list(_sections_of(field, definitions))
-        below = [entry for section in inner if section not in around for entry in definitions[section].get("properties", {})]
+        entries = [entry for section in inner if section not in around for entry in definitions[section].get("properties", {})]
         meaning = _sentence(field, inner, definitions)
-        flink = tuple(flink for flink, (path, _) in SIMPLE.items() if ".".join(path) == key)
-        yield KeyReference(key, meaning, _values(field, definitions), _default(title, name), flink, tuple(dict.fromkeys(below)))
+        record = _records().get((title, name))
+        default = "" if record is None or name in node.get("required", ()) else _default(record)
+        about = _said_of_flink(record, key) if record is not None else ((), (), "", ())
+        yield KeyReference(key, meaning, _values(field, definitions), default, *about, tuple(dict.fromkeys(entries)))
         start = f"{key}.VERTEX." if key == "job" else f"{key}."
         for section in (section for section in inner if section not in around):
             yield from _section(start, definitions[section], definitions, section, (*around, section))
@@ -155,30 +141,43 @@ def _forms(field: Any, definitions: dict[str, Any]) -> Iterator[str]:
                 yield from _forms(branch, definitions)
 
 
-def _default(section: str, name: str) -> str:
-    fields = {field.name: field for field in dataclasses.fields(_MODELS[section])} if section in _MODELS else {}
-    if section == "Checkpoint":
-        fields = {field.name: field for field in dataclasses.fields(state.StateOptions)} | fields
-    plain = name.replace("-", "_")
-    candidates = [_RENAMED.get(plain, plain), *(f"{plain}{ending}" for ending in _ENDINGS)]
-    field = next((fields[candidate] for candidate in candidates if candidate in fields), None)
-    if field is None or field.default is dataclasses.MISSING:
-        return ""
-    return _text(field.name, field.default)
+def _records() -> dict[tuple[str, str], Option]:
+    """(section, key) -> option."""
+    sections = [section for section in below(Options) if issubclass(section, Options)]
+    return {(made.__name__, record.key): record for made in sections for found in made.OPTIONS.values() for record in found.values()}
 
 
-def _text(name: str, value: Any) -> str:
-    """A default as one would write it; empty for what is no single value."""
-    if value is None or dataclasses.is_dataclass(value) or isinstance(value, tuple):
+def _said_of_flink(record: Option, key: str) -> tuple[tuple[str, ...], tuple[str, ...], str, tuple[str, ...]]:
+    """Names, older names, what it needs, what it excludes."""
+    older = [f"{name} (until {last})" if last else name for flink in record.flink for name, last in flink.older.items()]
+    needs = "" if record.needs is None else f"{key.rpartition('.')[0]}.{record.needs[0]}: {' | '.join(record.needs[1])}"
+    return tuple(flink.name for flink in record.flink), tuple(older), needs, record.excludes
+
+
+def _default(record: Option) -> str:
+    """As one would write it; empty for what is no single value."""
+    value = record.default
+    if record.usually:
+        return record.usually
+    if (record.kind is Kind.BYTE_RATE and value is None) or record.kind is Kind.RECORD_RATE:
+        return "unlimited"
+    if value is MISSING or value is None or record.kind is Kind.OWN:
         return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int) and name.endswith("_ns"):
-        return format_duration(value)
-    if isinstance(value, int) and name.endswith(_RATES):
-        return f"{value / 1e6:g} MB/s"
-    if isinstance(value, int) and name.endswith("bytes"):
-        return format_size(value)
-    if name.endswith("_percent"):
-        return f"{value} %"
-    return f"{float(value):g}" if isinstance(value, (Fraction, float)) else str(value)
+    if isinstance(value, Distribution):
+        mean = format_duration(value.mean) if record.kind is Kind.DURATION_LAW else format_size(value.mean)
+        spread = f", cv {value.cv:g}" if value.kind == "lognormal" else ""
+        return mean if value.kind == "constant" else f"{value.kind}, mean {mean}{spread}"
+    text = _TEXTS.get(record.kind)
+    return text(value) if text is not None else str(value)
+
+
+_TEXTS: dict[Kind, Callable[[Any], str]] = {
+    **dict.fromkeys((Kind.DURATION, Kind.INTERVAL, Kind.BUFFER_TIMEOUT, Kind.WARM_UP), format_duration),
+    Kind.SIZE: format_size,
+    Kind.BYTE_RATE: lambda value: f"{value / 1e6:g} MB/s",
+    Kind.SHARE: format_share,
+    Kind.PERCENT: "{} %".format,
+    Kind.NUMBER: lambda value: f"{float(value):g}",
+    Kind.SWITCH: lambda value: "true" if value else "false",
+    Kind.ON_OFF: lambda value: "on" if value else "off",
+}

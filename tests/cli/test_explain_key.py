@@ -22,7 +22,7 @@ def test_every_key_has_a_meaning_and_values():
         ("checkpoint.transfer-threads", "4", lambda s: s.checkpoint.state.transfer_threads == 4),
         ("cluster.network.segment-size", "32 KiB", lambda s: s.cluster.network.segment_bytes == 32768),
         ("storage.retry.max-backoff", "30 s", lambda s: s.storage.retry.most_backoff_ns == 30 * 10**9),
-        ("restart.jitter", "0.1", lambda s: s.restart.jitter == pytest.approx(0.1)),
+        ("restart.jitter", "10 %", lambda s: s.restart.jitter == pytest.approx(0.1)),
         ("run.seed", "1", lambda s: s.run.seed == 1),
     ],
 )
@@ -34,6 +34,26 @@ def test_the_default_is_that_of_the_model(key, default, actual):
 def test_a_key_of_flink_leads_to_ours():
     assert "checkpoint.min-pause" == explain_key("execution.checkpointing.min-pause").key
     assert ("execution.checkpointing.interval",) == explain_key("checkpoint.interval").flink
+
+
+def test_an_older_name_of_flink_leads_to_ours():
+    assert "restart.ask-timeout" == explain_key("akka.ask.timeout").key
+    assert ("akka.ask.timeout (until 1.17)",) == explain_key("restart.ask-timeout").older
+
+
+def test_what_a_key_excludes_and_needs():
+    assert ("storage.dfs", "storage.object-store") == explain_key("storage.slow").excludes
+    assert "only with  restart.strategy: fixed-delay | failure-rate" in str(explain_key("restart.delay"))
+
+
+def test_every_option_says_its_default():
+    """A key without a default is required, is a section, or its sentence or `needs` says what holds without it."""
+    blank = {reference.key for reference in all_keys() if not reference.default}
+
+    assert {"checkpoint.min-pause", "storage.object-store.latency", "storage.bandwidth", "restart.attempts"} & blank == set()
+    assert ("unlimited", "lognormal, mean 72 ms, cv 1.5") == tuple(
+        explain_key(key).default for key in ("storage.bandwidth", "storage.object-store.latency")
+    )
 
 
 def test_a_vertex_may_have_any_name():

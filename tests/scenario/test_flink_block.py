@@ -50,6 +50,7 @@ def refusal(*lines):
         ("taskmanager.network.memory.buffer-debloat.enabled: 'false'", lambda s: s.cluster.network.debloat, None),
         ("parallelism.default: 3", lambda s: [v.parallelism for v in s.job.vertices], [3, 3]),
         ("pipeline.max-parallelism: 64", lambda s: [v.max_parallelism for v in s.job.vertices], [64, 64]),
+        ("pipeline.auto-watermark-interval: 50 ms", lambda s: s.job.vertex("a").source.watermark.interval_ns, 50 * 10**6),
         ("table.exec.source.idle-timeout: 5 s", lambda s: s.job.vertex("a").source.watermark.idle_timeout_ns, 5 * 10**9),
         ("table.exec.source.idle-timeout: 0", lambda s: s.job.vertex("a").source.watermark.idle_timeout_ns, None),
         ("state.backend.type: rocksdb", lambda s: s.job.vertex("b").state.backend, "rocksdb"),

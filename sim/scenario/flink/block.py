@@ -14,7 +14,17 @@ from typing import Any
 from sim import units
 from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
-from sim.scenario.flink.keys import ALIASES, ALIGNMENT_BUFFER, IDLE_TIMEOUT, NOT_MODELLED, ROOTS, SIMPLE, SPECIAL, STRICT
+from sim.scenario.flink.keys import (
+    ALIASES,
+    ALIGNMENT_BUFFER,
+    IDLE_TIMEOUT,
+    NOT_MODELLED,
+    ROOTS,
+    SIMPLE,
+    SPECIAL,
+    STRICT,
+    WATERMARK_INTERVAL,
+)
 from sim.scenario.state.keys import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS, state_values
 from sim.scenario.storage.keys import MERGING, S3, STORAGE_KEYS, merging_values
 from sim.scenario.text.plain import Mapping
@@ -61,7 +71,8 @@ class _Move:
         self._restart()
         self._vertices("parallelism.default", "parallelism")
         self._vertices("pipeline.max-parallelism", "max-parallelism")
-        self._idle_timeout()
+        self._of_watermarks(IDLE_TIMEOUT, "idle-timeout")
+        self._of_watermarks(WATERMARK_INTERVAL, "interval")
         self._alignment_buffer()
         self._backend()
         self._state()
@@ -181,12 +192,12 @@ class _Move:
             if isinstance(body, Mapping) and name not in body:
                 self._put(("job", vertex, name), value, key)
 
-    def _idle_timeout(self) -> None:
-        """A source without a timeout of its own has this one."""
-        if (value := self._single(IDLE_TIMEOUT)) is not None:
+    def _of_watermarks(self, key: str, name: str) -> None:
+        """A source that says nothing itself has this one."""
+        if (value := self._single(key)) is not None:
             for vertex, watermark in self._watermarks():
-                if "idle-timeout" not in watermark:
-                    self._put(("job", vertex, "source", "watermark", "idle-timeout"), value, IDLE_TIMEOUT)
+                if name not in watermark:
+                    self._put(("job", vertex, "source", "watermark", name), value, key)
 
     def _alignment_buffer(self) -> None:
         """An aligned source without a buffer size of its own has this one."""

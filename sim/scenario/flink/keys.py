@@ -8,10 +8,13 @@ from __future__ import annotations
 from sim.scenario.state.keys import LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS
 from sim.scenario.storage.keys import STORAGE_KEYS
 
-__all__ = ["ALIASES", "ALIGNMENT_BUFFER", "CONSTANT_IN_2", "IDLE_TIMEOUT", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECIAL"]
+__all__ = [
+    "ALIASES", "ALIGNMENT_BUFFER", "CONSTANT_IN_2", "IDLE_TIMEOUT", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECIAL", "WATERMARK_INTERVAL",
+]  # fmt: skip
 
 ALIGNMENT_BUFFER = "pipeline.watermark-alignment.buffer-size"
 IDLE_TIMEOUT = "table.exec.source.idle-timeout"
+WATERMARK_INTERVAL = "pipeline.auto-watermark-interval"
 
 # key -> (where it goes, how Flink writes it)
 SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
@@ -74,6 +77,7 @@ SPECIAL: dict[str, str] = {
     "restart-strategy.type": "restart",
     "pipeline.max-parallelism": "integer",
     IDLE_TIMEOUT: "duration",
+    WATERMARK_INTERVAL: "duration",
     ALIGNMENT_BUFFER: "integer",
     "state.backend.type": "backend",
     LOCAL_BACKUP: "boolean",
@@ -153,7 +157,7 @@ taskmanager.network.netty.transport taskmanager.network.partition-request-timeou
 taskmanager.network.request-backoff.max taskmanager.network.retries taskmanager.network.sort-shuffle.min-buffers
 taskmanager.network.sort-shuffle.min-parallelism taskmanager.network.bind-policy
 taskmanager.network.tcp-connection.enable-reuse-across-jobs
-pipeline.object-reuse pipeline.operator-chaining pipeline.operator-chaining.enabled pipeline.auto-watermark-interval pipeline.name
+pipeline.object-reuse pipeline.operator-chaining pipeline.operator-chaining.enabled pipeline.name
 pipeline.time-characteristic pipeline.generic-types pipeline.jars pipeline.classpaths
 pipeline.watermark-alignment.allow-unaligned-source-splits task.cancellation.interval
 """.split(),  # noqa: SIM905  # words read better without quotes

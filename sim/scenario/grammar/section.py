@@ -90,12 +90,12 @@ def with_key(section: type[Section], key: str, annotation: Any) -> Iterator[None
 
 def _rebuild(section: type[Section]) -> None:
     """Sections know what stands in them as it was when they were made; those around this one were made later."""
-    for later in sorted(_below(Section), key=lambda found: found.MADE):
+    for later in sorted(below(Section), key=lambda found: found.MADE):
         if later.MADE >= section.MADE:
             later.model_rebuild(force=True)
 
 
-def _below(section: type[Section]) -> Iterator[type[Section]]:
+def below(section: type[Section]) -> Iterator[type[Section]]:
     for found in section.__subclasses__():
         yield found
-        yield from _below(found)
+        yield from below(found)
