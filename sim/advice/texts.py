@@ -19,6 +19,7 @@ from sim.units import parse_duration
 
 __all__ = [
     "all_settings",
+    "breaks_text",
     "checkpoint_text",
     "close_value",
     "closest",
@@ -28,6 +29,7 @@ __all__ = [
     "name_of",
     "passes_text",
     "quantity_of",
+    "reason_against",
     "room_text",
     "share",
     "theory",
@@ -103,7 +105,7 @@ def _why_not(race: Race, chosen: Setting) -> list[str]:
     if roomier is not None:
         best[roomier.protocol] = roomier
     lines = [
-        f"{name_of(setting.name)} (checkpoints {checkpoint_text(setting)}): {_reason(setting, chosen)}"
+        f"{name_of(setting.name)} (checkpoints {checkpoint_text(setting)}): {reason_against(setting, chosen)}"
         for setting in sorted(best.values(), key=lambda setting: setting.lost)
     ]
     return [f"Also fits, and is not chosen: {'; '.join(lines)}."] if lines else []
@@ -115,7 +117,7 @@ def _roomier(race: Race, chosen: Setting) -> list[Setting]:
     return [setting for setting in kept if setting.lack * (1 + ALIKE) < chosen.lack]
 
 
-def _reason(setting: Setting, chosen: Setting) -> str:
+def reason_against(setting: Setting, chosen: Setting) -> str:
     """Why a setting that keeps the limits is not chosen."""
     more_lost = setting.lost - chosen.lost
     loses = f"loses more time ({share(setting.lost)} instead of {share(chosen.lost)})"
@@ -238,12 +240,12 @@ def _remarks(setting: Setting, race: Race) -> Iterator[str]:
     if race.today is not None and setting.name == race.today.name:
         yield "today"
     if setting.breaks:
-        yield _breaks_text(setting, race.limits)
+        yield breaks_text(setting, race.limits)
     for tight in setting.tight:
         yield f"{_SHORT[tight.column]}: {share(tight.room)} room of {share(tight.needed)}"
 
 
-def _breaks_text(setting: Setting, limits: Limits) -> str:
+def breaks_text(setting: Setting, limits: Limits) -> str:
     """``p99 6.3 s > 2 s``."""
     return ", ".join(
         f"{_SHORT[limit.column]} {close_value(limit.column, float(getattr(setting, limit.column)), limit.at_most)} > {_bound(limit)}"

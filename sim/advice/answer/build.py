@@ -13,10 +13,11 @@ from sim.advice.answer.summary import no_setting, summary
 from sim.advice.answer.watch import watch
 from sim.advice.levers.cautions import Caution, cautions, refusals
 from sim.advice.levers.situation import dominant, situation_of
+from sim.advice.race import excess
 from sim.advice.running.bounds import BudgetUsedError
 from sim.advice.sensitivity import advise_if
 from sim.advice.settings import TIMEOUT_NS
-from sim.advice.texts import closest, condition_of, passes_text, value_text
+from sim.advice.texts import breaks_text, closest, condition_of, name_of, passes_text, reason_against, value_text
 from sim.advice.trials import UNDISTURBED
 from sim.analysis.number_texts import change_text
 from sim.analysis.section import Section
@@ -62,7 +63,9 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
         lines = closest(race) if race.settings else []
         screen = no_setting(near, [line.removeprefix("Closest: ") for line in lines], enough, refused)
         return Answer(
-            screen, _cautions(refused), {"dominates": near, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]}
+            screen,
+            [*levers_left(race, levers, None), *_cautions(refused)],
+            {"dominates": near, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]},
         )
     changes, candidate = levers.changes(chosen.name), race.candidate_of(chosen.name)
     found = difference(race.scenario, advised_scenario(race, chosen), changes)
@@ -80,6 +83,7 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
     parts: list[str | Section] = [
         *([lost.sentence()] if lost is not None else []),
         *_difference(found, others),
+        *levers_left(race, levers, chosen),
         *_cautions([*refused, *warnings]),
         *_without_overtaking(race, chosen),
         *assumed,
@@ -111,6 +115,25 @@ def advised_scenario(race: Race, chosen: Setting) -> Scenario:
     if now_ns < TIMEOUT_NS and chosen.longest_ms * ROOM * 1e6 <= now_ns:
         return race.bench.load(trial.point | {"checkpoint.timeout": format_duration(now_ns)})
     return scenario
+
+
+def levers_left(race: Race, levers: Levers, chosen: Setting | None) -> list[str]:
+    """What levers did that were tried and are not advised: of each one the setting nearest to the limits."""
+    nearest: dict[str, Setting] = {}
+    pulled = {change.name for change in (() if chosen is None else levers.changes(chosen.name))}
+    for setting in race.settings:
+        for change in levers.changes(setting.name)[-1:]:
+            best = nearest.get(change.name)
+            if change.name not in pulled and (best is None or excess(setting, race.limits) < excess(best, race.limits)):
+                nearest[change.name] = setting
+    lines = [f"{name_of(setting.name)}: {_left_because(race, setting, chosen)}" for setting in nearest.values()]
+    return [f"Levers that were tried and are not advised: {'; '.join(lines)}."] if lines else []
+
+
+def _left_because(race: Race, setting: Setting, chosen: Setting | None) -> str:
+    if not setting.completed:
+        return "no checkpoint completes"
+    return breaks_text(setting, race.limits) if setting.breaks or chosen is None else reason_against(setting, chosen)
 
 
 def _others(candidate: Candidate, changes: Sequence[Change]) -> dict[str, str]:

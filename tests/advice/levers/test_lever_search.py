@@ -2,6 +2,7 @@
 
 import pytest
 
+from sim.advice.answer.build import levers_left
 from sim.advice.levers.search import Levers
 from sim.units import parse_duration
 from tests.advice.test_race import MadeUp, race
@@ -95,3 +96,15 @@ def test_no_interval_is_tried_that_cannot_help(job):
 
     assert {10, 20, 30, 60} == plain
     assert any("upload of state alone takes 8.1 s, whatever barriers do" in reason for reason in found.given_up)
+
+
+def test_levers_that_are_not_advised_are_named_with_their_reason(job):
+    """The changelog suffices; RocksDB was tried first, and nobody has to ask why it is not advised."""
+    slow = {"aligned": 9000.0, "aligned, RocksDB incremental": 2000.0, "aligned, changelog": 500.0}
+    found, levers = searched(job, slow, checkpoint_ms=1000)
+    (sentence,) = levers_left(found, levers, found.chosen)
+
+    assert "aligned, changelog" == found.chosen.protocol
+    assert "aligned, RocksDB incremental, every" in sentence
+    assert "checkpoints 2 s > 1 s" in sentence
+    assert "aligned, changelog, every" not in sentence
