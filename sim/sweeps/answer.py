@@ -9,7 +9,7 @@ import pandas as pd
 
 from sim.analysis.quantities import QUANTITIES
 from sim.analysis.section import Section
-from sim.analysis.sweeps.answers import differences, means, settings_of
+from sim.analysis.sweeps.answers import Limit, differences, means, settings_of
 from sim.analysis.sweeps.choice import Choice, Setting, choose
 from sim.analysis.sweeps.effects import effects
 from sim.analysis.sweeps.measure import limit_text, text
@@ -29,7 +29,7 @@ Out = Mapping[str, Collection[Setting]]
 """Value of `by` -> settings that lost a race and did not run everywhere."""
 
 
-def sections(question: Question, results: pd.DataFrame, complete: pd.DataFrame | None = None) -> list[Section]:
+def sections(question: Question, results: pd.DataFrame, complete: pd.DataFrame | None = None, out: Out | None = None) -> list[Section]:
     """Tables: the means of the settings, their differences to the reference, each window, and the effect of each axis on the first column.
 
     `results`: failed rows too.  `complete`: the rows of worlds that all settings have met, for the effects; None: all rows.
@@ -39,7 +39,8 @@ def sections(question: Question, results: pd.DataFrame, complete: pd.DataFrame |
     tables = [_means(question, results)]
     if question.against:
         tables.append(_differences(question, results))
-    tables.extend(windows for column in _decisive(question) if (windows := _windows(question, results, column)))
+    taken = {value: _choice(question, rows, out, value).advised if question.least else None for value, rows in groups(question, results)}
+    tables.extend(windows for column in _decisive(question) if (windows := _windows(question, results, column, taken)))
     if shares := _effects(question, results if complete is None else complete):
         tables.append(shares)
     return tables
@@ -67,10 +68,12 @@ def groups(question: Question, results: pd.DataFrame) -> Iterator[tuple[str, pd.
 
 
 def _best(question: Question, results: pd.DataFrame, out: Out | None, value: str) -> str:
-    found: Choice = choose(
-        results, question.settings, question.least, question.limits, [own for _, own in question.against], (out or {}).get(value, ()),
-    )  # fmt: skip
-    return headline(question, results, found)
+    return headline(question, results, _choice(question, results, out, value))
+
+
+def _choice(question: Question, results: pd.DataFrame, out: Out | None, value: str) -> Choice:
+    reference, lost = [own for _, own in question.against], (out or {}).get(value, ())
+    return choose(results, question.settings, question.least, question.limits, reference, lost)
 
 
 def _means(question: Question, results: pd.DataFrame) -> Section:
@@ -165,29 +168,34 @@ def _decisive(question: Question) -> list[str]:
     return list(dict.fromkeys([question.least or question.show[0], *(limit.column for limit in question.limits)]))
 
 
-def _windows(question: Question, results: pd.DataFrame, column: str) -> Section | None:
-    """A column, window by window; None: there is a single window."""
+def _windows(question: Question, results: pd.DataFrame, column: str, taken: Mapping[str, Setting | None]) -> Section | None:
+    """A column, window by window; None: there is a single window.  `taken`: value of `by` -> the setting that the sentence takes."""
     seen = {value: observed(group, question.settings, column) for value, group in groups(question, results)}
     names = {value: settings_of(table.scores.columns) for value, table in seen.items()}
     if sum(len(table.scores) for table in seen.values()) < 2 or any(table.sample == "seeds" for table in seen.values()):
         return None
     first = next(iter(names.values()))
     side_by_side = len(first) <= MOST_ACROSS and all(own == first for own in names.values())
-    reference = tuple(own for _, own in question.against)
-    header = [", ".join(name) for name in first] if side_by_side else _BRIEF if reference else [_BRIEF[0], _BRIEF[1], _BRIEF[3]]
+    limits = [limit for limit in question.limits if limit.column == column]
+    named = {"taken": taken, "compared with": dict.fromkeys(taken, tuple(own for _, own in question.against))}
+    named = {name: settings for name, settings in named.items() if any(settings.values())}
+    header = [", ".join(name) for name in first] if side_by_side else [*(["kept by"] if limits else []), "ended", "least", *named, "most"]
+
+    def in_window(value: str, table: Observed, i: int) -> list[str]:
+        if side_by_side:
+            return _cells(table, i, column)
+        return _brief(table, i, column, limits, [settings[value] for settings in named.values()])
+
     rows = [
         (bool(table.unfinished.iloc[i].any() or table.lost.iloc[i].any()), [
-            *_key(value), str(table.scores.index[i]), *(_cells(table, i, column) if side_by_side else _brief(table, i, column, reference)),
+            *_key(value), str(table.scores.index[i]), *in_window(value, table, i),
         ])
         for value, table in seen.items() for i in range(len(table.scores))
     ]  # fmt: skip
     chosen = rows if len(rows) <= MOST_WINDOWS else sorted(rows, key=lambda row: not row[0])[:MOST_WINDOWS]
     part = "" if chosen is rows else f" ({MOST_WINDOWS} of {len(rows)}: those where something did not end or failed first)"
-    limit = "".join(f" (limit: {limit_text(limit).removeprefix(column).strip()})" for limit in question.limits if limit.column == column)
-    return Section(f"{column} in each window{limit}{part}", [*_key(question.by), "window", *header], [row for _, row in chosen])
-
-
-_BRIEF = ["ended", "least", "compared with", "most"]
+    bounds = "".join(f" (limit: {limit_text(limit).removeprefix(column).strip()})" for limit in limits)
+    return Section(f"{column} in each window{bounds}{part}", [*_key(question.by), "window", *header], [row for _, row in chosen])
 
 
 def _cells(seen: Observed, i: int, column: str) -> list[str]:
@@ -195,15 +203,18 @@ def _cells(seen: Observed, i: int, column: str) -> list[str]:
     return [_cell(column, score, unfinished=unfinished, lost=lost) for score, unfinished, lost in zip(*parts, strict=True)]
 
 
-def _brief(seen: Observed, i: int, column: str, reference: Setting) -> list[str]:
-    """How many settings ended, the least of them, the reference, and the most."""
+def _brief(seen: Observed, i: int, column: str, limits: Sequence[Limit], named: Sequence[Setting | None]) -> list[str]:
+    """How many settings keep the limits and how many ended, the least of them, the `named` ones, and the most."""
     cells, score, unfinished = _cells(seen, i, column), seen.scores.iloc[i].tolist(), seen.unfinished.iloc[i].tolist()
+    ran = (seen.runs.iloc[i] > 0).sum()
+    kept = [all(limit.keeps(score[k], is_bound=unfinished[k]) for limit in limits) for k in range(len(score))]
     order = sorted((k for k in range(len(score)) if not math.isnan(score[k])), key=lambda k: (unfinished[k], score[k]))
     least, most = (cells[order[0]], cells[order[-1]]) if order else ("-", "-")
     names = settings_of(seen.scores.columns)
-    against = [cells[names.index(reference)] if reference in names else "-"] if reference else []
+    others = [cells[names.index(name)] if name in names else "-" for name in named]
     ended = sum(not unfinished[k] for k in order)
-    return [f"{ended} of {(seen.runs.iloc[i] > 0).sum()}", least, *against, "fails" if seen.lost.iloc[i].any() else most]
+    first = [f"{sum(kept)} of {ran}"] if limits else []
+    return [*first, f"{ended} of {ran}", least, *others, "fails" if seen.lost.iloc[i].any() else most]
 
 
 def _cell(column: str, score: float, *, unfinished: bool, lost: bool) -> str:

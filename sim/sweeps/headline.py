@@ -40,6 +40,7 @@ def _hopeless(question: Question, results: pd.DataFrame, found: Choice) -> Itera
         return
     does = COLUMNS[question.least].ends or "end"
     rows = planned(results)
+    rows = rows[~dead(rows)]
     if "bottleneck" in rows and found.sample == "windows" and "window" in rows:
         rows = rows[rows["window"].astype(str).isin(found.hopeless)]
     keys = ", ".join(question.settings)
@@ -161,7 +162,7 @@ def _set(question: Question, found: Choice, first: Standing) -> Iterator[str]:
     ties = found.ties
     if not others:
         if len(found.eligible) > 1 or any(standing.absent for standing in found.standings):  # those that are out lost surely
-            yield "It is surely the least: 95 % for all comparisons together."
+            yield f"It is surely the least: 95 % for all comparisons together{_next(question, found, first)}."
         return
     if len(ties) == len(others) and first.setting == found.advised:
         yield f"It ties with {_shorts(ties)}: their values agree to nine digits."
@@ -178,6 +179,12 @@ def _set(question: Question, found: Choice, first: Standing) -> Iterator[str]:
     took = found.standing(found.advised)
     value = "" if found.advised == first.setting else f" ({_value(question, took)})"
     yield f"Take {_named(question, found.advised)}{value}: {why}."
+
+
+def _next(question: Question, found: Choice, first: Standing) -> str:
+    """By how much another setting is worse: what is sure may be little."""
+    others = [standing for standing in found.eligible[1:2] if standing.behind == first.behind]
+    return "".join(f"; next is {_short(other.setting)}, by {text(question.least, other.value - first.value)}" for other in others)
 
 
 def _limits(question: Question, found: Choice) -> Iterator[str]:

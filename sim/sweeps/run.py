@@ -56,7 +56,7 @@ class SweepResult:
         if self.race is None:
             return sections(self.definition.question, self.results)
         met_by_all = self.results[self.results["cell"].isin([cell.id for cell in self.race.first])]
-        return [*sections(self.definition.question, self.results, met_by_all), *self.race.sections()]
+        return [*sections(self.definition.question, self.results, met_by_all, self.race.out), *self.race.sections()]
 
     @cached_property
     def sentence(self) -> str:

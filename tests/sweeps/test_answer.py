@@ -47,8 +47,20 @@ def test_windows_of_many_settings(results):
     extended.loc[(extended["interval"] == "5 min") & (extended["window"] == "busy"), "unfinished"] = "end_to_end_p99_ms"
     windows = sections(QUESTION, extended)[2]
 
-    assert ["window", "ended", "least", "compared with", "most"] == windows.header
-    assert [["quiet", "7 of 7", "1 s", "9 s", "9 s"], ["busy", "6 of 7", "1 s", "9.7 s", "> 9.7 s"]] == windows.rows
+    assert ["window", "ended", "least", "taken", "compared with", "most"] == windows.header
+    assert [["quiet", "7 of 7", "1 s", "4 s", "9 s", "9 s"], ["busy", "6 of 7", "1 s", "4.7 s", "9.7 s", "> 9.7 s"]] == windows.rows
+
+
+def test_windows_of_many_settings_say_how_many_keep_a_limit(results):
+    """What had not ended keeps no upper limit, and the setting that is taken is seen among many."""
+    others = [results.assign(interval=f"{i} min", end_to_end_p99_ms=1000.0 * i, unfinished="") for i in range(1, 6)]
+    extended = pd.concat([*others, results])
+    extended.loc[(extended["interval"] == "1 min") & (extended["window"] == "busy"), "unfinished"] = "end_to_end_p99_ms"
+    limited = replace(QUESTION, limits=(Limit("end_to_end_p99_ms", at_most=4500.0),))
+    windows = sections(limited, extended)[2]
+
+    assert ["window", "kept by", "ended", "least", "taken", "compared with", "most"] == windows.header
+    assert [["quiet", "5 of 7"], ["busy", "3 of 7"]] == [row[:2] for row in windows.rows]
 
 
 def test_effects_of_worlds_that_all_settings_have_met(results):
@@ -79,7 +91,7 @@ def test_the_sentence(results):
     all_keep = replace(QUESTION, limits=(Limit("throughput_change", at_least=-0.5),))
     assert sentence(all_keep, results).endswith(
         "(2 of 2 settings keep throughput_change at least -50 % on average over 2 windows). "
-        "It is surely the least: 95 % for all comparisons together."
+        "It is surely the least: 95 % for all comparisons together; next is 10 s, by 5 s."
     )
 
 

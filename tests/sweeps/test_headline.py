@@ -96,7 +96,9 @@ def test_one_window():
         "That is one window with one seed: there is no interval, and no setting is surely better than another."
     )
     assert "Mean of one window: it has no interval over windows" == sections(asks(), rows)[0].title
-    assert sentence(asks(), seeded).endswith("for all comparisons together. It is one window: its seeds say nothing about others.")
+    assert sentence(asks(), seeded).endswith(
+        "for all comparisons together; next is 30 s, by 1 s. It is one window: its seeds say nothing about others."
+    )
     assert "Mean over 8 seeds of a single window, with 95 % confidence for this window alone" == sections(asks(), seeded)[0].title
 
 
@@ -172,7 +174,7 @@ def test_the_longest_of_a_few_checkpoints_is_no_percentile():
     assert sentence(asks(column="end_to_end_p99_ms"), rows) == (
         "Not ranked, as end_to_end_p99_ms needs 100 checkpoints in all runs of a setting: 5 min has 8. "
         "Least end_to_end_p99_ms: 1.1 s ± 255 ms over 8 windows, with checkpoint.interval 1 s (of 2 settings that are ranked). "
-        "It is surely the least: 95 % for all comparisons together."
+        "It is surely the least: 95 % for all comparisons together; next is 2 s, by 100 ms."
     )
     assert (
         "No setting that could be chosen has the 100 checkpoints that end_to_end_p99_ms needs: "
@@ -192,7 +194,7 @@ def test_a_limit_on_a_percentile_needs_its_sample():
         "Not known to keep end_to_end_p99_ms at most 1 s, as that needs 100 checkpoints in all runs of a setting: 5 min has 8. "
         "Least caught_up_ms: 1.1 s ± 255 ms over 8 windows, with checkpoint.interval 1 s "
         "(2 of 3 settings keep end_to_end_p99_ms at most 1 s on average over 8 windows). "
-        "It is surely the least: 95 % for all comparisons together."
+        "It is surely the least: 95 % for all comparisons together; next is 2 s, by 400 ms."
     )
     few = sentence(limited, rows.assign(completed=10))
     assert "needs 100 checkpoints in all runs of a setting: 5 min has 80, 1 s has 80, 2 s has 80. Least caught_up_ms: 566 ms" in few

@@ -37,6 +37,10 @@ class Limit:
         """Whether a mean keeps the limit.  A missing mean, e.g. a duration if no checkpoint completed, breaks every limit."""
         return self.at_least <= mean <= self.at_most
 
+    def keeps(self, value: float, *, is_bound: bool) -> bool:
+        """Whether a value is known to keep the limit: what had not ended may be more, and keeps no upper one."""
+        return self.kept(value) and not (is_bound and np.isfinite(self.at_most))
+
 
 def means(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
     """A row per setting with the mean over windows for each column.  Column ``<column> ±`` is half of its 95 % confidence interval.
