@@ -1,8 +1,8 @@
-"""The rules of the house: who may import whom, which words belong to which room, how long a file may grow."""
+"""The rules of the house: who may import whom, which words belong to which room, what belongs into one file and one room."""
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -98,10 +98,11 @@ INSIDE: dict[str, set[str]] = {
     # Only `run` knows all hosts; the others know ports, which lie flat.
     "runtime/setup": {"runtime"},
     "runtime/observe": {"runtime"},
+    "runtime/promises": {"runtime", "runtime/observe"},
     "runtime/taskmanager": {"runtime"},
     "runtime/task": {"runtime", "runtime/taskmanager"},
-    "runtime/jobmanager": {"runtime", "runtime/observe"},
-    "runtime/run": {"runtime", "runtime/setup", "runtime/observe", "runtime/task", "runtime/jobmanager"},
+    "runtime/jobmanager": {"runtime", "runtime/observe", "runtime/promises"},
+    "runtime/run": {"runtime", "runtime/setup", "runtime/observe", "runtime/promises", "runtime/task", "runtime/jobmanager"},
 }
 # What the flat files of a room may import of its folders.
 FLAT: dict[str, set[str]] = {"runtime": set(), "protocol": set(), "model": {"model/catalogs"}}
@@ -132,8 +133,9 @@ SHARED_WORDS: dict[tuple[str, str], str] = {
 # Folders of tests that belong to no room: whole runs, a real Flink, broken rules, and what the benchmarks compare with.
 NO_ROOM = {"benchmarks", "fuzz", "laws", "live", "mutations", "worlds"}
 
-MAX_LINES = 400
-MAX_FILES = 15  # of a room, beside its `__init__`
+SUBJECT_LINES = 60  # so many lines of definitions that refer to no other definition of their file are a subject of their own
+TWO_LISTS = {"sim/protocol/task_vocabulary.py": "events and commands of one machine: they meet in it"}
+SUBJECT_FILES = 4  # so many files of a room that know none of its others want a room of their own
 
 
 def identifiers(path: Path) -> Iterator[tuple[int, str]]:
@@ -244,21 +246,74 @@ def test_each_room_keeps_to_its_words(here):
     assert wrong == []
 
 
-def test_no_file_is_too_long():
-    """400 lines are the limit, 120 are typical."""
-    lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in modules()}
+def groups(edges: Mapping[str, set[str]]) -> list[list[str]]:
+    """Names that know each other, in either direction or by way of others; the largest group first."""
+    both = {name: {other for other in known if other in edges} for name, known in edges.items()}
+    for name, known in list(both.items()):
+        for other in known:
+            both[other] = both[other] | {name}
+    left, found = set(both), []
+    while left:
+        group, new = set[str](), {min(left)}
+        while new:
+            group |= new
+            new = set().union(*(both[name] for name in new)) - group
+        left -= group
+        found.append(sorted(group))
+    return sorted(found, key=lambda group: -len(group))
 
-    assert {} == {name: lines for name, lines in lengths.items() if lines > MAX_LINES}
+
+def subjects(source: str) -> list[tuple[int, list[str]]]:
+    """(lines, names) of definitions of a file that refer to each other; the largest first."""
+    lines, known = dict[str, int](), dict[str, set[str]]()
+    for node in ast.parse(source).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+                names = [name]
+            case ast.Assign(targets=targets):
+                names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+            case _:
+                continue
+        for name in names:
+            lines[name] = lines.get(name, 0) + (node.end_lineno - node.lineno + 1 if name == names[0] else 0)
+            known[name] = known.get(name, set()) | {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            known[name] |= {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    return sorted(((sum(lines[name] for name in group), group) for group in groups(known)), reverse=True)
+
+
+def test_a_file_has_one_subject():
+    """Its definitions refer to each other, however long it is."""
+    found = {path.relative_to(ROOT).as_posix(): subjects(path.read_text())[1:] for path in modules()}
+
+    assert set(TWO_LISTS) == {name for name, others in found.items() if others and others[0][0] >= SUBJECT_LINES}
+
+
+def test_two_subjects_are_found():
+    first, second = ("\n".join(f"def {name}{i}(): return {name}{i + 1}()" for i in range(3)) for name in "ab")
+
+    assert [(3, ["b0", "b1", "b2", "b3"][:3]), (3, ["a0", "a1", "a2"])] == subjects(f"{first}\n{second}")
+    assert 1 == len(subjects(f"{first}\n{second}\ndef both(): a0(), b0()"))
 
 
 ROOMS = sorted({path.parent for path in modules()} - {SIM})
 
 
-def test_no_room_is_too_full():
-    """What is a list of twenty files wants a shape."""
-    files = {path.relative_to(ROOT).as_posix(): len(list(path.glob("*.py"))) - 1 for path in ROOMS}
+def test_no_folder_holds_one_file():
+    """A folder is for files that have something in common."""
+    assert [] == [path.relative_to(ROOT).as_posix() for path in ROOMS if len([*path.glob("*.py"), *path.glob("*/__init__.py")]) == 2]
 
-    assert {} == {name: count for name, count in files.items() if count > MAX_FILES}
+
+def test_files_of_a_room_know_each_other():
+    """Two groups of files that know nothing of each other are two rooms; files in folders of the room may stand between them."""
+    known, wrong = module_imports(), list[list[str]]()
+    for path in ROOMS:
+        name = ".".join(path.relative_to(ROOT).parts)
+        here = {module: known[module] for module in known if module == name or module.startswith(f"{name}.")}
+        flat = {".".join(file.relative_to(ROOT).with_suffix("").parts) for file in path.glob("*.py")}
+        apart = [files for group in groups(here) if len(files := [module for module in group if module in flat]) >= SUBJECT_FILES]
+        wrong += apart[1:]
+
+    assert [] == wrong
 
 
 @pytest.mark.parametrize("folder", ROOMS, ids=lambda path: path.relative_to(SIM).as_posix())

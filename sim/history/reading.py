@@ -12,7 +12,7 @@ from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
 from sim.recordings import JobLog, Recording, RestSnapshot, to_document
 from sim.recordings.infer.windows.plan import planned_window
 from sim.recordings.reading import RecordingSource
-from sim.recordings.source.logs.reading import LogCheckpoint
+from sim.recordings.source.job_log import LogCheckpoint
 from sim.recordings.source.recorded_job import Checkpoint
 from sim.recordings.source.rest.answers import CheckpointConfig, CheckpointDetails, Totals, parsed
 from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex

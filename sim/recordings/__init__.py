@@ -12,9 +12,9 @@ from sim.recordings.observe.table import observed
 from sim.recordings.reading import read_any, read_source
 from sim.recordings.scenarios import infer, to_document
 from sim.recordings.source.files import RecordingError
+from sim.recordings.source.job_log import JobLog
 from sim.recordings.source.lab.reader import read
 from sim.recordings.source.lab.recording import Recording
-from sim.recordings.source.logs.reading import JobLog
 from sim.recordings.source.recorded_job import RecordedJob
 from sim.recordings.source.rest.fetching import fetch
 from sim.recordings.source.rest.saved import read_saved, save

@@ -11,9 +11,9 @@ from pathlib import Path
 from sim.recordings.observe.from_log import to_log_recording
 from sim.recordings.observe.from_rest import to_recording
 from sim.recordings.source.files import RecordingError, opened, parse, refuse_special
+from sim.recordings.source.job_log import JobLog, read_logs
 from sim.recordings.source.lab.reader import recording_of
 from sim.recordings.source.lab.recording import Recording
-from sim.recordings.source.logs.reading import JobLog, read_logs
 from sim.recordings.source.recorded_job import RecordedJob
 from sim.recordings.source.rest.history import is_archive, read_archive
 from sim.recordings.source.rest.saved import is_saved, read_saved

@@ -11,8 +11,8 @@ from sim.recordings.infer.lab.scenario import Import
 from sim.recordings.infer.log import infer_log
 from sim.recordings.infer.scenario import infer_scenario
 from sim.recordings.observe.measured import Measured, compared
+from sim.recordings.source.job_log import JobLog
 from sim.recordings.source.lab.recording import Recording
-from sim.recordings.source.logs.reading import JobLog
 from sim.recordings.source.recorded_job import RecordedJob
 from sim.recordings.source.rest.snapshot import RestSnapshot
 from sim.units import format_duration

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sim.recordings import RecordingError, read_any
 from sim.recordings.source.budget import Budget
-from sim.recordings.source.logs.reading import JobLog, read_jobs
+from sim.recordings.source.job_log import JobLog, read_jobs
 from sim.traces.parsing import dates
 from sim.traces.reading import Origin, quarantined, rows_batch
 

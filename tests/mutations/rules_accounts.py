@@ -55,7 +55,7 @@ ACCOUNTS = (
     ),
     Rule(
         "a snapshot says where its task stands",
-        "runtime/observe/accounts.py",
+        "runtime/promises/accounts.py",
         "        if served == position.served and _same(read",
         "        if _same(read",
         "tests/runtime/observe/test_accounts.py::test_a_snapshot_that_says_otherwise_is_told",
@@ -83,7 +83,7 @@ ACCOUNTS = (
     ),
     Rule(
         "state goes on as after the records its checkpoint holds",
-        "runtime/observe/state_accounts.py",
+        "runtime/promises/state_accounts.py",
         "        if brought and stands_after != served:\n",
         "        if brought and stands_after > served:\n",
         f"{_INJECTED}[keyed state: state goes on as after five records fewer]",
@@ -104,14 +104,14 @@ ACCOUNTS = (
     ),
     Rule(
         "a rescaled job commits the transactions it began with",
-        "runtime/observe/transactions.py",
+        "runtime/promises/transactions.py",
         "missing, self._owed = self._owed - self.ended, Counter()",
         "missing, self._owed = Counter[Transaction](), Counter()",
         f"{_INJECTED}[rescale: transactions are forgotten]",
     ),
     Rule(
         "what writers hold back is dealt out with everything else",
-        "runtime/observe/transactions.py",
+        "runtime/promises/transactions.py",
         "if kept[vertex] != dealt[vertex]:",
         "if kept[vertex] < dealt[vertex]:",
         f"{_INJECTED}[rescale: what writers hold back is forgotten]",

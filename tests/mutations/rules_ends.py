@@ -165,7 +165,7 @@ EVENTS = (
     ),
     Rule(
         "a job stopped where it stands owes what it had read at its cut",
-        "runtime/observe/checking.py",
+        "runtime/promises/checking.py",
         "        if end.stop is not None and (part",
         "        if end.stop is None and (part",
         f"{ENDS_OF_WORLDS}each_record_is_committed_once[stopped-cascade-interpreted]",

@@ -223,7 +223,7 @@ RECOVERY = (
     ),
     Rule(
         "at least once, records that are processed twice break no promise",
-        "runtime/observe/checking.py",
+        "runtime/promises/checking.py",
         "surpluses = self._surpluses if self._exactly_once else",
         "surpluses = self._surpluses if True else",
         "tests/laws/test_laws_failures.py::test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import Measured, Recording, RecordingError, RestSnapshot, read_any, read_source, to_document
-from sim.recordings.source.logs.reading import JobLog
+from sim.recordings.source.job_log import JobLog
 
 DATA = Path(__file__).parent.parent / "data"
 LOG = DATA / "rest" / "jobmanager.log"

@@ -13,7 +13,7 @@ from statistics import median
 
 from sim.recordings.infer.draft import Draft, Inference
 from sim.recordings.infer.options import SHORTEST_MS, infer_options
-from sim.recordings.source.logs.reading import JobLog, LogCheckpoint
+from sim.recordings.source.job_log import JobLog, LogCheckpoint
 from sim.recordings.source.rest.names import operators, short_names
 from sim.units import format_byte_rate, format_duration, format_size
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from statistics import median
 
 from sim.foreign import one_line
-from sim.recordings.infer.cluster.cores import infer_cores
+from sim.recordings.infer.async_io import infer_async_io
+from sim.recordings.infer.cores import infer_cores
 from sim.recordings.infer.draft import Draft, Inference
 from sim.recordings.infer.edges.counted import edge_flows, unbalanced
 from sim.recordings.infer.edges.inputs import EdgeFlows
 from sim.recordings.infer.flows import flows
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
-from sim.recordings.infer.requests.async_io import infer_async_io
 from sim.recordings.infer.residuals import infer_residuals
 from sim.recordings.infer.state import infer_state
 from sim.recordings.infer.storage import infer_storage

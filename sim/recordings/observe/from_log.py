@@ -6,7 +6,7 @@ from typing import Any
 
 from sim.recordings.infer.log import infer_log
 from sim.recordings.observe.measured import Measured
-from sim.recordings.source.logs.reading import JobLog, LogCheckpoint
+from sim.recordings.source.job_log import JobLog, LogCheckpoint
 from sim.recordings.source.rest.answers import parsed
 from sim.scenario.job.document import upstream_of
 

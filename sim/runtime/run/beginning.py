@@ -14,7 +14,7 @@ from sim.runtime.contents import TaskSnapshot
 from sim.runtime.context import Origin
 from sim.runtime.jobmanager.faults import Faults
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
-from sim.runtime.observe.accounts import Accounts
+from sim.runtime.promises.accounts import Accounts
 from sim.storage import FileLedger
 
 

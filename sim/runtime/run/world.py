@@ -17,8 +17,8 @@ from sim.runtime.counters import Counters
 from sim.runtime.jobmanager.actions import schedule
 from sim.runtime.jobmanager.backlog import report_backlogs
 from sim.runtime.jobmanager.job_manager import JobManager
-from sim.runtime.observe.checking import Checking
 from sim.runtime.outcome import Outcome
+from sim.runtime.promises.checking import Checking
 from sim.runtime.run.beginning import Beginning
 from sim.runtime.setup.lowering import hosts, plane_spec, service_factors
 from sim.runtime.speed import Speed

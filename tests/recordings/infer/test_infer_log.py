@@ -6,7 +6,7 @@ import pytest
 
 from sim.recordings import compared, infer, observed, read_any, read_source
 from sim.recordings.infer.log import infer_log, rhythm
-from sim.recordings.source.logs.reading import JobLog, LogCheckpoint
+from sim.recordings.source.job_log import JobLog, LogCheckpoint
 from sim.scenario import loads, write
 
 LOG = Path(__file__).parents[2] / "data" / "rest" / "jobmanager.log"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import RecordingError
-from sim.recordings.source.logs.reading import read_logs
+from sim.recordings.source.job_log import read_logs
 
 JOB, OTHER = "0123456789abcdef" * 2, "f" * 32
 LOG = Path(__file__).parents[2] / "data" / "rest" / "jobmanager.log"

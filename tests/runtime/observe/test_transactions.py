@@ -7,7 +7,7 @@ import pytest
 from sim.checkers.commits import ONCE
 from sim.protocol.commit.committables import Committable
 from sim.runtime.contents import Uncommitted
-from sim.runtime.observe.transactions import Transactions
+from sim.runtime.promises.transactions import Transactions
 
 NAMES = [("sink", 0), ("sink", 1)]
 TELLER = SimpleNamespace(story=lambda _: ())

@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from sim.model.randomness.contention import slowdown
+from sim.recordings.infer.async_io import NO_WORK
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.flows import Flows
-from sim.recordings.infer.requests.async_io import NO_WORK
 from sim.recordings.source.rest.job import RestJob
 from sim.units import format_duration, format_number, parse_duration
 

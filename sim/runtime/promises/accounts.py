@@ -23,9 +23,9 @@ from sim.plane.seam.interface import Ship
 from sim.protocol.options import Ending
 from sim.runtime.contents import Contents, TaskSnapshot
 from sim.runtime.context import Context
-from sim.runtime.observe.state_accounts import StateAccounts
-from sim.runtime.observe.transactions import Transactions
 from sim.runtime.ports import Ends
+from sim.runtime.promises.state_accounts import StateAccounts
+from sim.runtime.promises.transactions import Transactions
 
 
 class Accounts:

@@ -25,8 +25,8 @@ from sim.protocol.coordinator.coordinator import Coordinator
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot
 from sim.runtime.context import Context
-from sim.runtime.observe.accounts import Accounts
 from sim.runtime.ports import Ends
+from sim.runtime.promises.accounts import Accounts
 
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 
