@@ -9,7 +9,7 @@ import pandas as pd
 
 from sim.analysis.quantities import QUANTITIES
 from sim.analysis.sweeps.choice import Choice, Setting, Standing
-from sim.analysis.sweeps.measure import limit_text, text
+from sim.analysis.sweeps.measure import limit_text, text, text_beside
 from sim.analysis.sweeps.observed import dead, planned
 from sim.analysis.sweeps.samples import smallest
 from sim.cells.columns import COLUMNS
@@ -205,7 +205,8 @@ def _exceeded(question: Question, found: Choice, advised: Standing) -> Iterator[
         windows = [window for window in advised.exceeded if window.column == limit.column]
         if not windows:
             continue
-        named = "; ".join(f"{window.window}: {text(limit.column, window.value)}" for window in windows[:MOST_NAMED])
+        bound = limit.at_most if math.isfinite(limit.at_most) else limit.at_least
+        named = "; ".join(f"{window.window}: {text_beside(limit.column, window.value, bound)}" for window in windows[:MOST_NAMED])
         rest = f"; and {len(windows) - MOST_NAMED} more" if len(windows) > MOST_NAMED else ""
         count = len(found.windows)
         yield (f"{_short(advised.setting)} keeps {limit_text(limit)} in {count - len(windows)} of {count} {found.sample} only "

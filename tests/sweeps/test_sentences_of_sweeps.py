@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t
 
 from sim.analysis.sweeps.answers import Limit
-from sim.analysis.sweeps.measure import limit_text, text
+from sim.analysis.sweeps.measure import limit_text, text, text_beside
 from sim.sweeps.answer import sentence
 from sim.sweeps.file.question import Question
 from tests.analysis.sweeps.made_up import rows_of
@@ -99,7 +99,7 @@ class Known:
             for setting, own in self.table(limit.column).items():
                 broken = [cell[0] for cell in own if cell[0] > limit.at_most]
                 yield from (str(len(own) - len(broken)), str(len(broken) - 4))
-                yield from (text(limit.column, value) for value in broken if setting in named)
+                yield from (text_beside(limit.column, value, limit.at_most) for value in broken if setting in named)
         for column in {question.least, *(limit.column for limit in question.limits)} & {"end_to_end_p99_ms"}:
             yield "100"
             runs = [row for found in self.cells.values() for row in found if not row["dead"] and not np.isnan(row[column])]

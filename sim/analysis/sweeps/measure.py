@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sim import units
-from sim.analysis.number_texts import bytes_text, change_text, count_text, ms_text, per_second_text
+from sim.analysis.number_texts import apart_text, bytes_text, change_text, count_text, ms_text, per_second_text
 from sim.analysis.sweeps.answers import Limit
 from sim.condition import parse_condition
 from sim.foreign import Readable
 
-__all__ = ["MeasureError", "limit", "limit_text", "text", "unit", "unit_of_ticks"]
+__all__ = ["MeasureError", "limit", "limit_text", "text", "text_beside", "unit", "unit_of_ticks"]
 
 
 class MeasureError(Readable, ValueError):
@@ -63,6 +63,12 @@ def text(column: str, value: float) -> str:
     if value >= 0 or unit.ending == "_change":
         return unit.text(value)
     return magnitude if (magnitude := unit.text(-value)) == unit.text(0.0) else f"-{magnitude}"  # zero has no sign
+
+
+def text_beside(column: str, value: float, bound: float) -> str:
+    """A duration with as many digits as tell it from a bound: ``text_beside("downtime_ms", 1041, 1000) == "1.04 s"``."""
+    scale = {"ms": 1.0, "s": 1e3}.get(unit(column))
+    return text(column, value) if scale is None else apart_text(scale * value, scale * bound, ms_text)
 
 
 def unit(column: str) -> str:
