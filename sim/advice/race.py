@@ -121,7 +121,9 @@ class Race:
         now = next((setting for setting in settings if setting.name == self._today), None)
         if self.limits.recovery_ms is not None or now is None:
             return settings
-        near = [setting for setting in settings if setting.recovery_ms <= now.recovery_ms * REASON]
+        kept = [setting.recovery_ms for setting in settings if setting.completed and not setting.breaks]
+        usual_ms = max(now.recovery_ms, min(kept, default=0.0))  # what keeps the limits may all take longer than today's
+        near = [setting for setting in settings if setting.recovery_ms <= usual_ms * REASON]
         own, best = choose(near, self.changes), choose(settings, self.changes)
         if own is None or best is None or own.lack > best.lack * (1 + ALIKE) or own.lost > best.lost + NOTABLE:
             return settings

@@ -418,3 +418,17 @@ def test_short_checkpoints_are_not_bought_with_a_recovery_nobody_asked_for(job):
         watch=watch(found.chosen, found.limits, None, 30.0),
     )  # fmt: skip
     assert "recovery from a failing task 35 s (no limit given)" in screen
+
+
+def test_where_all_recover_more_slowly_the_fastest_of_them_counts(job):
+    """Today's 10 s breaks the limit with all barriers; of longer intervals, which keep it alike, two minutes have not been asked for."""
+
+    class Crowded(MadeUp):
+        def row(self, axes, k, more_ms):
+            slow = parse_duration(axes["interval"]) < 30 * 10**9
+            return super().row(axes, k, 9000.0 if slow else more_ms)
+
+    job.write_text(JOB.replace("interval: 30 s", "interval: 10 s"))
+    found = race(job, Crowded({"aligned": 100.0}), checkpoint_ms=1000)
+
+    assert ("30 s", "aligned") == found.chosen.name == found.choice().chosen
