@@ -15,7 +15,7 @@ LEAVES = {"condition", "foreign", "model", "packed_records", "units", "whole_fil
 BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "checkers"}
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis", "sheet"}
 BELOW_VERBS = BELOW_CLI | {
-    "recordings", "validation", "backtest", "envelope", "cells", "comparison", "explain", "history", "report", "sweeps",
+    "recordings", "validation", "backtest", "envelope", "evidence", "cells", "comparison", "explain", "history", "report", "sweeps",
     "advice",
 }  # fmt: skip
 MAY_IMPORT: dict[str, set[str]] = {
@@ -40,7 +40,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "analysis": {"condition", "foreign", "units"},  # reads tables only
     "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
     "validation": BELOW_CLI | {"recordings", "cells"},  # predicted against observed
-    "backtest": BELOW_CLI | {"recordings", "validation"},  # the job as it is against its own history
+    "evidence": LEAVES | {"scenario"},  # how far predictions of a what-if may be off
+    "backtest": BELOW_CLI | {"evidence", "recordings", "validation"},  # the job as it is against its own history
     "calibration": BELOW_CLI | {"recordings", "validation"},  # what predictions take for granted
     "envelope": BELOW_CLI | {"recordings", "validation"},  # where predictions were held to recordings
     "cells": BELOW_CLI,  # single runs
@@ -48,9 +49,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "explain": BELOW_CLI | {"cells", "comparison"},  # runs again, watched closely
     "history": BELOW_CLI | {"explain", "recordings", "validation"},  # checkpoints that really happened, in the same words
     "timeline": BELOW_CLI | {"explain"},  # the same, as a picture
-    "report": BELOW_CLI | {"cells", "comparison", "envelope", "explain"},  # results as a page
+    "report": BELOW_CLI | {"cells", "comparison", "envelope", "evidence", "explain"},  # results as a page
     "sweeps": BELOW_CLI | {"cells", "series"},
-    "advice": BELOW_CLI | {"cells", "sweeps"},  # it tries settings by sweeps
+    "advice": BELOW_CLI | {"cells", "evidence", "sweeps"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "series", "sweeps"},  # how the package gets to where Spark works
     "verbs": BELOW_VERBS,  # what the command and Python have in common
     "api": BELOW_VERBS | {"calibration", "timeline", "traces", "verbs"},

@@ -6,7 +6,7 @@ is an assumption, and said to be one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,11 @@ import numpy as np
 from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Setting, Trials
 from sim.analysis.number_texts import ms_text
 from sim.analysis.quantities import smallest_sample
+from sim.evidence.factors import factors_of
 from sim.scenario.backtest.verdict import agreement_text
 
 if TYPE_CHECKING:
+    from sim.evidence.changes import Kind
     from sim.model.backtest import Backtest, Level
 
 __all__ = ["ENOUGH", "capped", "corrected", "doubts", "kept_but_for_the_tail", "margins", "remarks"]
@@ -65,19 +67,21 @@ def capped(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:
     return replace(choice, same_setting=min(choice.same_setting, cap), same_protocol=min(choice.same_protocol, cap))
 
 
-def margins(backtest: Backtest | None, today: tuple[str, str] | None) -> Margins:
+def margins(backtest: Backtest | None, today: tuple[str, str] | None, kinds_of: Callable[[tuple[str, str]], Sequence[Kind]]) -> Margins:
     """By how much predictions may be off: of recoveries as of published ones, of checkpoints as the history of the job says.
 
-    Today's setting is off as its own backtest is.  Another one is off by the factor that jobs with such a history show (p90).
+    Today's setting is off as its own backtest is.  Another one is off by the factor of what it changes (p90).
     """
     row = None if backtest is None else backtest.of("end-to-end")
     own = 0.0 if row is None else 1 / max(row.agreement("p90"), LEAST) - 1
-    others = own if backtest is None or backtest.other_settings is None else max(own, backtest.other_settings.p90 - 1)
 
     def margin(name: tuple[str, str], column: str) -> float:
         if column == "recovery_ms":
             return RECOVERY
-        return (own if name == today else others) if column == "checkpoint_ms" else 0.0
+        if column != "checkpoint_ms":
+            return 0.0
+        factors = None if backtest is None or name == today else factors_of(backtest, kinds_of(name))
+        return own if factors is None else max(own, factors.p90 - 1)
 
     return margin
 

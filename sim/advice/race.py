@@ -19,6 +19,7 @@ from sim.advice.left_out import LeftOut
 from sim.advice.running.bounds import CERTAINTY, RACE, Affords, Lack, TimeUpError, any_amount, over_budget
 from sim.advice.settings import Candidate, Protocol, allowed, candidate, todays_setting
 from sim.advice.trials import FAILURE, INTERVAL, LONG, PROTOCOL, TRIAL, UNDISTURBED, WORLD, Bench, Trial
+from sim.evidence.changes import Kind, kinds_of
 from sim.model.scenario import Scenario
 from sim.units import parse_duration
 
@@ -94,7 +95,7 @@ class Race:
 
     @property
     def margins(self) -> Margins:
-        return margins(self.bench.backtest, self._today)
+        return margins(self.bench.backtest, self._today, self.kinds_of)
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -177,6 +178,13 @@ class Race:
 
     def candidate_of(self, name: tuple[str, str]) -> Candidate:
         return next(candidate for candidate in self.runs if candidate.name == name)
+
+    def kinds_of(self, name: tuple[str, str]) -> tuple[Kind, ...]:
+        """The kinds of what a setting changes of the job that was imported."""
+        bench = self.bench
+        imported = None if bench.backtest is None else bench.backtest.imported
+        changed = bench.load({**bench.common, **self.candidate_of(name).point})
+        return kinds_of(imported or bench.load(bench.common), changed)
 
     def replicate(self, candidates: Sequence[Candidate], replications: int) -> None:
         """Bring these candidates up to so many runs."""

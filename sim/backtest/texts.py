@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text
+from sim.evidence.factors import by_kind
 from sim.model.backtest import QUANTITIES, Kind
-from sim.scenario.backtest.verdict import other_settings_text
 from sim.units import format_duration
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def _findings(backtest: Backtest) -> Iterator[str]:
         yield from _wrapped(f"- {alike}: {cause}.", indent="  ")
 
 
-def _others(backtest: Backtest) -> list[str]:
-    text = other_settings_text(backtest.other_settings)
-    return _wrapped(f"The history tells of {text}.") if text else []
+def _others(backtest: Backtest) -> Iterator[str]:
+    for line in by_kind(backtest):
+        yield from _wrapped(line, indent="  ")
 
 
 def _named(row: Compared) -> str:

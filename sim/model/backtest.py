@@ -6,8 +6,11 @@ A backtest is about a file, not about a run: it changes nothing of what is simul
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
 
 __all__ = ["QUANTITIES", "Backtest", "Compared", "Kind", "Level", "OtherSettings", "Quantiles"]
 
@@ -63,7 +66,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class OtherSettings:
-    """Factors within which durations of whole checkpoints under other settings are predicted.  Infinite: nothing is known of them."""
+    """Factors by which durations of whole checkpoints may be off.  Infinite: nothing is known of them.
+
+    Those of a history alone are chance in so few checkpoints, the machine, and what the backtest is off by.  How far a what-if goes
+    beyond that depends on what it changes (`sim.evidence`).
+    """
 
     p50: float
     p90: float
@@ -76,7 +83,8 @@ class Backtest:
     tail: float = 1.0  # of checkpoints: observed / predicted; 1: no further apart than repetitions are
     runs: int = 1
     simulated_ns: int = 0  # each of the runs
-    other_settings: OtherSettings | None = None  # None: written before this was known
+    other_settings: OtherSettings | None = None  # of the history alone; None: written before this was known
+    imported: Scenario | None = field(default=None, compare=False, repr=False)  # the job as the file has it, before anything is changed
 
     def of(self, quantity: str) -> Compared | None:
         return next((compared for compared in self.compared if compared.quantity == quantity), None)

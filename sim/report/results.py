@@ -14,6 +14,7 @@ from sim.cells.plan import cells, with_baselines
 from sim.comparison.compare import compare
 from sim.comparison.comparison import Comparison
 from sim.envelope.validity import warning
+from sim.evidence.factors import sentences
 from sim.explain.runs import FolderError, kept_in
 from sim.metrics.journal import Journal
 from sim.metrics.schema import TABLES
@@ -72,7 +73,7 @@ def assumptions(study: Study, text: str) -> tuple[str, ...]:
     if finding := warning(study.scenarios):
         found.append(finding)
     if study.backtest is not None:
-        found.append(verdict(study.backtest))
+        found += [verdict(study.backtest), *sentences(study.backtest, study.scenarios)]
     found.append("Simulated: one run repeats itself exactly, a real job does not.")
     return tuple(found)
 

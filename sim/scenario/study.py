@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path as FilePath
 
@@ -16,7 +17,7 @@ from sim.scenario.flink.block import apply_flink
 from sim.scenario.job.graph import check_graph
 from sim.scenario.overrides import apply
 from sim.scenario.text.plain import compose, first_comment, read_text
-from sim.scenario.text.problems import Problem, Reading
+from sim.scenario.text.problems import Problem, Reading, ScenarioError
 from sim.scenario.validation import validate
 
 __all__ = ["Study", "load", "loads"]
@@ -66,4 +67,16 @@ def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequenc
         if (variant := validate(concrete, reading)) is not None:
             scenarios.append(build(variant, reading, folder, question=question, name=name, axes=chosen))
     reading.stop_if_wrong()
+    if backtest is not None:
+        imported = _as_imported(text, file, name, folder) if overrides else scenarios[0]
+        backtest = replace(backtest, imported=imported)
     return Study(name, question, tuple(scenarios), axes, tuple(sorted(reading.warnings)), backtest)
+
+
+@lru_cache(maxsize=4)
+def _as_imported(text: str, file: str, name: str, folder: FilePath) -> Scenario | None:
+    """The job of an imported file before any override, the first of its combinations.  None: only overrides make a scenario of it."""
+    try:
+        return _study(text, file, name, folder, ()).scenarios[0]
+    except ScenarioError:
+        return None

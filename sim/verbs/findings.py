@@ -30,6 +30,7 @@ def of_problem(problem: Problem) -> Finding:
 def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Finding]:
     """Values without a recording, the backtest of an imported file, and the residuals that its tails are drawn from."""
     from sim.envelope.validity import warning
+    from sim.evidence.factors import sentences
     from sim.scenario.backtest.verdict import verdict
     from sim.scenario.residuals.sentence import tail_sentence
 
@@ -38,6 +39,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
         yield Finding(f"{name}: {finding}", is_warning=True)
     if backtest is not None:
         yield Finding(f"{name}: {verdict(backtest)}", is_warning=bool(backtest.off))
+        yield from (Finding(f"{name}: {sentence}") for sentence in sentences(backtest, scenarios))
     for sentence in dict.fromkeys(tail_sentence(scenario.residuals) for scenario in scenarios):
         if sentence:
             yield Finding(f"{name}: {sentence}")

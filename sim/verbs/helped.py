@@ -9,11 +9,11 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.number_texts import ms_text
+from sim.evidence.factors import sentences
 from sim.explain.account import NOTABLE
 from sim.explain.what_if import changed
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
-from sim.scenario.backtest.verdict import other_settings_text
 from sim.verbs.importing import draft_of, text_of, with_backtest
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Helped:
         """80 columns."""
         lines = [f"Simulated, the job as it is: {self.as_it_is}.", *(f"{change.change.capitalize()}: {change}." for change in self.changes)]
         unknown = "No backtest says how far off that may be."
-        lines.append(f"The backtest says of {self.confidence}." if self.confidence else unknown)
+        lines.append(f"How far these may be off: {self.confidence}." if self.confidence else unknown)
         return "\n".join(fill(line, _WIDTH, subsequent_indent="  ") for line in lines)
 
     @property
@@ -70,8 +70,9 @@ def helped(source: RecordingSource, accounts: Sequence[Account], listener: Liste
     draft, _ = with_backtest(source, draft_of(source), listener)
     study = loads(text_of(draft), "imported")
     scenario = study.scenarios[0]
-    found = [Durations(change, *_simulated(other)) for change, other in _changes(accounts, scenario).items()]
-    confidence = "" if study.backtest is None else other_settings_text(study.backtest.other_settings)
+    changes = _changes(accounts, scenario)
+    found = [Durations(change, *_simulated(other)) for change, other in changes.items()]
+    confidence = "" if study.backtest is None else "; ".join(sentences(study.backtest, changes.values()))
     return Helped(Durations("", *_simulated(scenario)), tuple(found), confidence)
 
 

@@ -19,8 +19,8 @@ from sim.comparison.deciding import deciding, trials
 from sim.comparison.expect import Expectation, check
 from sim.comparison.files import keep, plain
 from sim.comparison.run_folder import replacing
+from sim.evidence.history import history_of
 from sim.runtime.run.manifest import identity
-from sim.scenario.backtest.history import history_of
 from sim.scenario.study import Study, loads
 from sim.scenario.text.plain import read_text
 from sim.scenario.text.problems import Problem, ScenarioError
@@ -105,10 +105,10 @@ class Compared:
 
     def plain(self) -> dict[str, Any]:
         """JSON-ready."""
-        backtest, residuals = self.request.study.backtest, self.request.study.scenarios[0].residuals
+        history = history_of(self.request.study.backtest, self.request.study.scenarios)
         verdicts = [{**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in self.expectations]
         lines = {"findings": list(self.findings), "notes": self.notes, "outcomes": self.outcomes}
-        return {**plain(self.comparison), **lines, "history": history_of(backtest, residuals), "expectations": verdicts}
+        return {**plain(self.comparison), **lines, "history": history, "expectations": verdicts}
 
 
 def read_request(origin: Origin, study: Study | None = None, pinned: Sequence[str] | None = None) -> Request:

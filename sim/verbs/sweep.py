@@ -127,11 +127,10 @@ def _keep(found: SweepResult, request: Request) -> None:
     if question is None:
         return
     from sim.analysis.strategies.picture import save
-    from sim.scenario.backtest.history import history_of
+    from sim.evidence.history import history_of
 
     if (figure := found.picture()) is not None:
         replace_file(found.folder / PICTURE, partial(save, figure))
-    backtest, residuals = definition.backtest, definition.scenarios[0].residuals
     same = "Simulated; all settings meet the same windows with the same random numbers."
     keep_answer(
         found.folder, ANSWER, title=f"Sweep {definition.name}", question=definition.text, verdict=found.sentence, parts=found.sections,
@@ -140,7 +139,7 @@ def _keep(found: SweepResult, request: Request) -> None:
         command=request.command(found.folder),
         settings=question.settings,
         show=question.show,
-        history=history_of(backtest, residuals),
+        history=history_of(definition.backtest, definition.scenarios),
         varied=[] if question.racing else list(question.varied),  # effects want the same worlds for all settings
         depends=question.least or question.show[0],
     )  # fmt: skip

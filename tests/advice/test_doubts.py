@@ -7,6 +7,7 @@ import pytest
 
 from sim.advice.doubts import RECOVERY, capped, corrected, doubts, kept_but_for_the_tail, margins, remarks
 from sim.advice.judgement import MEASURED, Choice, Limits, judged
+from sim.evidence.factors import factors_of
 from sim.model.backtest import Backtest, Compared, OtherSettings, Quantiles
 
 TODAY, OTHER = ("10 s", "aligned"), ("10 s", "unaligned")
@@ -25,6 +26,10 @@ def trials(*durations_ms, completed=5.0):
     row = dict.fromkeys(MEASURED, 0.0) | {"completed": completed, "per_second": 100.0, "visible_ms": math.nan}
     values = np.array([list((row | {"checkpoint_ms": ms, "longest_ms": ms}).values()) for ms in durations_ms])
     return {name: {"": values.copy()} for name in (TODAY, OTHER)}
+
+
+def changed(*kinds):
+    return lambda _: kinds
 
 
 def settings(found, limits=LIMIT):
@@ -108,14 +113,17 @@ def test_what_only_the_tail_of_the_history_breaks_is_unknown():
 
 
 def test_predictions_may_be_off_as_the_history_says():
-    """Today's as its own backtest is, others by the factor of other settings; recoveries as published ones are."""
+    """Today's as its own backtest is, others by the factor of what they change; recoveries as published ones are."""
     off = Compared("end-to-end", Quantiles(110, 150, 150, 14), Quantiles(110, 120, 140, 42), off=("p90",))
-    agreeing, disagreeing = (margins(Backtest((row,), other_settings=OtherSettings(1.3, 1.56)), TODAY) for row in (HOLDS.compared[0], off))
+    jobs = [Backtest((row,), other_settings=OtherSettings(1.3, 1.56)) for row in (HOLDS.compared[0], off)]
+    agreeing, disagreeing = (margins(job, TODAY, changed("barriers")) for job in jobs)
+    other, slower = (factors_of(jobs[0], kinds).p90 - 1 for kinds in (("barriers",), ("storage", "load")))
 
-    assert (0.0, pytest.approx(0.56)) == (agreeing(TODAY, "checkpoint_ms"), agreeing(OTHER, "checkpoint_ms"))
-    assert (pytest.approx(0.25), pytest.approx(0.56)) == (disagreeing(TODAY, "checkpoint_ms"), disagreeing(OTHER, "checkpoint_ms"))
+    assert (0.0, other) == (agreeing(TODAY, "checkpoint_ms"), agreeing(OTHER, "checkpoint_ms"))
+    assert (pytest.approx(0.25), other) == (disagreeing(TODAY, "checkpoint_ms"), disagreeing(OTHER, "checkpoint_ms"))
+    assert other != slower == margins(jobs[0], TODAY, changed("storage", "load"))(OTHER, "checkpoint_ms")
     assert (0.0, RECOVERY) == (agreeing(OTHER, "loss"), agreeing(TODAY, "recovery_ms"))
-    assert (0.0, RECOVERY) == (margins(None, None)(OTHER, "checkpoint_ms"), margins(None, None)(OTHER, "recovery_ms"))
+    assert (0.0, RECOVERY) == tuple(margins(None, None, changed())(OTHER, column) for column in ("checkpoint_ms", "recovery_ms"))
 
 
 def test_a_history_without_its_longest_checkpoints_says_so():

@@ -72,7 +72,7 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
     warnings = cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes)
     today = next((setting for setting in race.settings if race.today is not None and setting.name == race.today.name), None)
     where = dominant(situation_of(race, today.name)) if today is not None else ""
-    seen = watch(chosen, race.limits, race.bench.backtest, parse_duration(chosen.interval) / 1e9)
+    seen = watch(chosen, race.limits, race.bench.backtest, parse_duration(chosen.interval) / 1e9, race.kinds_of(chosen.name))
     others = _others(candidate, changes)
     lost = lost_task_manager(race.scenario, chosen, race.limits)
     screen = summary(

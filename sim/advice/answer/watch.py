@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
+from sim.evidence.factors import factors_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sim.advice.judgement import Limits, Setting
+    from sim.evidence.changes import Kind
     from sim.model.backtest import Backtest
 
 __all__ = ["Watch", "watch"]
 
-FACTOR = 1.75
-"""Within which p50 under other settings was predicted where a history says nothing better: all 70 of docs/truth.md (the worst: 1.72).
+FACTOR = 1.66
+"""Within which p50 under other barriers was predicted where a history says nothing better: all 80 settings (benchmarks/what_ifs.csv).
 
 A move to RocksDB on a real Flink was off by 1.66 (docs/your-own-job.md).
 """
@@ -55,10 +59,10 @@ class Watch:
         }  # fmt: skip
 
 
-def watch(chosen: Setting, limits: Limits, backtest: Backtest | None, interval_s: float) -> Watch:
-    """The ranges of the advised setting.  `backtest`: its history says how far other settings are off."""
-    known = None if backtest is None or backtest.other_settings is None else backtest.other_settings.p50
-    factor = FACTOR if known is None or not math.isfinite(known) else max(known, 1.05)
+def watch(chosen: Setting, limits: Limits, backtest: Backtest | None, interval_s: float, kinds: Sequence[Kind] = ()) -> Watch:
+    """The ranges of the advised setting.  `backtest`: its history says how far it is off, by the kinds of what the setting changes."""
+    known = None if backtest is None else factors_of(backtest, kinds)
+    factor = FACTOR if known is None or not math.isfinite(known.p50) else known.p50
     p50_ms = chosen.checkpoint_p50_ms
     return Watch(
         factor, p50_ms / factor, p50_ms * factor, chosen.written_per_hour / 3600 * interval_s, chosen.per_second,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
@@ -62,11 +62,12 @@ class Measured(RecordedJob):
 
 
 def compared(inference: Inference) -> Inference:
-    """The same job under three kinds of barriers instead of its own."""
+    """The same job under three kinds of barriers, its own first."""
     checkpoint = dict(inference.document["checkpoint"])
     own = checkpoint.get("barriers")
     timeout = own["aligned-timeout"] if isinstance(own, dict) else COMPARED_TIMEOUT
-    checkpoint["barriers"] = ["aligned", "unaligned", {"aligned-timeout": timeout}]
+    kinds: list[Any] = ["aligned", "unaligned", {"aligned-timeout": timeout}]
+    checkpoint["barriers"] = sorted(kinds, key=lambda kind: kind != own)
     lost = list(inference.not_modelled)
     if checkpoint.pop("max-concurrent", None):
         lost.append("several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way")

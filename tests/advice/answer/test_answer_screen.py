@@ -3,11 +3,11 @@
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
+from benchmarks.backtest_verdicts import read_results
 from sim.advice.answer.configuration import Difference, difference, patch
 from sim.advice.answer.lost import lost_task_manager
 from sim.advice.answer.summary import LINES, WIDTH, no_setting, summary
@@ -19,11 +19,11 @@ from sim.advice.levers.lever import FOLDER, QUEUE, UPLOAD, Change
 from sim.advice.levers.state import CHANGELOG
 from sim.advice.settings import protocols
 from sim.analysis.number_texts import ms_text
+from sim.evidence.factors import factors_of
 from sim.model.backtest import Backtest, OtherSettings
 from sim.protocol.recovery.outage import outages
 from sim.scenario import loads
 from sim.sweeps.file.design import override
-from sim.units import parse_duration
 from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.test_judgement import measured, results
 
@@ -142,29 +142,24 @@ def test_the_patches_set_it_and_take_it_back(both):
     assert set(own) == set(back["spec"]["flinkConfiguration"])
 
 
-def test_ranges_are_those_of_the_history():
-    """The factor of other settings bounds the median; without a history it is that of most recordings."""
+def test_ranges_are_those_of_the_history_and_of_what_changes():
+    """Without a history the factor is that of most recordings."""
     _, chosen = settings()
     history = Backtest((), other_settings=OtherSettings(1.25, 1.5))
-    own, without = watch(chosen, LIMITS, history, 60.0), watch(chosen, LIMITS, None, 60.0)
+    own, slower = (watch(chosen, LIMITS, history, 60.0, kinds) for kinds in (("barriers",), ("storage", "load")))
+    factor = factors_of(history, ("barriers",)).p50
 
-    assert (chosen.checkpoint_p50_ms / 1.25, chosen.checkpoint_p50_ms * 1.25) == (own.least_ms, own.most_ms)
-    assert without.factor > own.factor
+    assert (chosen.checkpoint_p50_ms / factor, chosen.checkpoint_p50_ms * factor) == (own.least_ms, own.most_ms)
+    assert own.factor < FACTOR == watch(chosen, LIMITS, None, 60.0).factor < slower.factor
     assert f"of 10 checkpoints p50 > {ms_text(own.most_ms)}, longest > 2 s" in own.taken_back()
 
 
-def test_without_a_history_all_predictions_of_other_settings_are_within_the_factor():
-    """The table of verdicts names p50 as recorded and as predicted; no factor is larger than it must be."""
-    rows = re.findall(
-        r"^\| \S+ \| \S+ \| ([^|,]+), ([^|,]+) \|.*\| (?:right|WRONG) \|$",
-        (Path(__file__).parents[3] / "docs/truth.md").read_text(),
-        re.MULTILINE,
-    )
-    pairs = [[parse_duration(text.replace(",", "")) for text in row] for row in rows]
-    worst = max(max(recorded / predicted, predicted / recorded) for recorded, predicted in pairs)
+def test_without_a_history_all_predictions_of_other_barriers_are_within_the_factor():
+    """No factor is larger than it must be."""
+    off_by = [setting.off_by[0] for setting in read_results() if setting.kinds == ("barriers",)]
 
-    assert 70 == len(pairs)
-    assert worst <= FACTOR <= 1.05 * worst
+    assert 80 == len(off_by)
+    assert max(off_by) <= FACTOR <= 1.05 * max(off_by)
 
 
 def test_the_screen_says_of_how_many_a_checkpoint_is_the_longest():

@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from sim.evidence.factors import sentences
 from sim.scenario.backtest.verdict import verdict
 from sim.scenario.residuals.sentence import tail_sentence
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sim.model.backtest import Backtest
-    from sim.model.residuals import Residuals
-
-__all__ = ["history_of", "history_sentences"]
+    from sim.model.scenario import Scenario
 
 
-def history_sentences(backtest: Backtest | None, residuals: Residuals) -> list[str]:
-    return [sentence for sentence in ("" if backtest is None else verdict(backtest), tail_sentence(residuals)) if sentence]
-
-
-def history_of(backtest: Backtest | None, residuals: Residuals) -> dict[str, Any] | None:
+def history_of(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> dict[str, Any] | None:
     """None: the file was not imported."""
-    sentences = history_sentences(backtest, residuals)
-    if not sentences:
+    residuals = scenarios[0].residuals
+    lines = [] if backtest is None else [verdict(backtest), *sentences(backtest, scenarios)]
+    if tail := tail_sentence(residuals):
+        lines.append(tail)
+    if not lines:
         return None
     off = [
         {
@@ -32,7 +32,7 @@ def history_of(backtest: Backtest | None, residuals: Residuals) -> dict[str, Any
         for row in (() if backtest is None else backtest.off) for level in row.off
     ]  # fmt: skip
     counted = None if backtest is None else backtest.checkpoints
-    return {"sentences": sentences, "checkpoints": counted, "off": off, "tail_from_checkpoints": residuals.checkpoints or None}
+    return {"sentences": lines, "checkpoints": counted, "off": off, "tail_from_checkpoints": residuals.checkpoints or None}
 
 
 def _finite(value: float) -> float | None:
