@@ -43,13 +43,13 @@ class Kept:
     today: pd.Series  # durations of checkpoints under today's setting
     verdict: str
     keys: Mapping[str, str | None]  # of Flink; None: taken out
-    elsewhere: tuple[str, ...]  # changes that no key of Flink makes
-    said: Mapping[str, Any] | None  # the advised setting; None: nothing fits
+    unpatched: tuple[str, ...]  # changes that no key of Flink makes
+    predicted: Mapping[str, Any] | None  # of the advised setting; None: nothing fits
     after: pd.Series  # durations under the advised setting; empty: it was not carried out
 
     @property
     def carried_out(self) -> bool:
-        return self.said is not None and not self.elsewhere
+        return self.predicted is not None and not self.unpatched
 
     @property
     def kept(self) -> bool:
@@ -75,22 +75,22 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
         savepoint = flink.stop(job)
         limit_ms = max(round(today.max() * LIMIT_SHARE / ROUND_MS), 1) * ROUND_MS
         report(f"imported; the longest of {len(today)} checkpoints took {ms_text(today.max())}: advice for {ms_text(limit_ms)}")
-        asked = Options(
+        request = Options(
             p99=f"{limit_ms:.0f} ms", recovery=RECOVERY, budget=BUDGET, within=WITHIN, horizon=f"{3 * experiment.watch_s:.0f} s"
         )
-        advised = advise(_job(Path(folder), experiment), asked, Path(folder) / "advice")
-        keys, elsewhere = _patch(Path(folder) / "advice" / ADVISED)
-        said = advised.report.plain()["advised"]
-        found = Kept(limit_ms, today, _verdict(advised), keys, elsewhere, said, pd.Series(dtype=float))
+        advised = advise(_job(Path(folder), experiment), request, Path(folder) / "advice")
+        keys, unpatched = _patch(Path(folder) / "advice" / ADVISED)
+        predicted = advised.report.plain()["advised"]
+        found = Kept(limit_ms, today, _verdict(advised), keys, unpatched, predicted, pd.Series(dtype=float))
         if not found.carried_out:
             return found
         report(f"{found.verdict}: set on the real job")
         log = {FOLDER: flink.storage("log")}
-        asked_for = {key: None if value is None else log.get(value, value) for key, value in keys.items()}
-        job = flink.submit(experiment.job, patched(options, asked_for), restore=savepoint)
+        given = {key: None if value is None else log.get(value, value) for key, value in keys.items()}
+        job = flink.submit(experiment.job, patched(options, given), restore=savepoint)
         flink.await_running(job)
         _, after = _watched(flink, job, experiment.settle_s, watch_s or experiment.watch_s)
-        return Kept(limit_ms, today, found.verdict, keys, elsewhere, said, after)
+        return Kept(limit_ms, today, found.verdict, keys, unpatched, predicted, after)
 
 
 def patched(options: Mapping[str, str], keys: Mapping[str, str | None]) -> dict[str, str]:
@@ -106,11 +106,11 @@ def text(found: Kept) -> str:
         *(f"  {key}: {'(taken out)' if value is None else value}" for key, value in found.keys.items()),
         f"Today:      {_durations(found.today)}",
     ]
-    if found.said is None:
+    if found.predicted is None:
         return "\n".join([*lines, "Nothing was advised, so nothing was carried out."])
-    lines.append(f"Predicted:  p50 {ms_text(found.said['checkpoint_p50_ms'])}, p99 {ms_text(found.said['checkpoint_ms'])}")
-    if found.elsewhere:
-        return "\n".join([*lines, f"Not carried out: no key of Flink says {'; '.join(found.elsewhere)}."])
+    lines.append(f"Predicted:  p50 {ms_text(found.predicted['checkpoint_p50_ms'])}, p99 {ms_text(found.predicted['checkpoint_ms'])}")
+    if found.unpatched:
+        return "\n".join([*lines, f"Not carried out: no key of Flink says {'; '.join(found.unpatched)}."])
     lines.append(f"Measured:   {_durations(found.after)}")
     if found.after.empty:
         return "\n".join([*lines, "Whether the limit is kept is not known."])
@@ -149,5 +149,5 @@ def _patch(file: Path) -> tuple[dict[str, str | None], tuple[str, ...]]:
         return {}, ()
     content = file.read_text()
     keys = yaml.safe_load(content)["spec"]["flinkConfiguration"]
-    elsewhere = tuple(line.removeprefix("# Not in this patch, ") for line in content.splitlines() if line.startswith("# Not in this patch"))
-    return {key: value for key, value in keys.items() if not key.startswith("kubernetes.operator.")}, elsewhere
+    unpatched = tuple(line.removeprefix("# Not in this patch, ") for line in content.splitlines() if line.startswith("# Not in this patch"))
+    return {key: value for key, value in keys.items() if not key.startswith("kubernetes.operator.")}, unpatched

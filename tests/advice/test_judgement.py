@@ -262,7 +262,7 @@ def test_room_is_not_bought_at_any_price():
     """Two per cent of all time are notable, half a per cent is not."""
     rooms = {"2 s": 0.097, "5 s": 0.24}
 
-    assert ["2 s", "5 s"] == [choose(lacking(rooms, {"5 s": 0.01 + more}), {}).interval for more in (0.02, 0.005)]
+    assert ["2 s", "5 s"] == [choose(lacking(rooms, {"5 s": 0.01 + cost}), {}).interval for cost in (0.02, 0.005)]
 
 
 def test_room_is_the_share_by_which_a_value_may_grow():

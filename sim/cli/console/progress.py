@@ -16,7 +16,7 @@ __all__ = ["bar", "log_lines"]
 PATIENCE_S = 2.0
 LOG_EVERY_S = 10.0
 LEAST_SHARE = 0.02
-"""Of the work that has to be seen before a time is promised."""
+"""A share of the work.  No time is promised before as much is done."""
 
 
 @contextmanager
