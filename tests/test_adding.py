@@ -23,7 +23,6 @@ from sim.runtime.task.operator.features import FEATURES
 from sim.runtime.task.operator.part import TaskPart
 from sim.scenario import ScenarioError, json_schema, loads
 from sim.scenario.checkpoint.document import Checkpoint
-from sim.scenario.flink.keys import SIMPLE
 from sim.scenario.flink.text import flink_text
 from sim.scenario.grammar.fields import ByteRate
 from sim.scenario.grammar.options import with_options
@@ -199,15 +198,10 @@ def test_an_option():
         reference = explain_key("checkpoint.patience")
         assert ("5 s", ("execution.checkpointing.patience",)) == (reference.default, reference.flink)
         assert "checkpoint.patience" == explain_key("execution.checkpointing.patience").key
+        (pasted,) = loads(JOB.format(**USUAL) + "flink: {execution.checkpointing.patience: 7s}\n").scenarios
+        assert 7 * 10**9 == pasted.checkpoint.patience_ns
+        assert "execution.checkpointing.patience: 7 s\n" in flink_text(pasted, ["checkpoint.patience"])
     assert "patience" not in json_schema()["$defs"]["Checkpoint"]["properties"]
-
-
-def test_a_key_of_flink(monkeypatch):
-    """One line of the keys."""
-    monkeypatch.setitem(SIMPLE, "execution.checkpointing.rest", (("checkpoint", "min-pause"), "duration"))
-    (found,) = loads(JOB.format(**USUAL) + "flink: {execution.checkpointing.rest: 3 s}\n").scenarios
-
-    assert 3 * 10**9 == found.checkpoint.min_pause_ns
 
 
 def test_every_file_of_the_page_is_there():

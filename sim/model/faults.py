@@ -163,7 +163,10 @@ class Restart:
         flink="restart-strategy.failure-rate.failure-rate-interval",
     )  # fmt: skip
     failover: Literal["region", "full"] = option(
-        Kind.WORD, "region", "What restarts: the failed regions, or the whole job.", flink="jobmanager.execution.failover-strategy"
+        Kind.WORD,
+        "region",
+        "What restarts: the failed regions, or the whole job.",
+        flink=Flink("jobmanager.execution.failover-strategy", form="failover"),
     )
     heartbeat_timeout_ns: int = option(
         Kind.DURATION, 50 * _SECOND, "Silence after which a task manager counts as lost.", above_zero=True, flink="heartbeat.timeout"

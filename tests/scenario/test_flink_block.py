@@ -4,7 +4,7 @@ import pytest
 
 from sim.model.cluster import Debloating
 from sim.scenario import ScenarioError, loads
-from sim.scenario.flink.keys import ALIASES, NOT_MODELLED, SIMPLE, SPECIAL
+from sim.scenario.flink.keys import NOT_MODELLED, current_names, modelled_keys
 
 TEXT = """\
 job:
@@ -183,7 +183,8 @@ def test_overrides_win_over_the_block():
 
 def test_the_lists_of_keys_do_not_overlap():
     """A key is modelled, or known, or another name of one."""
-    lists = [set(SIMPLE), set(SPECIAL), set(ALIASES), set(NOT_MODELLED)]
+    lists = [set(modelled_keys()), set(current_names()), set(NOT_MODELLED)]
 
     assert sum(map(len, lists)) == len(set().union(*lists))
-    assert set(ALIASES.values()) <= set(SIMPLE) | set(SPECIAL)
+    assert set(current_names().values()) <= set(modelled_keys())
+    assert 80 <= len(modelled_keys())

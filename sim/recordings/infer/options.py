@@ -15,7 +15,7 @@ from sim.recordings.infer.draft import Draft
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestJob
-from sim.scenario.flink.keys import ALIASES, CONSTANT_IN_2, SIMPLE, SPECIAL
+from sim.scenario.flink.keys import current_names, modelled_keys
 from sim.units import format_duration
 
 __all__ = ["SHORTEST_MS", "infer_checkpoint", "infer_cluster", "infer_options"]
@@ -87,7 +87,8 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
     restart = _restart(job.job_config.execution_config.restart_strategy)
     if restart:
         flink = draft.document.setdefault("flink", {})
-        for key in [key for key in flink if ALIASES.get(key, key).startswith("restart-strategy")]:
+        current = current_names()
+        for key in [key for key in flink if current.get(key, key).startswith("restart-strategy")]:
             del flink[key]
         flink.update(restart)
         draft.inferred += 1
@@ -112,11 +113,12 @@ def infer_options(draft: Draft, options: Mapping[str, str], version: str) -> Non
 
 def _known(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str | bool]]:
     """Options that a scenario understands and no other answer tells better."""
-    current = {ALIASES.get(key, key): value for key, value in options.items()}
+    names, modelled = current_names(), modelled_keys()
+    current = {names.get(key, key): value for key, value in options.items()}
     for key, value in sorted(current.items()):
-        if key in TOLD_ELSEWHERE or not (key in SIMPLE or key in SPECIAL):
+        if key in TOLD_ELSEWHERE or key not in modelled:
             continue
-        if not version.startswith("1.") and key in SIMPLE and SIMPLE[key][0] in CONSTANT_IN_2:
+        if not version.startswith("1.") and modelled[key].flink.last == "1.20":
             continue
         switch = next((switch for start, switch in ONLY_WITH.items() if key.startswith(start)), key)
         if str(current.get(switch, "")).lower() != "false" and switch in current:

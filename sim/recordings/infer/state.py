@@ -23,9 +23,9 @@ from sim.recordings.infer.sizes.filling import Filling, filling_of
 from sim.recordings.infer.sizes.levels import Level, level_of
 from sim.recordings.source.recorded_job import Checkpoint
 from sim.recordings.source.rest.job import RestJob, RestVertex
-from sim.scenario.state.keys import TTL
 from sim.units import UnitError, format_duration, format_share, format_size, parse_flink_duration
 
+TTL = "table.exec.state.ttl"
 __all__ = ["backend_of", "infer_state"]
 
 _LINE_POINTS = 5

@@ -14,19 +14,7 @@ from typing import Any
 from sim import units
 from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
-from sim.scenario.flink.keys import (
-    ALIASES,
-    ALIGNMENT_BUFFER,
-    IDLE_TIMEOUT,
-    NOT_MODELLED,
-    ROOTS,
-    SIMPLE,
-    SPECIAL,
-    STRICT,
-    WATERMARK_INTERVAL,
-)
-from sim.scenario.state.keys import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS, state_values
-from sim.scenario.storage.keys import MERGING, S3, STORAGE_KEYS, merging_values
+from sim.scenario.flink.keys import NOT_MODELLED, ROOTS, STRICT, current_names, modelled_keys
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean, dotted
 
@@ -34,6 +22,15 @@ __all__ = ["apply_flink"]
 
 _DEBLOAT = "taskmanager.network.memory.buffer-debloat."
 _RESTART = "restart-strategy."
+_IDLE_TIMEOUT, _WATERMARK_INTERVAL = "table.exec.source.idle-timeout", "pipeline.auto-watermark-interval"
+_ALIGNMENT_BUFFER = "pipeline.watermark-alignment.buffer-size"
+_TTL = "table.exec.state.ttl"  # of the operators of a SQL job
+_LSM, _CHANGELOG = ("job", "VERTEX", "state", "lsm"), ("job", "VERTEX", "state", "changelog")
+_STORE, _MERGING = ("storage", "object-store"), ("storage", "file-merging")
+LOCAL_BACKUP, LOCAL_RESTORE = "execution.checkpointing.local-backup.enabled", "execution.state-recovery.from-local"
+LOCAL_RECOVERY = "state.backend.local-recovery"  # the old option, which is both
+CHANGELOG = "state.changelog.enabled"
+MERGING = "execution.checkpointing.file-merging.enabled"
 
 
 def apply_flink(plain: Any, reading: Reading) -> None:
@@ -49,21 +46,22 @@ class _Move:
         self.places: dict[str, DocumentPath] = {}  # key of Flink -> where it is written
         self.values: dict[str, list[str | bool]] = {}  # special keys: one value, or those of an axis
         self.lists: set[str] = set()
+        self.keys, self.current = modelled_keys(), current_names()
 
     def all(self, block: Mapping) -> None:
         for place, value in _flat(block, ("flink",)):
             written = ".".join(map(str, place[1:]))
-            key = ALIASES.get(written, written)
+            key = self.current.get(written, written)
             if key in self.places:
                 self.reading.wrong(place, f"is the same option as {dotted(self.places[key])[6:]}, which is given too")
                 continue
             self.places[key] = place
-            if key in SIMPLE or key in SPECIAL:
+            if key in self.keys:
                 self._read(key, place, value)
             elif key in NOT_MODELLED or (key.split(".")[0] in ROOTS and not key.startswith(STRICT)):
                 self.reading.warn(place, "is not modelled: it has no effect here")
             else:
-                known = [*SIMPLE, *SPECIAL, *ALIASES, *NOT_MODELLED]
+                known = [*self.keys, *self.current, *NOT_MODELLED]
                 self.reading.wrong(place, f"unknown configuration key of Flink{self.reading.did_you_mean(written, known)}")
         self._barriers()
         self._buffer_timeout()
@@ -71,8 +69,8 @@ class _Move:
         self._restart()
         self._vertices("parallelism.default", "parallelism")
         self._vertices("pipeline.max-parallelism", "max-parallelism")
-        self._of_watermarks(IDLE_TIMEOUT, "idle-timeout")
-        self._of_watermarks(WATERMARK_INTERVAL, "interval")
+        self._of_watermarks(_IDLE_TIMEOUT, "idle-timeout")
+        self._of_watermarks(_WATERMARK_INTERVAL, "interval")
         self._alignment_buffer()
         self._backend()
         self._state()
@@ -80,12 +78,12 @@ class _Move:
         self._storage()
 
     def _read(self, key: str, place: DocumentPath, value: Any) -> None:
-        kind = SIMPLE[key][1] if key in SIMPLE else SPECIAL[key]
+        form = self.keys[key].form
         given = value if isinstance(value, list) else [value]
         read: list[Any] = []
         for item in given:
             try:
-                read.append(_READERS[kind](item))
+                read.append(_READERS[form](item))
             except units.UnitError as error:
                 self.reading.wrong(place, str(error))
         if len(read) < len(given) or not read:
@@ -93,8 +91,8 @@ class _Move:
         self.values[key] = read
         if isinstance(value, list):
             self.lists.add(key)
-        if key in SIMPLE:
-            self._put(SIMPLE[key][0], read if key in self.lists else read[0], key)
+        if self.keys[key].is_alone:
+            self._put(self.keys[key].path, read if key in self.lists else read[0], key)
 
     def _put(self, path: tuple[str, ...], value: Any, key: str) -> None:
         """Write a value as if it stood at `path`; a value given there by --set wins, one given in the file is a mistake."""
@@ -201,14 +199,14 @@ class _Move:
 
     def _alignment_buffer(self) -> None:
         """An aligned source without a buffer size of its own has this one."""
-        if (value := self._single(ALIGNMENT_BUFFER)) is None:
+        if (value := self._single(_ALIGNMENT_BUFFER)) is None:
             return
         aligned = [(vertex, watermark["alignment"]) for vertex, watermark in self._watermarks() if "alignment" in watermark]
         if not aligned:
-            self.reading.warn(self.places[ALIGNMENT_BUFFER], "has no effect: no source has watermark: {alignment: ...}")
+            self.reading.warn(self.places[_ALIGNMENT_BUFFER], "has no effect: no source has watermark: {alignment: ...}")
         for vertex, alignment in aligned:
             if isinstance(alignment, Mapping) and "buffer-size" not in alignment:
-                self._put(("job", vertex, "source", "watermark", "alignment", "buffer-size"), value, ALIGNMENT_BUFFER)
+                self._put(("job", vertex, "source", "watermark", "alignment", "buffer-size"), value, _ALIGNMENT_BUFFER)
 
     def _watermarks(self) -> Iterator[tuple[Any, Mapping]]:
         """Vertices with a source, and what that says of watermarks."""
@@ -231,17 +229,43 @@ class _Move:
     def _state(self) -> None:
         """What is said about state backends goes to every vertex with state."""
         job = self.plain.get("job")
-        given = {key: self._single(key) for key in STATE_KEYS if key in self.values}
+        given = {key: self._single(key) for key in (*self._below(_LSM), *self._below(_CHANGELOG), _TTL, CHANGELOG) if key in self.values}
         used: set[str] = set()
         for vertex, body in job.items() if isinstance(job, Mapping) else ():
             state = body.get("state") if isinstance(body, Mapping) else None
             if isinstance(state, Mapping):
-                for place, value, key in state_values(state, given):
+                for place, value, key in self._of_state(state, given):
                     self._put(("job", vertex, "state", *place), value, key)
                     used.add(key)
         for key, value in given.items():
             if value not in (None, False) and key not in used and key != CHANGELOG:
                 self.reading.warn(self.places[key], "has no effect: no vertex has state it is about")
+
+    def _of_state(self, state: Mapping, given: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+        """(place inside `state:`, value, key) of every key that says something about a vertex with this state.
+
+        A time to live is about state that records write to: any other would only vanish.
+        """
+        backend = state.get("backend")
+        if isinstance(backend, str) and backend in BACKENDS and "lsm" in BACKENDS[backend].sections:
+            yield from ((("lsm", name), given[key], key) for key, name in self._below(_LSM).items() if key in given)
+        if _TTL in given and ("growth" in state or "update" in state):
+            yield ("ttl",), given[_TTL], _TTL
+        if given.get(CHANGELOG):
+            yield from self._switched("changelog", self._below(_CHANGELOG), given, CHANGELOG)
+
+    def _switched(
+        self, name: str, details: dict[str, str], given: dict[str, Any], switch: str
+    ) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+        """A section that Flink switches on: its details, or the word on."""
+        written: list[tuple[tuple[str, ...], Any, str]] = [
+            ((name, place), given[key], key) for key, place in details.items() if key in given
+        ]
+        yield from written or [((name,), "on", switch)]
+
+    def _below(self, section: tuple[str, ...]) -> dict[str, str]:
+        """Key of Flink -> key of this section."""
+        return {name: key.path[-1] for name, key in self.keys.items() if key.path[:-1] == section}
 
     def _local_recovery(self) -> None:
         """Copies that are kept and read (CheckpointingOptions.LOCAL_BACKUP_ENABLED, StateRecoveryOptions.LOCAL_RECOVERY)."""
@@ -257,15 +281,16 @@ class _Move:
 
     def _storage(self) -> None:
         """File merging is one switch and its details; an object store is told how to upload, other storage has no use for it."""
-        given = {key: self._single(key) for key in STORAGE_KEYS if key in self.values}
-        for place, value, key in merging_values(given):
+        merging, uploads = self._below(_MERGING), self._below(_STORE)
+        given = {key: self._single(key) for key in (MERGING, *merging, *uploads) if key in self.values}
+        for place, value, key in self._switched("file-merging", merging, given, MERGING) if given.get(MERGING) else ():
             self._put(("storage", *place), value, key)
         storage = self.plain.get("storage")
         is_object_store = isinstance(storage, Mapping) and isinstance(storage.get("object-store"), Mapping)
         for key, value in given.items():
-            if key in S3 and is_object_store:
-                self._put(("storage", "object-store", S3[key]), value, key)
-            elif key in S3:
+            if key in uploads and is_object_store:
+                self._put(("storage", "object-store", uploads[key]), value, key)
+            elif key in uploads:
                 self.reading.warn(self.places[key], "has no effect: storage: has no object-store")
             elif key != MERGING and not given.get(MERGING):
                 self.reading.warn(self.places[key], f"has no effect without {MERGING}: true")
@@ -344,5 +369,5 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "failover": _one_of("region", "full"),
     "number": lambda value: units.format_number(units.parse_number(value)),
     "share": lambda value: units.format_share(units.parse_number(value)),
-    "restart": lambda value: _STRATEGIES[_one_of(*_STRATEGIES)(value)],
+    "strategy": lambda value: _STRATEGIES[_one_of(*_STRATEGIES)(value)],
 }

@@ -1,123 +1,94 @@
 """Flink's configuration keys as this project sees them: modelled, known but not modelled, or unknown.
 
-Sources: the `*Options` classes of flink-core (ConfigOptions) of 1.20 and 2.x, deprecated names included.
+The modelled ones come from the records of options.  Sources of all: the `*Options` classes of flink-core (ConfigOptions) of 1.20 and 2.x,
+deprecated names included.
 """
 
 from __future__ import annotations
 
-from sim.scenario.state.keys import LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, STATE_KEYS
-from sim.scenario.storage.keys import STORAGE_KEYS
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, get_args
 
-__all__ = [
-    "ALIASES", "ALIGNMENT_BUFFER", "CONSTANT_IN_2", "IDLE_TIMEOUT", "NOT_MODELLED", "ROOTS", "SIMPLE", "SPECIAL", "WATERMARK_INTERVAL",
-]  # fmt: skip
+from sim.model.catalogs.option import Flink, Kind, Option
+from sim.scenario.document import Document
+from sim.scenario.grammar.options import Options
+from sim.scenario.grammar.section import REBUILDS, Section
 
-ALIGNMENT_BUFFER = "pipeline.watermark-alignment.buffer-size"
-IDLE_TIMEOUT = "table.exec.source.idle-timeout"
-WATERMARK_INTERVAL = "pipeline.auto-watermark-interval"
+__all__ = ["NOT_MODELLED", "ROOTS", "STRICT", "FlinkKey", "current_names", "modelled_keys"]
 
-# key -> (where it goes, how Flink writes it)
-SIMPLE: dict[str, tuple[tuple[str, ...], str]] = {
-    "execution.checkpointing.interval": (("checkpoint", "interval"), "interval"),
-    "execution.checkpointing.interval-during-backlog": (("checkpoint", "interval-during-backlog"), "interval"),
-    "execution.checkpointing.checkpoints-after-tasks-finish": (("checkpoint", "finish"), "finish"),
-    "execution.checkpointing.timeout": (("checkpoint", "timeout"), "duration"),
-    "execution.checkpointing.min-pause": (("checkpoint", "min-pause"), "duration"),
-    "execution.checkpointing.max-concurrent-checkpoints": (("checkpoint", "max-concurrent"), "integer"),
-    "execution.checkpointing.tolerable-failed-checkpoints": (("checkpoint", "tolerable-failed"), "integer"),
-    "execution.checkpointing.create-subdir": (("directories", "create-subdir"), "boolean"),
-    "execution.checkpointing.num-retained": (("checkpoint", "num-retained"), "integer"),
-    "execution.checkpointing.unaligned.max-subtasks-per-channel-state-file": (("checkpoint", "subtasks-per-channel-state-file"), "integer"),
-    "execution.checkpointing.unaligned.interruptible-timers.enabled": (("checkpoint", "interruptible-timers"), "boolean"),
-    "execution.checkpointing.unaligned.recover-output-on-downstream.enabled": (("checkpoint", "recover-output-on-downstream"), "boolean"),
-    "execution.checkpointing.during-recovery.enabled": (("checkpoint", "during-recovery"), "boolean"),
-    "execution.checkpointing.incremental": (("checkpoint", "incremental"), "boolean"),
-    "state.backend.rocksdb.checkpoint.transfer.thread.num": (("checkpoint", "transfer-threads"), "integer"),
-    "execution.checkpointing.data-inline-threshold": (("storage", "inline-threshold"), "size"),
-    "heartbeat.interval": (("restart", "heartbeat-interval"), "duration"),
-    "heartbeat.rpc-failure-threshold": (("restart", "heartbeat-failures"), "threshold"),
-    "heartbeat.timeout": (("restart", "heartbeat-timeout"), "duration"),
-    "jobmanager.execution.failover-strategy": (("restart", "failover"), "failover"),
-    "restart-strategy.exponential-delay.backoff-multiplier": (("restart", "multiplier"), "number"),
-    "restart-strategy.exponential-delay.initial-backoff": (("restart", "initial"), "duration"),
-    "restart-strategy.exponential-delay.jitter-factor": (("restart", "jitter"), "share"),
-    "restart-strategy.exponential-delay.max-backoff": (("restart", "max"), "duration"),
-    "restart-strategy.exponential-delay.reset-backoff-threshold": (("restart", "reset"), "duration"),
-    "restart-strategy.failure-rate.failure-rate-interval": (("restart", "within"), "duration"),
-    "restart-strategy.failure-rate.max-failures-per-interval": (("restart", "rate"), "integer"),
-    "pekko.ask.timeout": (("restart", "ask-timeout"), "duration"),
-    "slotmanager.requirement-check.delay": (("restart", "slot-check"), "duration"),
-    "task.cancellation.timeout": (("restart", "cancellation-timeout"), "duration"),
-    "taskmanager.memory.segment-size": (("cluster", "network", "segment-size"), "size"),
-    "taskmanager.memory.starting-segment-size": (("cluster", "network", "starting-segment-size"), "size"),
-    "taskmanager.network.memory.buffers-per-channel": (("cluster", "network", "buffers-per-channel"), "integer"),
-    "taskmanager.network.memory.floating-buffers-per-gate": (("cluster", "network", "floating-buffers-per-gate"), "integer"),
-    "taskmanager.network.memory.max-buffers-per-channel": (("cluster", "network", "max-buffers-per-channel"), "integer"),
-    "taskmanager.network.memory.max-overdraft-buffers-per-gate": (("cluster", "network", "overdraft"), "integer"),
-}
+_FORMS = {
+    Kind.DURATION: "duration", Kind.INTERVAL: "interval", Kind.SIZE: "size", Kind.PERCENT: "percent", Kind.NUMBER: "number",
+    Kind.SHARE: "share", Kind.SWITCH: "boolean", Kind.ON_OFF: "boolean",
+    **dict.fromkeys((Kind.POSITIVE, Kind.NATURAL, Kind.COUNT, Kind.PARALLELISM), "integer"),
+}  # fmt: skip
+"""How Flink writes what a kind of option is, where its key does not say another form."""
 
-# Keys that are read together, or go to every vertex.
-SPECIAL: dict[str, str] = {
-    "execution.checkpointing.mode": "mode",
-    "execution.checkpointing.unaligned.enabled": "boolean",
-    "execution.checkpointing.aligned-checkpoint-timeout": "duration",
-    "execution.buffer-timeout.enabled": "boolean",
-    "execution.buffer-timeout.interval": "duration",
-    "taskmanager.network.memory.buffer-debloat.enabled": "boolean",
-    "taskmanager.network.memory.buffer-debloat.period": "duration",
-    "taskmanager.network.memory.buffer-debloat.target": "duration",
-    "taskmanager.network.memory.buffer-debloat.samples": "integer",
-    "taskmanager.network.memory.buffer-debloat.threshold-percentages": "percent",
-    "taskmanager.memory.min-segment-size": "size",
-    "parallelism.default": "integer",
-    "restart-strategy.exponential-delay.attempts-before-reset-backoff": "integer",
-    "restart-strategy.failure-rate.delay": "duration",
-    "restart-strategy.fixed-delay.attempts": "integer",
-    "restart-strategy.fixed-delay.delay": "duration",
-    "restart-strategy.type": "restart",
-    "pipeline.max-parallelism": "integer",
-    IDLE_TIMEOUT: "duration",
-    WATERMARK_INTERVAL: "duration",
-    ALIGNMENT_BUFFER: "integer",
-    "state.backend.type": "backend",
-    LOCAL_BACKUP: "boolean",
-    LOCAL_RESTORE: "boolean",
-    LOCAL_RECOVERY: "boolean",
-    **STATE_KEYS,
-    **STORAGE_KEYS,
-}
 
-ALIASES: dict[str, str] = {  # deprecated name -> current name
-    "akka.ask.timeout": "pekko.ask.timeout",
-    "execution.checkpointing.unaligned": "execution.checkpointing.unaligned.enabled",
-    "execution.checkpointing.unaligned.during-recovery.enabled": "execution.checkpointing.during-recovery.enabled",  # of the release notes
-    "execution.checkpointing.alignment-timeout": "execution.checkpointing.aligned-checkpoint-timeout",
-    "execution.checkpointing.checkpoints-after-tasks-finish.enabled": "execution.checkpointing.checkpoints-after-tasks-finish",
-    "execution.checkpointing.max-concurrent": "execution.checkpointing.max-concurrent-checkpoints",
-    "execution.buffer-timeout": "execution.buffer-timeout.interval",
-    "restart-strategy": "restart-strategy.type",
-    "state.backend": "state.backend.type",
-    "state.checkpoints.create-subdir": "execution.checkpointing.create-subdir",
-    "state.checkpoints.num-retained": "execution.checkpointing.num-retained",
-    "state.backend.incremental": "execution.checkpointing.incremental",
-    "state.backend.changelog.enabled": "state.changelog.enabled",
-    "state.storage.fs.memory-threshold": "execution.checkpointing.data-inline-threshold",
-    "state.backend.fs.memory-threshold": "execution.checkpointing.data-inline-threshold",
-    "taskmanager.network.num-buffers-per-channel": "taskmanager.network.memory.buffers-per-channel",
-}
+@dataclass(frozen=True, slots=True)
+class FlinkKey:
+    """A key of Flink, the option that it is about, and where that stands in a scenario."""
 
-CONSTANT_IN_2 = frozenset(
-    {
-        ("cluster", "network", key)
-        for key in (
-            "buffers-per-channel",
-            "floating-buffers-per-gate",
-            "max-buffers-per-channel",
-            "overdraft",
-        )
+    flink: Flink
+    record: Option
+    path: tuple[str, ...]  # VERTEX stands for every vertex
+    is_alone: bool  # its value goes to its place, whatever else is said
+
+    @property
+    def form(self) -> str:
+        return self.flink.form or _FORMS[self.record.kind]
+
+
+def modelled_keys() -> dict[str, FlinkKey]:
+    """By current name."""
+    return _modelled(REBUILDS[0])
+
+
+@lru_cache(maxsize=1)
+def _modelled(rebuilds: int) -> dict[str, FlinkKey]:  # noqa: ARG001  # other keys after each of them
+    found = [(path, record, inside) for path, record, inside in _options(Document, (), inside=None)]
+    return {
+        key.name: FlinkKey(key, record, path, _is_alone(path, record, inside)) for path, record, inside in found for key in record.flink
     }
-)
-"""Options of 1.20 that are constants in 2.x (FLINK-33750, NettyShuffleEnvironmentConfiguration)."""
+
+
+def current_names() -> dict[str, str]:
+    """Older name -> current name."""
+    return {older: name for name, key in modelled_keys().items() for older in key.flink.older}
+
+
+def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> bool:
+    """Several keys of one option are read together, and so are a switch and its details; what is about vertices goes to all of them."""
+    in_optional_section = inside is not None and inside.default is None
+    return (
+        len(record.flink) == 1
+        and record.kind is not Kind.OWN
+        and record.key != "strategy"
+        and not ("VERTEX" in path or in_optional_section)
+    )
+
+
+def _options(
+    section: type[Section], path: tuple[str, ...], *, inside: Option | None
+) -> Iterator[tuple[tuple[str, ...], Option, Option | None]]:
+    """(path, option, option whose section holds it) of all that stand in a section."""
+    made = section.OPTIONS.values() if issubclass(section, Options) else ()
+    records = {attribute: record for found in made for attribute, record in found.items()}
+    for attribute, field in section.model_fields.items():
+        here = (*path, field.alias or attribute)
+        record = records.get(attribute)
+        if record is not None and record.flink:
+            yield here, record, inside
+        for inner in _sections_of(field.annotation):
+            yield from _options(inner, (*here, "VERTEX") if here == ("job",) else here, inside=record)
+
+
+def _sections_of(annotation: Any) -> set[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return {annotation}
+    return {found for part in get_args(annotation) for found in _sections_of(part)}
+
 
 NOT_MODELLED = frozenset(
     """

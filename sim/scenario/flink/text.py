@@ -6,16 +6,17 @@ share them (FLIP-406); the profile 1.15 has older ones.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import Any
 
 from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import DEADLINE
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import NetworkMemory
 from sim.model.scenario import Scenario
-from sim.scenario.state.keys import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE
-from sim.scenario.storage.keys import MERGING
-from sim.units import format_duration, format_size
+from sim.scenario.flink.block import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, MERGING
+from sim.scenario.flink.keys import FlinkKey, modelled_keys
+from sim.units import format_duration, format_number, format_size
 
 __all__ = ["flink_key", "flink_lines", "flink_text"]
 
@@ -36,18 +37,13 @@ def flink_text(scenario: Scenario, also: Collection[str] = ()) -> str:
     lines[f"{_CHECKPOINTING}.timeout"] = _flink(options.timeout_ns)
     deadline = _flink(options.barriers.timeout_ns)
     lines |= {key: value.replace(DEADLINE, deadline) for key, value in options.barriers.record.flink.items()}
-    if "checkpoint.max-concurrent" in also:
-        lines[f"{_CHECKPOINTING}.max-concurrent-checkpoints"] = str(options.max_concurrent)
-    if "checkpoint.incremental" in also:
-        lines[f"{_CHECKPOINTING}.incremental"] = _switch(options.state.incremental)
+    changed = {name: key for name, key in modelled_keys().items() if ".".join(key.path) in also and key.is_alone}
+    lines |= {name: _written(key, scenario) for name, key in changed.items() if key.path[0] == "checkpoint"}
     if "checkpoint.local-recovery" in also:
         own = [LOCAL_RECOVERY] if profile == "1.15" else [LOCAL_BACKUP, LOCAL_RESTORE]
         lines |= dict.fromkeys(own, _switch(options.state.local_recovery))
     lines["taskmanager.network.memory.buffer-debloat.enabled"] = _switch(network.debloat is not None)
-    if "cluster.network.segment-size" in also:
-        lines["taskmanager.memory.segment-size"] = format_size(network.segment_bytes).replace("KiB", "kb").replace(" ", "")
-    if "cluster.network.floating-buffers-per-gate" in also:
-        lines["taskmanager.network.memory.floating-buffers-per-gate"] = str(network.floating_per_gate)
+    lines |= {name: _written(key, scenario) for name, key in changed.items() if key.path[0] != "checkpoint"}
     return "".join(f"{flink_key(key, scenario)}: {value}\n" for key, value in lines.items())
 
 
@@ -81,7 +77,7 @@ def flink_lines(scenario: Scenario) -> dict[str, str]:
     lines |= {key: "true" for key, is_on in on.items() if is_on}
     usual = NetworkMemory()
     if network.segment_bytes != usual.segment_bytes:
-        lines["taskmanager.memory.segment-size"] = format_size(network.segment_bytes).replace("KiB", "kb").replace(" ", "")
+        lines["taskmanager.memory.segment-size"] = _size(network.segment_bytes)
     if profile != "2.x" and network.floating_per_gate != usual.floating_per_gate:
         lines["taskmanager.network.memory.floating-buffers-per-gate"] = str(network.floating_per_gate)
     return {flink_key(key, scenario): value for key, value in lines.items()}
@@ -92,6 +88,25 @@ def flink_key(key: str, scenario: Scenario) -> str:
     return _OLDER.get(key, key) if scenario.cluster.profile == "1.15" else key
 
 
+def _written(key: FlinkKey, scenario: Scenario) -> str:
+    """The value that an option has here, as Flink writes it."""
+    holders: dict[tuple[str, ...], tuple[object, ...]] = {
+        ("checkpoint",): (scenario.checkpoint, scenario.checkpoint.state),
+        ("cluster", "network"): (scenario.cluster.network,),
+        ("directories",): (scenario.directories,),
+        ("restart",): (scenario.restart,),
+        ("storage",): (scenario.storage,),
+    }
+    value = next(getattr(holder, key.record.field) for holder in holders[key.path[:-1]] if hasattr(holder, key.record.field))
+    return _WRITERS.get(key.form, str)(value)
+
+
+def _size(size: int) -> str:
+    """Flink's kb and mb are binary."""
+    number, unit = format_size(size).split(" ")
+    return f"{number}{unit[0].lower()}b" if unit in ("KiB", "MiB") else f"{size}b"
+
+
 def _switch(on: bool) -> str:
     return "true" if on else "false"
 
@@ -99,3 +114,16 @@ def _switch(on: bool) -> str:
 def _flink(ns: int) -> str:
     """Flink knows whole numbers only."""
     return format_duration(ns) if "." not in format_duration(ns) else f"{ns // 10**6} ms"
+
+
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "duration": _flink,
+    "interval": lambda value: _flink(value or 0),
+    "size": _size,
+    "boolean": _switch,
+    "finish": lambda value: _switch(value != "off"),
+    "threshold": lambda value: str(value or -1),
+    "number": format_number,
+    "share": format_number,
+}
+"""Form -> text of a value of the model; other forms are written as they are."""

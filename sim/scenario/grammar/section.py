@@ -14,10 +14,12 @@ from sim.scenario.grammar.descriptions import add_descriptions
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import Reading, did_you_mean
 
-__all__ = ["MAP_OR_TEXT", "Section", "Texts", "add_key", "with_key"]
+__all__ = ["MAP_OR_TEXT", "REBUILDS", "Section", "Texts", "add_key", "with_key"]
 
 Texts = dict[str, str]
 _NUMBERS = count(1)
+REBUILDS = [0]
+"""How often sections were given other keys: what is read off them is kept until then."""
 
 
 def _key(name: str) -> str:
@@ -90,6 +92,7 @@ def with_key(section: type[Section], key: str, annotation: Any) -> Iterator[None
 
 def _rebuild(section: type[Section]) -> None:
     """Sections know what stands in them as it was when they were made; those around this one were made later."""
+    REBUILDS[0] += 1
     for later in sorted(below(Section), key=lambda found: found.MADE):
         if later.MADE >= section.MADE:
             later.model_rebuild(force=True)

@@ -16,7 +16,7 @@ from sim.recordings.infer.lab.passed_on import mean_bytes
 from sim.recordings.infer.lab.startup import startup_ms
 from sim.recordings.source.lab.config import Configuration, FileSystem, Node
 from sim.recordings.source.lab.recording import Recording
-from sim.scenario.flink.keys import ALIASES
+from sim.scenario.flink.keys import current_names
 from sim.units import format_byte_rate, format_duration, format_number, format_rate, format_share, format_size, parse_flink_duration
 
 __all__ = ["Import", "to_document"]
@@ -117,7 +117,8 @@ def _question(recording: Recording, *, compare: bool) -> str:
 def _flink(config: Configuration) -> dict[str, Any]:
     """Recorded options under their current names, then the fixed ones."""
     switches = {"true": True, "false": False}
-    recorded = {ALIASES.get(key, key): switches.get(str(value), value) for key, value in config.flink.items()}
+    current = current_names()
+    recorded = {current.get(key, key): switches.get(str(value), value) for key, value in config.flink.items()}
     fails = bool(kills(config)) or any(node.fail_at_ms for node in config.nodes)
     fixed = FIXED_OPTIONS | (RESTART_OPTIONS if fails else {})
     return recorded | {key: value for key, value in fixed.items() if key not in recorded}
