@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.evidence.factors import sentences
 from sim.scenario.backtest.verdict import verdict
-from sim.scenario.residuals.sentence import tail_sentence
+from sim.scenario.residuals import tail_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,17 +10,16 @@ from pathlib import Path as FilePath
 from sim.model.directories import Directories
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.scenario import document as doc
-from sim.scenario.actions.builder import build_actions
+from sim.scenario.actions import build_actions
 from sim.scenario.checkpoint.builder import build_checkpoint
-from sim.scenario.cluster.builder import build_cluster
-from sim.scenario.cluster.document import Cluster
+from sim.scenario.cluster import Cluster, build_cluster
 from sim.scenario.environment import chosen
 from sim.scenario.faults.builder import build_faults, build_rescale, build_restart, parallelisms
 from sim.scenario.grammar.options import built
 from sim.scenario.instances import build_instances
 from sim.scenario.job.builder import build_job
 from sim.scenario.plausible import check
-from sim.scenario.residuals.builder import build_residuals
+from sim.scenario.residuals import build_residuals
 from sim.scenario.storage.builder import build_storage
 from sim.scenario.storage.document import Storage
 from sim.scenario.text.problems import Reading

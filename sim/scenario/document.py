@@ -11,17 +11,17 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Discriminator, Field, Tag
 
 from sim.model import scenario
-from sim.scenario.actions.document import Action
+from sim.scenario.actions import Action
 from sim.scenario.backtest.document import Backtest
 from sim.scenario.checkpoint.document import Checkpoint
-from sim.scenario.cluster.document import Cluster
+from sim.scenario.cluster import Cluster
 from sim.scenario.faults.document import Fault, RescaleField, Restart
 from sim.scenario.grammar.fields import Axis, Condition, Natural, choice
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import Section, Texts
 from sim.scenario.instances import Directories, Instances
 from sim.scenario.job.document import Vertex
-from sim.scenario.residuals.document import Residuals
+from sim.scenario.residuals import Residuals
 from sim.scenario.storage.document import Storage
 
 __all__ = ["Document", "Overheads", "Run"]

@@ -32,7 +32,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     from sim.envelope.validity import warning
     from sim.evidence.factors import sentences
     from sim.scenario.backtest.verdict import verdict
-    from sim.scenario.residuals.sentence import tail_sentence
+    from sim.scenario.residuals import tail_sentence
 
     scenarios = list(scenarios)
     if finding := warning(scenarios):

@@ -1,20 +1,42 @@
-"""`cluster:` -> the model, with every check that needs values; buffers follow the version profile."""
+"""`cluster:`, as it is written and as the model has it; buffers follow the version profile."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Tag
+
+from sim.model import cluster
 from sim.model.catalogs.option import options_of
-from sim.model.cluster import Cluster, Debloating, NetworkMemory
-from sim.scenario.cluster import document as doc
-from sim.scenario.grammar.options import built
+from sim.scenario.grammar.fields import Axis, OnOff, choice
+from sim.scenario.grammar.options import Options, built
+from sim.scenario.grammar.section import MAP_OR_TEXT
 from sim.scenario.text.problems import Reading
 from sim.units import format_duration
 
-__all__ = ["build_cluster"]
+__all__ = ["Cluster", "Debloat", "Network", "build_cluster"]
 
 MILLISECOND_NS = 1_000_000
 
 
-def build_cluster(given: doc.Cluster, reading: Reading) -> Cluster:
+class Debloat(Options, of=(cluster.Debloating,)):
+    """taskmanager.network.memory.buffer-debloat.*"""
+
+
+class Network(Options, of=(cluster.NetworkMemory,)):
+    """Buffers as Flink counts them.  Every pool has as many as it may ask for: a task manager's network memory is not modelled."""
+
+    debloat: Axis[Annotated[Annotated[OnOff, Tag("text")] | Annotated[Debloat, Tag("map")], MAP_OR_TEXT]] | None = None
+
+
+class Cluster(Options, of=(cluster.Cluster,)):
+    """Where the job runs."""
+
+    services: Axis[Annotated[str, choice("side-by-side", "idle-core")]] | None = None
+    network: Network | None = None
+
+
+def build_cluster(given: Cluster, reading: Reading) -> cluster.Cluster:
     """Mistakes go to `reading`."""
     if given.slots is not None and given.placement != "spread":
         reading.wrong(("cluster", "slots"), "has no effect: only spread subtasks fill task managers slot by slot; write placement: spread")
@@ -22,20 +44,20 @@ def build_cluster(given: doc.Cluster, reading: Reading) -> Cluster:
         if getattr(given, key) is not None and given.cores is None:
             reading.warn(("cluster", key), "has no effect: write cores, how many a host has")
     contend = given.services == "idle-core" if given.cores is not None else None
-    return built(Cluster, given, ("cluster",), reading, network=_network(given, reading), tasks_contend=contend)
+    return built(cluster.Cluster, given, ("cluster",), reading, network=_network(given, reading), tasks_contend=contend)
 
 
-def _network(cluster: doc.Cluster, reading: Reading) -> NetworkMemory:
-    given, here = cluster.network or doc.Network(), ("cluster", "network")
-    two, old = cluster.profile in (None, "2.x"), cluster.profile == "1.15"
-    gone = [record for record in options_of(NetworkMemory).values() if two and all(key.last for key in record.flink)]
+def _network(around: Cluster, reading: Reading) -> cluster.NetworkMemory:
+    given, here = around.network or Network(), ("cluster", "network")
+    two, old = around.profile in (None, "2.x"), around.profile == "1.15"
+    gone = [record for record in options_of(cluster.NetworkMemory).values() if two and all(key.last for key in record.flink)]
     ignored = [record for record in gone if _from_flink((*here, record.key), reading)]
-    segment_bytes = given.segment_size or NetworkMemory().segment_bytes
+    segment_bytes = given.segment_size or cluster.NetworkMemory().segment_bytes
     profile = {"starting_segment_bytes": 1024 if two else segment_bytes, "overdraft": 20 if two else 0 if old else 5}
     both = zip(profile.items(), (given.starting_segment_size, given.overdraft), strict=True)
     usual = {name: value for (name, value), written in both if written is None}
     usual |= {record.field: record.default for record in ignored}
-    network = built(NetworkMemory, given, here, reading, **usual, debloat=_debloat(given.debloat, reading), stretching=not old)
+    network = built(cluster.NetworkMemory, given, here, reading, **usual, debloat=_debloat(given.debloat, reading), stretching=not old)
     for record in gone:
         if record in ignored:
             reading.warn((*here, record.key), f"is ignored: Flink 2.x has no such option, it is {record.default} (profile: 1.20 has it)")
@@ -57,7 +79,7 @@ def _network(cluster: doc.Cluster, reading: Reading) -> NetworkMemory:
     return network
 
 
-def _check_debloat(network: NetworkMemory, reading: Reading) -> None:
+def _check_debloat(network: cluster.NetworkMemory, reading: Reading) -> None:
     here = ("cluster", "network", "debloat")
     if (debloat := network.debloat) is None:
         return
@@ -67,10 +89,10 @@ def _check_debloat(network: NetworkMemory, reading: Reading) -> None:
         reading.wrong((*here, "min"), f"is larger than the segment size, {network.segment_bytes} B")
 
 
-def _debloat(given: doc.Debloat | str | None, reading: Reading) -> Debloating | None:
-    if isinstance(given, doc.Debloat):
-        return built(Debloating, given, ("cluster", "network", "debloat"), reading)
-    return Debloating() if given in ("on", "true") else None
+def _debloat(given: Debloat | str | None, reading: Reading) -> cluster.Debloating | None:
+    if isinstance(given, Debloat):
+        return built(cluster.Debloating, given, ("cluster", "network", "debloat"), reading)
+    return cluster.Debloating() if given in ("on", "true") else None
 
 
 def _from_flink(path: tuple[str, ...], reading: Reading) -> bool:
