@@ -10,7 +10,10 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sim.model.catalogs.option import Option
 
 __all__ = ["PAGES", "command_page", "gallery_pages", "keys_page", "python_page", "scenario_page", "sweep_page", "tables_page"]
 
@@ -21,9 +24,10 @@ EXCERPTS = ROOT / "tests" / "data" / "excerpts"
 
 def scenario_page() -> str:
     """Every key of a scenario file."""
+    from sim.scenario.reference import records
     from sim.scenario.schemas import json_schema
 
-    return keys_page("Keys of a scenario", "A list of values is a sweep axis, where the table says *axis*.", json_schema())
+    return keys_page("Keys of a scenario", "A list of values is a sweep axis, where the table says *axis*.", json_schema(), records())
 
 
 def sweep_page() -> str:
@@ -34,16 +38,20 @@ def sweep_page() -> str:
     return keys_page("Keys of a sweep file", "`ckptsim sweep FILE` runs it.", json_schema(Sweep, "ckptsim sweep"))
 
 
-def keys_page(title: str, text: str, schema: Mapping[str, Any]) -> str:
-    """A section for the file and one for each mapping within it."""
+def keys_page(title: str, text: str, schema: Mapping[str, Any], options: Mapping[tuple[str, str], Option] | None = None) -> str:
+    """A section for the file and one for each mapping within it.  `options`: by section and key, if any say defaults and Flink's keys."""
     sections = [("The file", "", schema), *((name, str(part.get("description", "")), part) for name, part in schema["$defs"].items())]
     lines = [f"# {title}", "", text, ""]
     for name, description, part in sections:
         if not part.get("properties"):
             continue
         required = set(part.get("required", ()))
-        lines += [f"## {name}", "", _cell(description), "", "| key | meaning | values |", "|---|---|---|"]
-        lines += [_row(key, value, is_required=key in required) for key, value in part["properties"].items()]
+        of_section = {key: option for (section, key), option in (options or {}).items() if section == name}
+        columns = ["key", "meaning", "values", *(["default", "Flink"] if of_section else [])]
+        lines += [f"## {name}", "", _cell(description), "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+        for key, value in part["properties"].items():
+            row, option = _row(key, value, is_required=key in required), of_section.get(key)
+            lines.append(row + (f" {_of_option(option, is_required=key in required)} |" if of_section else ""))
         lines.append("")
     return "\n".join(lines)
 
@@ -52,6 +60,16 @@ def _row(key: str, value: Mapping[str, Any], *, is_required: bool) -> str:
     found = list(dict.fromkeys(_values(value)))
     axis = " *axis*" if any(part.get("type") == "array" for part in value.get("oneOf", ())) else ""
     return f"| `{key}`{' (required)' if is_required else ''} | {_cell(str(value.get('description', '')))} | {', '.join(found)}{axis} |"
+
+
+def _of_option(option: Option | None, *, is_required: bool) -> str:
+    """Its default and Flink's keys, as two cells."""
+    from sim.scenario.reference import default_of
+
+    if option is None:
+        return "|"
+    default = "" if is_required else default_of(option)
+    return f"{_cell(default)} | {', '.join(f'`{key.name}`' for key in option.flink)}"
 
 
 def _values(value: Mapping[str, Any]) -> Iterator[str]:

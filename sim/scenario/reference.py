@@ -15,7 +15,7 @@ from sim.scenario.schemas import json_schema
 from sim.scenario.text.problems import did_you_mean
 from sim.units import format_duration, format_share, format_size
 
-__all__ = ["KeyReference", "UnknownKeyError", "all_keys", "explain_key"]
+__all__ = ["KeyReference", "UnknownKeyError", "all_keys", "default_of", "explain_key", "records"]
 
 
 class UnknownKeyError(Readable, LookupError):
@@ -78,8 +78,8 @@ def _section(prefix: str, node: dict[str, Any], definitions: dict[str, Any], tit
         inner = list(_sections_of(field, definitions))
         entries = [entry for section in inner if section not in around for entry in definitions[section].get("properties", {})]
         meaning = _sentence(field, inner, definitions)
-        record = _records().get((title, name))
-        default = "" if record is None or name in node.get("required", ()) else _default(record)
+        record = records().get((title, name))
+        default = "" if record is None or name in node.get("required", ()) else default_of(record)
         about = _said_of_flink(record, key) if record is not None else ((), (), "", ())
         yield KeyReference(key, meaning, _values(field, definitions), default, *about, tuple(dict.fromkeys(entries)))
         start = f"{key}.VERTEX." if key == "job" else f"{key}."
@@ -141,7 +141,7 @@ def _forms(field: Any, definitions: dict[str, Any]) -> Iterator[str]:
                 yield from _forms(branch, definitions)
 
 
-def _records() -> dict[tuple[str, str], Option]:
+def records() -> dict[tuple[str, str], Option]:
     """(section, key) -> option."""
     sections = [section for section in below(Options) if issubclass(section, Options)]
     return {(made.__name__, record.key): record for made in sections for found in made.OPTIONS.values() for record in found.values()}
@@ -154,7 +154,7 @@ def _said_of_flink(record: Option, key: str) -> tuple[tuple[str, ...], tuple[str
     return tuple(flink.name for flink in record.flink), tuple(older), needs, record.excludes
 
 
-def _default(record: Option) -> str:
+def default_of(record: Option) -> str:
     """As one would write it; empty for what is no single value."""
     value = record.default
     if record.usually:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from docs.reference import scenario_page
 from sim.scenario import loads
 from sim.scenario.reference import UnknownKeyError, all_keys, explain_key
 
@@ -66,6 +67,16 @@ def test_an_unknown_key_names_one_that_is_near():
         explain_key("slow-share")
     with pytest.raises(UnknownKeyError, match="there is checkpoint"):
         explain_key("x.timeout")
+
+
+def test_the_page_of_reference_says_the_same():
+    """Default and Flink's keys stand beside the meaning; a section without options has no such columns."""
+    page = scenario_page().splitlines()
+
+    assert [True] == [
+        line.endswith("| 10 min | `execution.checkpointing.timeout` |") for line in page if line.startswith("| `timeout` | A checkpoint")
+    ]
+    assert "| key | meaning | values |" in page
 
 
 def test_the_command_tells_it(ckptsim):
