@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["Condition", "parse_condition"]
-
 _CONDITION = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\S.*?)\s*")
 _HOLDS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt,

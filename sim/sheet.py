@@ -15,8 +15,6 @@ from sim.whole_file import replace_file
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["escaped", "unescaped", "write_csv"]
-
 _FORMULA = "'*[^\\S;\t\r\n]*[-=+@\uff1d\uff0b\uff0d\uff20]"  # some spreadsheets accept full-width signs
 _BEGINNING = rf"(?:\A(?=QUOTE{_FORMULA}|QUOTE'*[\t\r\n\0])|(?<=[;\t\r\n])(?=QUOTE{_FORMULA}))"
 _PLAIN = re.compile(_BEGINNING.replace("QUOTE", ""))

@@ -13,27 +13,6 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
-__all__ = [
-    "UnitError",
-    "format_byte_rate",
-    "format_count",
-    "format_duration",
-    "format_number",
-    "format_rate",
-    "format_share",
-    "format_size",
-    "parse_byte_rate",
-    "parse_count",
-    "parse_duration",
-    "parse_flink_duration",
-    "parse_flink_size",
-    "parse_number",
-    "parse_quantity",
-    "parse_rate",
-    "parse_share",
-    "parse_size",
-]
-
 LARGEST = 2**62
 """No quantity exceeds this: products and sums stay in int64 with room for one addition."""
 

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["NotKeptError", "is_abandoned", "kept_in", "partial_of", "remove_partials", "replace_file", "replace_text"]
-
 _PARTIAL = re.compile(r"\..+\.(\d+)\.tmp")
 _ABANDONED_S = 60.0  # an unchanged partial file this old is abandoned: its process may be on another machine, invisible here
 LONGEST_NAME = 100  # characters kept in the name of the partial file: a file system allows 255 bytes

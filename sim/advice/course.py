@@ -7,8 +7,6 @@ from sim.advice.left_out import LeftOut
 from sim.advice.race import Race
 from sim.advice.running.bounds import NothingRanError, TimeUpError
 
-__all__ = ["run_until_sure"]
-
 AGAIN = 3
 """Levers are pulled so often: a long run may break a limit that short ones kept."""
 

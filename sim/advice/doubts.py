@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sim.evidence.changes import Kind
     from sim.model.backtest import Backtest, Level
 
-__all__ = ["ENOUGH", "capped", "corrected", "doubts", "kept_but_for_the_tail", "margins", "remarks"]
-
 ENOUGH = smallest_sample(0.99)
 """Checkpoints that a 99 % quantile takes."""
 RECOVERY = 0.2

@@ -21,8 +21,6 @@ from sim.scenario.text.problems import Problem, Reading
 from sim.sweeps.file.design import Point
 from sim.whole_file import replace_text
 
-__all__ = ["job_file", "prepared"]
-
 ENDLESS = 10**12
 """Records of a source that does not end."""
 

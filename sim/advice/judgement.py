@@ -25,11 +25,6 @@ from sim.analysis.sweeps.answers import Limit
 from sim.analysis.sweeps.observed import ended
 from sim.units import parse_duration
 
-__all__ = [
-    "ALIKE", "MEASURED", "NOTABLE", "Choice", "Limits", "Margins", "Setting", "Tight", "Trials", "choose", "judged",
-    "measured", "no_margin", "redrawn", "room",
-]  # fmt: skip
-
 SAME, NEGLIGIBLE = 0.02, 0.001
 """Losses that differ by less count as equal: relatively, and as a share of time."""
 ALIKE, NOTABLE = 0.05, 0.01

@@ -26,8 +26,6 @@ from sim.advice.settings import (
 from sim.analysis.theory import renewal
 from sim.units import format_duration, parse_duration
 
-__all__ = ["try_intervals", "try_neighbours", "try_optimum"]
-
 CLEARLY = 1.15
 """Longer intervals are skipped once a limit is broken by this factor."""
 SLACK = 0.8

@@ -18,8 +18,6 @@ from sim.advice.texts import name_of, passes_text
 from sim.advice.trials import Trial
 from sim.analysis.number_texts import bytes_text, ms_text
 
-__all__ = ["Lasting", "horizon_sentence", "lasting", "lasting_sentence", "to_json"]
-
 LATER, EARLIER = (2.0, 4.0, 8.0, 16.0), (0.5, 0.25, 0.125, 0.0)
 """Times that are tried, in horizons from now."""
 HALVINGS = 2

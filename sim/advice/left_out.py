@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from sim.units import parse_duration
 
-__all__ = ["LeftOut"]
-
 _Name = tuple[str, str]
 
 

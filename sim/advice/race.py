@@ -23,8 +23,6 @@ from sim.evidence.changes import Kind, kinds_of
 from sim.model.scenario import Scenario
 from sim.units import parse_duration
 
-__all__ = ["NoLevers", "Race", "RunTrials", "excess"]
-
 SURE = 0.95
 """The race ends when this share of the draws makes the same choice."""
 POSSIBLE = 0.01

@@ -32,8 +32,6 @@ from sim.model.scenario import Scenario
 from sim.scenario.flink.text import flink_text
 from sim.units import parse_duration
 
-__all__ = ["Report", "report", "shorter_intervals"]
-
 ASSUMED_MTBF_MS = 86_400_000.0
 
 

@@ -26,8 +26,6 @@ from sim.sweeps.file.design import Point
 from sim.sweeps.file.quantity import Quantity, QuantityError
 from sim.units import parse_duration
 
-__all__ = ["Sensitivity", "advise_if", "section", "sensitivity", "shortlist"]
-
 HALVINGS = 2
 """Bisection steps between the assumed value and one that changes the advice."""
 SHORT = 6

@@ -17,20 +17,6 @@ from sim.units import format_duration
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
-__all__ = [
-    "NICE_NS",
-    "Candidate",
-    "Protocol",
-    "allowed",
-    "behind_the_barrier",
-    "candidate",
-    "intervals",
-    "protocols",
-    "sinks_of",
-    "todays_setting",
-    "with_default_timeout",
-]
-
 _S = 1_000_000_000
 INTERVALS_NS = tuple(seconds * _S for seconds in (10, 30, 60, 180, 600))
 NICE_NS = tuple(seconds * _S for seconds in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600))

@@ -16,8 +16,6 @@ from sim.scenario.text.problems import DocumentPath, Reading
 from sim.units import format_duration, format_size
 from sim.whole_file import replace_text
 
-__all__ = ["write_sweep"]
-
 
 def write_sweep(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mapping[str, Any]) -> None:
     """Write the file.  `trials`: the replications of each; `assumed`: present values of further keys that trials vary."""

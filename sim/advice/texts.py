@@ -17,27 +17,6 @@ from sim.analysis.sweeps.answers import Limit
 from sim.analysis.theory import daly, renewal, young
 from sim.units import parse_duration
 
-__all__ = [
-    "all_settings",
-    "breaks_text",
-    "checkpoint_text",
-    "close_value",
-    "closest",
-    "comparison_with_today",
-    "condition_of",
-    "failures",
-    "name_of",
-    "passes_text",
-    "quantity_of",
-    "reason_against",
-    "room_text",
-    "share",
-    "theory",
-    "unknown_failures",
-    "value_text",
-    "verdict",
-]
-
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
 LIMITED = {"checkpoint_ms": "checkpoints", "loss": "throughput loss", "visible_ms": "output visible", "recovery_ms": "recovery"}
 _SHORT = {"checkpoint_ms": "checkpoints", "loss": "loss", "visible_ms": "visible", "recovery_ms": "recovery"}

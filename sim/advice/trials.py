@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sim.model.backtest import Backtest
     from sim.model.scenario import Scenario
 
-__all__ = ["FAILURE", "INTERVAL", "LONG", "PROTOCOL", "TRIAL", "UNDISTURBED", "WORLD", "Bench", "Trial", "observed_s"]
-
 _S = 1_000_000_000
 SETTLED_NS = 60 * _S
 """Until then queues have filled and checkpoints have become regular."""

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["critical", "half_width"]
-
 
 def half_width(values: Sequence[float] | NDArray[np.float64], confidence: float = 0.95) -> float:
     """Half the width of the confidence interval of the mean (Student's t); infinite for fewer than two values."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-__all__ = ["NONE", "apart_text", "bytes_text", "change_text", "count_text", "ms_text", "per_second_text", "share_text"]
-
 NONE = "-"
 """In place of a missing number."""
 

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["QUANTITIES", "Quantity", "has_sample", "headings", "in_words", "smallest_sample", "unit"]
-
 _UNITS = {"_ms": "ms", "_per_second": "records/s", "_s": "s", "_bytes": "bytes"}
 """End of a column's name -> unit."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["resamples"]
-
 
 def resamples(count: int, *, times: int = 1000, seed: int) -> npt.NDArray[np.int64]:
     """A row per sample: the indices of its `count` observations.  The same seed gives the same samples."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from math import exp, sqrt
 
-__all__ = ["daly", "renewal", "young"]
-
 
 def young(cost: float, mtbf: float) -> float:
     """First order: sqrt(2 C M) (Young, CACM 17, 1974)."""

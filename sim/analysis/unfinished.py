@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Duration", "median_of_few", "quantile"]
-
 Durations = npt.NDArray[np.floating[Any]]
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sim.analysis.section import Section
     from sim.plane import Engine
 
-__all__ = ["Advice", "advise"]
-
 
 class Advice:
     """What to set, why, and how sure that is; it shows itself as text and tables."""

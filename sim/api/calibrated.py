@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sim.calibration.estimate import Estimate
     from sim.recordings import Recording
 
-__all__ = ["Calibration", "calibrate"]
-
 
 class Calibration:
     """What `environment:` of a scenario takes; it shows the constants with their intervals."""

@@ -7,8 +7,6 @@ from typing import Any, TypeAlias
 
 from sim.sweeps.file.design import override
 
-__all__ = ["Changes", "lines_of", "lists_of"]
-
 Changes: TypeAlias = Mapping[str, Any] | Sequence[str]
 """``{"checkpoint.interval": "10 s"}``, or ``["checkpoint.interval=10 s"]`` as after ``--set``.  A list of values is an axis."""
 

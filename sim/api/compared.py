@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane import Engine
 
-__all__ = ["compare", "simulate"]
-
 
 def compare(
     *what: Study | Results | str | PathLike[str] | Mapping[str, Study | Results | str | PathLike[str]],

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sim.analysis.section import Section
 
-__all__ = ["MOST_ROWS", "Picture", "paragraph", "preformatted", "section_html", "section_text", "table_html", "table_text"]
-
 MOST_ROWS = 30
 """Longer tables are shown up to here; they are whole in the attributes."""
 _LONGEST_CELL = 120

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from sim.model.scenario import Scenario
 
-__all__ = ["Explanation", "chosen_of", "explained", "write_timeline"]
-
 
 @dataclass(frozen=True, repr=False)
 class Explanation:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["columns", "read_traces", "schema", "trace_windows"]
-
 
 def read_traces(
     folder: str | PathLike[str], tables: str | PathLike[str] = "tables", *, format: str | None = None,  # noqa: A002 - the command's word

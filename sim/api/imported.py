@@ -14,8 +14,6 @@ from sim.api.study import Study, loads
 from sim.verbs import explain as explain_verb
 from sim.verbs import importing as verb
 
-__all__ = ["ImportedJob", "explain_job", "import_job"]
-
 
 @dataclass(frozen=True, repr=False)
 class ImportedJob(verb.ImportedJob):

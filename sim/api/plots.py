@@ -14,8 +14,6 @@ from sim.report.through_time import BACK_PRESSURE, QUANTITIES, Quantity, curves_
 if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
 
-__all__ = ["Plots"]
-
 
 class Plots:
     """``results.plot``: each method returns a `Picture`, of the first run of every strategy.  ValueError: there is nothing to draw."""

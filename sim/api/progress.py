@@ -11,8 +11,6 @@ from typing import Any
 from sim.cells.local import Watch, no_watch
 from sim.verbs.listener import Listener
 
-__all__ = ["MARK", "Notebook", "watching"]
-
 PATIENCE_S = 2.0
 EVERY_S = 0.5
 MARK = {"ckptsim": "progress"}

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sim.runtime.run.result import Result
     from sim.verbs.run import Compared
 
-__all__ = ["Results"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Results:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane import Engine
 
-__all__ = ["Study", "load", "loads", "study_of"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Study:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sim.plane import Engine
     from sim.sweeps.run import SweepResult
 
-__all__ = ["Sweep", "sweep"]
-
 
 class Sweep:
     """The results of a sweep; it shows its answer, or its rows if nobody asked a question."""

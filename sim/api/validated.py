@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from sim.validation.judging import Judgement
 
-__all__ = ["Validation", "validate"]
-
 
 class Validation:
     """The truth table of recordings; it shows how far predictions are off, by quantity."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from sim.plane import Engine
     from sim.recordings import RecordedJob
 
-__all__ = ["NoHistoryError", "backtest"]
-
 LONGEST = 20
 """Durations of the history that are kept: enough for its 99 % quantile over 2,000 checkpoints."""
 

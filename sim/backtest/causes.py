@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sim.model.backtest import Compared
     from sim.model.scenario import Scenario
 
-__all__ = ["UNKNOWN", "Evidence", "evidence_of", "with_causes"]
-
 UNKNOWN = "cause unknown"
 GROWTH = 1.1
 """From the first third of the history to the last: less is no growth."""

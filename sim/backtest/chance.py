@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from sim.model.backtest import Compared, Level
 
-__all__ = ["MACHINE", "by_chance", "other_settings"]
-
 MACHINE = 1.3
 """The factor between runs of one job on machines that do other things as well, beside chance."""
 CONFIDENCE = 0.95

@@ -18,8 +18,6 @@ from sim.validation.bars import BARS
 from sim.validation.orderings import REPEATS
 from sim.validation.truth import NEGLIGIBLE_MS
 
-__all__ = ["agreements", "row_per_quantity", "tail_of"]
-
 COLUMNS: dict[str, tuple[str, ...]] = {
     "end-to-end": ("end_to_end_duration",),
     "start-delay": ("start_delay",),

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sim.recordings import Import
     from sim.recordings.reading import RecordingSource
 
-__all__ = ["with_backtest"]
-
 
 def with_backtest(
     source: RecordingSource, imported: Import | Inference, *, watch: Watch = lambda _: None

@@ -14,8 +14,6 @@ from sim.units import format_duration
 if TYPE_CHECKING:
     from sim.model.backtest import Backtest, Compared, Level, Quantiles
 
-__all__ = ["WIDTH", "lines_of"]
-
 WIDTH = 78
 """A comment adds two columns."""
 _NAME, _NUMBER = 19, 8

@@ -19,8 +19,6 @@ from sim.calibration.estimators import CONSTANTS
 from sim.model.scenario import Overheads
 from sim.validation.summary import summary
 
-__all__ = ["WAYS", "Fit", "Prediction", "RecordingVotes", "errors", "fits", "runs", "sources"]
-
 WAYS = ("all", "without the recording", "without the family")
 """The recordings that the constants of a prediction come from."""
 

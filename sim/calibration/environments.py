@@ -16,8 +16,6 @@ from sim.units import format_duration
 if TYPE_CHECKING:
     from sim.recordings import Recording
 
-__all__ = ["environment_text", "head"]
-
 WIDTH = 80
 """Characters of a line of comment: the file is printed on a terminal."""
 HOW = (

@@ -16,8 +16,6 @@ from sim.calibration.estimators import CONSTANTS
 from sim.model.scenario import Overheads
 from sim.recordings.source.lab.recording import Recording
 
-__all__ = ["AT_LEAST", "Estimate", "Votes", "calibrated", "estimates", "rounded_ms", "votes"]
-
 AT_LEAST = 2
 """Least number of recordings that tell a constant: a single one gives no confidence."""
 _TAIL_PERCENT = 2.5  # on each side of the interval

@@ -19,8 +19,6 @@ from sim.recordings.source.lab.recording import Recording
 from sim.recordings.source.recorded_job import Checkpoint
 from sim.units import parse_flink_duration
 
-__all__ = ["CONSTANTS", "Constant"]
-
 
 class Constant(NamedTuple):
     """A field of `Overheads` without `_ns`, and its estimator."""

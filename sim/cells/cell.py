@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sim.plane import Engine
     from sim.runtime.run.result import Result
 
-__all__ = ["Row", "died", "outcome", "simulated", "timed", "warm"]
-
 _PACKAGE = Path(__file__).parents[1]
 
 _READ = {

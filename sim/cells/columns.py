@@ -15,8 +15,6 @@ from sim.analysis.strategies.consequences import Consequences
 from sim.analysis.strategies.path import BarrierPath
 from sim.analysis.strategies.summary import Summary
 
-__all__ = ["COLUMNS", "MEANING", "MEASURED", "OUTCOME", "PROVENANCE", "Column", "table"]
-
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 _PARTS = {"path_": "median checkpoint: ", "tail_": "slowest tenth: "}
 """Prefix of a column -> which slowest barrier its way belongs to."""

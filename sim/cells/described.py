@@ -6,8 +6,6 @@ from sim.analysis.sweeps.measure import unit
 from sim.cells.columns import MEANING, PROVENANCE
 from sim.metrics.schema import TABLES
 
-__all__ = ["SWEPT", "described"]
-
 SWEPT = ("results", "runs")
 """The tables of a sweep."""
 

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from sim.cells.plan import cells
 from sim.model.scenario import Scenario
 
-__all__ = ["run_folder", "slug"]
-
 
 def run_folder(name: str, scenarios: Iterable[Scenario]) -> str:
     """``<name>-<id>``: the same study with the same code has the same folder."""

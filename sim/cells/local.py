@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 
 from sim.cells.ending import delayed_signals, end_with_parent, without_handlers
 
-__all__ = ["Progress", "Watch", "WorkerDiedError", "cores", "no_watch", "run_each"]
-
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 Progress = Callable[[int], None]

@@ -14,8 +14,6 @@ from sim.model.instances import Instances
 from sim.model.scenario import Overheads, Scenario
 from sim.runtime.run.manifest import identity
 
-__all__ = ["Cell", "baseline", "cells", "distinct", "replicated", "with_baselines"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:

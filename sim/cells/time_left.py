@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-__all__ = ["Clock", "TimeLeft", "left_text"]
-
 Clock = Callable[[], float]
 """Seconds since some moment, never backwards."""
 LATE_SHARE = 0.1

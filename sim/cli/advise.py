@@ -16,8 +16,6 @@ from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOpt
 if TYPE_CHECKING:
     from sim.verbs.advise import Advised
 
-__all__ = ["advise_on"]
-
 WHAT = "A scenario, a recording, or what import reads: a folder of saved answers, an archive, logs."
 MasterOption = Annotated[str | None, typer.Option(metavar="URL", help="Try settings on Spark instead of here.", show_default=False)]
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sim.cells.local import Progress
     from sim.recordings import Recording
 
-__all__ = ["calibrate_environment"]
-
 
 def calibrate_environment(
     recordings: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Recordings, or folders of them.", show_default=False)],

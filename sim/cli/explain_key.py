@@ -10,8 +10,6 @@ import typer
 
 from sim.cli.console.errors import speaking
 
-__all__ = ["print_key"]
-
 
 def print_key(
     keys: Annotated[

@@ -15,8 +15,6 @@ from sim.cli.options import DeadlineOption, HeaderOption, JobOption, header_of
 if TYPE_CHECKING:
     from sim.verbs.importing import ImportedJob
 
-__all__ = ["import_recording"]
-
 WHAT = "http(s)://HOST:8081, a folder or zip of --save, an archive of a history server, logs of a JobManager, or a recording."
 
 

@@ -9,8 +9,6 @@ import typer
 
 from sim.cli.console.errors import Code, UserError, print_message, speaking
 
-__all__ = ["write_example"]
-
 
 def _names() -> list[str]:
     from sim.examples import EXAMPLES

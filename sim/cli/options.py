@@ -13,12 +13,6 @@ import typer
 
 from sim.cli.console.errors import Code, UserError
 
-__all__ = [
-    "ChecksOption", "ConfOption", "DeadlineOption", "Engine", "EngineOption", "EnvironmentOption", "HeaderOption", "JobOption",
-    "JobsOption", "OutOption", "SeedOption", "SetOption", "header_of", "in_environment", "parsed", "spark_settings",
-]  # fmt: skip
-
-
 T = TypeVar("T")
 
 

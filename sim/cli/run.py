@@ -27,8 +27,6 @@ from sim.cli.options import (
 if TYPE_CHECKING:
     from sim.verbs.run import Compared
 
-__all__ = ["run_scenarios"]
-
 AssumptionsOption = Annotated[
     bool, typer.Option("--assumptions/--no-assumptions", help="Try what the file leaves out (network card, bandwidth); say what decides.")
 ]

@@ -9,8 +9,6 @@ import typer
 
 from sim.cli.console.errors import Code, UserError, speaking
 
-__all__ = ["print_schema"]
-
 COLUMN = ("name", "unit", "meaning")
 
 

@@ -16,8 +16,6 @@ from sim.cli.options import ChecksOption, ConfOption, Engine, EngineOption, Jobs
 if TYPE_CHECKING:
     from sim.sweeps.run import SweepResult
 
-__all__ = ["run_sweep"]
-
 AxisOption = Annotated[
     list[str] | None,
     typer.Option("--axis", metavar="KEY=V1,V2", help="Vary a value, e.g. run.seed=1,2.", show_default=False),

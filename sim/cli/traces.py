@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from sim.traces.choices import Choices
 
-__all__ = ["traces_app"]
-
 traces_app = typer.Typer(help="Traces of load and failures: read them into tables, cut windows for sweeps.", no_args_is_help=True)
 
 MasterOption = Annotated[

@@ -11,8 +11,6 @@ from sim.cli.console.terminal import show
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_records", "show_bars", "show_orderings", "show_summaries", "show_table", "unit"]
-
 _PERCENTILES = ("p10", "p50", "p90")
 
 

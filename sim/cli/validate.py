@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Overheads
     from sim.validation.judging import Judgement
 
-__all__ = ["validate_recordings"]
-
 _KEPT = "nothing is kept: all recordings are judged by one call"
 
 

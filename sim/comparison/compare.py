@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sim.plane import Engine
     from sim.scenario import Study
 
-__all__ = ["compare", "compare_cells", "folder_names"]
-
 
 def compare(
     study: str | Path | Study | Sequence[Result],

@@ -37,8 +37,6 @@ from sim.runtime.run.result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Comparison", "label"]
-
 RUNS_ON = "runs on"
 """What became of a job that neither failed nor finished."""
 

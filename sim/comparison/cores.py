@@ -8,8 +8,6 @@ from sim.model.randomness.contention import slowdown
 from sim.runtime.run.result import Result
 from sim.runtime.setup.lowering import hosts
 
-__all__ = ["scarce_cores"]
-
 _LEAST = 0.05
 """A smaller slowdown is not worth a sentence."""
 

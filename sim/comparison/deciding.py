@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
     from sim.plane import Engine
 
-__all__ = ["Trial", "deciding", "trials"]
-
 CARD = 1_250_000_000
 """Bytes per second of a network card of 10 Gbit/s."""
 STREAM = 80_000_000

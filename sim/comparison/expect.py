@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from sim.runtime.run.result import Result
 
-__all__ = ["Expectation", "ExpectationError", "Value", "check", "expectation"]
-
 _COUNTS = {"checkpoints.completed": "COMPLETED", "checkpoints.failed": "FAILED"}
 _PLAIN = ("mean", "min", "max", "sum", "count")
 _OF_ALL = ("min", "max", "sum", "count")

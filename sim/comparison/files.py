@@ -16,8 +16,6 @@ from sim.runtime.run.result import Result
 from sim.sheet import write_csv
 from sim.whole_file import replace_file, replace_text
 
-__all__ = ["keep", "plain"]
-
 
 def keep(comparison: Comparison, folder: Path, text: str, summary: Mapping[str, Any], *, picture: bool = False) -> None:
     """`text`: of the scenario.  Every file appears whole or not at all; the runs themselves are there already.

@@ -6,8 +6,6 @@ from sim.model.scenario import Scenario
 from sim.protocol.recovery.outage import outages
 from sim.units import format_duration
 
-__all__ = ["outage_sentence"]
-
 _TENTH_NS = 100_000_000
 
 

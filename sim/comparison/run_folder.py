@@ -17,8 +17,6 @@ from sim.cells.ending import delayed_signals
 from sim.folder_lock import locked
 from sim.whole_file import NotKeptError, remove_partials, replace_text
 
-__all__ = ["PICTURE", "RUNS", "SHEET", "SUMMARY", "TABLE", "UNFINISHED", "replacing"]
-
 UNFINISHED = "unfinished"
 SUMMARY = "comparison.json"
 TABLE, SHEET, PICTURE = "comparison.parquet", "comparison.csv", "comparison.png"

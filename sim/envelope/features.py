@@ -17,8 +17,6 @@ from sim.model.job import Input, Job, Vertex
 from sim.model.scenario import Scenario
 from sim.units import format_byte_rate, format_duration, format_size
 
-__all__ = ["FEATURES", "Feature", "Value", "features"]
-
 Value = str | int
 
 

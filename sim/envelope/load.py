@@ -8,8 +8,6 @@ from sim.model.job import Input, Job, Vertex
 from sim.model.key_groups import key_groups
 from sim.model.scenario import Scenario
 
-__all__ = ["loads_of", "utilisation"]
-
 _SECOND = 10**9
 _LOW = Fraction(4, 5)
 """Above it, queues of a server with some randomness are no longer short."""

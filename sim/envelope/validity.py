@@ -16,8 +16,6 @@ from typing import Any
 from sim.envelope.features import FEATURES, Feature, Value, features
 from sim.model.scenario import Scenario
 
-__all__ = ["FILE", "QUANTITIES", "Envelope", "Error", "Evidence", "envelope", "read_envelope", "warning"]
-
 FILE = Path(__file__).parent / "envelope.json"
 QUANTITIES = (
     "end_to_end_duration", "start_delay", "persisted_data", "checkpointed_size", "numRecordsInPerSecond", "latency", "completed",

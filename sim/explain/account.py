@@ -15,8 +15,6 @@ from sim.metrics.stats import CheckpointStats
 if TYPE_CHECKING:
     from sim.explain.close_up import Instance
 
-__all__ = ["NOTABLE", "Account", "Line", "account"]
-
 NOTABLE = 0.05
 """Parts with at least this share of the duration are spoken about."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sim.metrics.stats import CheckpointStats
     from sim.storage.ledger import StoredFile
 
-__all__ = ["Causes"]
-
 _FILES = (Kind.UPLOAD, Kind.FLUSH)
 _SECOND = 1_000_000_000
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane import Engine
 
-__all__ = ["NoCheckpointError", "accounts", "verified", "with_checkpoints"]
-
 
 class NoCheckpointError(Readable, LookupError):
     """There is nothing to explain."""

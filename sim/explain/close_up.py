@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sim.runtime.run.result import Result
     from sim.runtime.run.world import World
 
-__all__ = ["CloseUp", "Instance", "Queued", "look"]
-
 
 class Queued(NamedTuple):
     """What lay in a channel before a barrier [bytes]."""

@@ -9,8 +9,6 @@ from sim.explain.account import Account, Line
 from sim.explain.text import sentence
 from sim.explain.what_if import WhatIf
 
-__all__ = ["record"]
-
 
 def record(account: Account, simulated: Mapping[str, int | None] | None = None) -> dict[str, Any]:
     """`simulated`: by change, how long the checkpoint takes with it; null: it does not complete."""

@@ -20,8 +20,6 @@ from sim.runtime.run.manifest import code_version, manifest
 from sim.scenario import Study, load
 from sim.scenario.study import loads
 
-__all__ = ["FolderError", "Kept", "Runs", "kept_in", "runs_of"]
-
 
 class FolderError(Readable, ValueError):
     """A folder that holds no results, or results that cannot be run again."""

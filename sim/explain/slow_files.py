@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sim.runtime.context import Context
     from sim.storage.ledger import StoredFile
 
-__all__ = ["Slow", "slow_file"]
-
 _MOST_BLOCKS = 1000
 
 

@@ -10,8 +10,6 @@ from sim.explain.account import NOTABLE, Account, Line
 from sim.foreign import one_line
 from sim.metrics.critical_path import Kind
 
-__all__ = ["duration", "sentence", "text", "title"]
-
 WIDTH = 80
 _NAME, _PLACE, _TAKES = 20, 22, 7
 _BAR = WIDTH - _NAME - _PLACE - _TAKES - 8

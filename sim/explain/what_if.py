@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sim.model.job import Vertex
     from sim.runtime.context import Context
 
-__all__ = ["WhatIf", "bound", "changed", "what_if"]
-
 _UNLIMITED = 10**15
 """Bytes per second: what an LSM tree flushes takes no time."""
 

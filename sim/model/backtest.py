@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
-__all__ = ["QUANTITIES", "Backtest", "Compared", "Kind", "Level", "OtherSettings", "Quantiles"]
-
 Kind = Literal["duration", "size", "rate"]
 Level = Literal["p50", "p90"]
 

@@ -15,8 +15,6 @@ from typing import Literal
 from sim.model.catalogs.option import Flink, Kind, option
 from sim.model.stored import StateFile, StoredSnapshot
 
-__all__ = ["Directories", "PathPolicy", "inside"]
-
 PathPolicy = Literal["absolute", "relative-to-metadata", "relative-to-job"]
 """How metadata names files.  absolute: as Flink does, relative only inside the snapshot's own directory; relative-to-metadata: all of them;
 relative-to-job: all inside the job's directory, absolute beyond it."""

@@ -9,21 +9,6 @@ from typing import Literal
 from sim.model.catalogs.option import Flink, Kind, option
 from sim.model.job import Distribution
 
-__all__ = [
-    "Fault",
-    "FaultLaw",
-    "JobManagerDown",
-    "Kill",
-    "NetworkOutage",
-    "Rescale",
-    "Restart",
-    "SlowTask",
-    "StorageOutage",
-    "Target",
-    "TaskManagerLost",
-    "When",
-]
-
 _MS, _SECOND = 1_000_000, 1_000_000_000
 _EXPONENTIAL = ("strategy", ("exponential-delay",))
 

@@ -8,8 +8,6 @@ from typing import Literal
 from sim.model.catalogs.option import Kind, option
 from sim.model.stored import ClaimMode
 
-__all__ = ["Instances"]
-
 
 @dataclass(frozen=True, slots=True)
 class Instances:

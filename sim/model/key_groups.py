@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
 
-__all__ = ["Excess", "dealt", "default_max_parallelism", "key_groups", "overlap", "owners"]
-
 Excess = Literal["one-key", "key-groups"]
 """What a subtask reads beyond the least of them: one key of its own, or spread evenly over its key groups."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["PARTS", "Part", "Residual", "Residuals"]
-
 Part = Literal["scheduling", "sync", "async", "acknowledgement"]
 PARTS: tuple[Part, ...] = ("scheduling", "sync", "async", "acknowledgement")
 

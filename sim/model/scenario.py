@@ -14,8 +14,6 @@ from sim.model.instances import Instances
 from sim.model.job import Job
 from sim.model.residuals import Residuals
 
-__all__ = ["AUTO_WARM_UP", "Overheads", "Run", "Scenario"]
-
 AUTO_WARM_UP = -1
 """A warm-up that ends where the run has settled: the results tell."""
 

@@ -8,8 +8,6 @@ from typing import Literal
 
 from sim.model.catalogs.option import Kind, option
 
-__all__ = ["Commit", "Flush"]
-
 
 @dataclass(frozen=True, slots=True)
 class Flush:

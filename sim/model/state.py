@@ -9,8 +9,6 @@ from typing import Literal
 from sim.model.catalogs.backends import BACKENDS, BackendKind
 from sim.model.catalogs.option import Flink, Kind, option
 
-__all__ = ["Changelog", "Lsm", "State", "StateOptions", "Ttl"]
-
 _MIB = 1 << 20
 _SECOND = 1_000_000_000
 _DSTL = "state.changelog.dstl.dfs"

@@ -13,20 +13,6 @@ from sim.model.catalogs.catalog import Catalog
 from sim.model.catalogs.option import Flink, Kind, option
 from sim.model.job import Distribution
 
-__all__ = [
-    "NOT_FLAT",
-    "STORAGES",
-    "Dfs",
-    "Disk",
-    "FileMerging",
-    "ObjectStore",
-    "Retry",
-    "SlowNodes",
-    "SlowTrace",
-    "Storage",
-    "StorageKind",
-]
-
 _MS, _SECOND = 1_000_000, 1_000_000_000
 _MIB = 1 << 20
 _MERGING = "execution.checkpointing.file-merging"

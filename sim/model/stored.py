@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-__all__ = ["ClaimMode", "Scope", "SnapshotType", "StateFile", "StoredSnapshot", "Verdict"]
-
 Scope = Literal["exclusive", "shared", "savepoint"]
 """Where a file lies (CheckpointedStateScope): in the directory of its checkpoint, in the job's directory of shared files, or in the
 directory of its savepoint."""

@@ -19,8 +19,6 @@ from sim.recordings.source.rest.history import is_archive, read_archive
 from sim.recordings.source.rest.saved import is_saved, read_saved
 from sim.recordings.source.rest.snapshot import RestSnapshot
 
-__all__ = ["RecordingSource", "read_any", "read_source"]
-
 RecordingSource = Recording | RestSnapshot | JobLog
 
 

@@ -17,8 +17,6 @@ from sim.recordings.source.recorded_job import RecordedJob
 from sim.recordings.source.rest.snapshot import RestSnapshot
 from sim.units import format_duration
 
-__all__ = ["infer", "to_document"]
-
 
 def infer(source: RestSnapshot | JobLog) -> Inference:
     """The scenario inferred from measurements."""

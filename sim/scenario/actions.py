@@ -10,8 +10,6 @@ from sim.scenario.grammar.fields import Axis, Duration, choice
 from sim.scenario.grammar.section import Section
 from sim.scenario.text.problems import Reading
 
-__all__ = ["Action", "build_actions"]
-
 
 class Action(Section):
     """One of savepoint and stop, and when."""

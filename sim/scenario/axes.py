@@ -14,8 +14,6 @@ from sim.scenario.grammar.fields import Sweep
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import DocumentPath, Reading, dotted
 
-__all__ = ["MAX_CELLS", "Axis", "find_axes", "variants"]
-
 MAX_CELLS = 20_000
 """Combinations of one study."""
 MAX_RUNS = 200_000

@@ -25,8 +25,6 @@ from sim.scenario.storage.document import Storage
 from sim.scenario.text.problems import Reading
 from sim.units import format_duration
 
-__all__ = ["build"]
-
 
 def build(
     document: doc.Document,

@@ -14,8 +14,6 @@ from sim.scenario.grammar.section import MAP_OR_TEXT
 from sim.scenario.text.problems import Reading
 from sim.units import format_duration
 
-__all__ = ["Cluster", "Debloat", "Network", "build_cluster"]
-
 MILLISECOND_NS = 1_000_000
 
 

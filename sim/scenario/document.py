@@ -24,8 +24,6 @@ from sim.scenario.job.document import Vertex
 from sim.scenario.residuals import Residuals
 from sim.scenario.storage.document import Storage
 
-__all__ = ["Document", "Overheads", "Run"]
-
 
 class Run(Options, of=(scenario.Run,), axes=False):
     """How long, how often."""

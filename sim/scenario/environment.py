@@ -19,8 +19,6 @@ from sim.scenario.text.plain import Mapping, compose, read_text
 from sim.scenario.text.problems import Problem, Reading, ScenarioError, did_you_mean
 from sim.scenario.validation import validate_as
 
-__all__ = ["DEFAULT", "Constant", "chosen", "load", "names", "read"]
-
 DEFAULT = "flink-2-loopback"
 """What a scenario that names no environment takes place in; `Overheads()` has its values."""
 

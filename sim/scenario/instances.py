@@ -7,8 +7,6 @@ from sim.scenario.grammar.fields import Axis, Positive
 from sim.scenario.grammar.options import Options, built
 from sim.scenario.text.problems import Reading
 
-__all__ = ["Directories", "Instances", "build_instances"]
-
 
 class Instances(Options, of=(instances.Instances,)):
     """The run's duration is divided among job instances; each begins from a snapshot of the one before it."""

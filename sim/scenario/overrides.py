@@ -9,8 +9,6 @@ from typing import Any
 from sim.scenario.text.plain import Mapping, compose
 from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean
 
-__all__ = ["apply", "key_of", "path_of"]
-
 _STEP = re.compile(r'"([^"]+)"|([^.="]+)')
 _VERBATIM = ("flink", "expect")
 """Sections whose keys contain dots: what follows is one key."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sim.scenario.state.document import State
     from sim.scenario.text.problems import DocumentPath, Reading
 
-__all__ = ["check"]
-
 _MOST_NODES, _MOST_FILES, _MOST_JOBS, _MOST_SLOWER = 100_000, 10_000, 1_000, 1_000
 
 

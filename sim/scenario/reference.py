@@ -15,8 +15,6 @@ from sim.scenario.schemas import json_schema
 from sim.scenario.text.problems import did_you_mean
 from sim.units import format_duration, format_share, format_size
 
-__all__ = ["KeyReference", "UnknownKeyError", "all_keys", "default_of", "explain_key", "records"]
-
 
 class UnknownKeyError(Readable, LookupError):
     """There is no such key."""

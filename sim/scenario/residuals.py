@@ -10,8 +10,6 @@ from sim.scenario.grammar.fields import Duration, Natural, Positive
 from sim.scenario.grammar.section import Section
 from sim.scenario.text.problems import Reading, did_you_mean
 
-__all__ = ["OfVertex", "Residuals", "build_residuals", "tail_sentence"]
-
 
 class OfVertex(Section):
     """For each subtask a list with a number per checkpoint of the history, in units of `unit`.  Further subtasks take theirs in turn."""

@@ -8,8 +8,6 @@ from typing import Any
 from sim.scenario.document import Document
 from sim.scenario.grammar.section import Section
 
-__all__ = ["json_schema", "schema_text"]
-
 
 def json_schema(document: type[Section] = Document, title: str = "ckptsim scenario") -> dict[str, Any]:
     """What may stand where, for editors and validators."""

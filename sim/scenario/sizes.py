@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sim.scenario.job.document import Vertex
     from sim.scenario.text.problems import Reading
 
-__all__ = ["LEAST_INTERVAL_NS", "check_sizes"]
-
 MOST_SUBTASKS = 100_000
 """Subtasks of the whole job: 30,000 take a minute for three simulated seconds."""
 MOST_CHANNELS = 4_000_000

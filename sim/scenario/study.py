@@ -20,8 +20,6 @@ from sim.scenario.text.plain import compose, first_comment, read_text
 from sim.scenario.text.problems import Problem, Reading, ScenarioError
 from sim.scenario.validation import validate
 
-__all__ = ["Study", "load", "loads"]
-
 
 @dataclass(frozen=True, slots=True)
 class Study:

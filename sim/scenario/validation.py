@@ -12,8 +12,6 @@ from sim.scenario.grammar.section import Section
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import DocumentPath, Reading
 
-__all__ = ["validate", "validate_as"]
-
 T = TypeVar("T", bound=Section)
 
 

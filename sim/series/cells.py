@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["cell_text"]
-
 
 def cell_text(value: object) -> str:
     """The text of a cell; empty: it has no value, or is not a number."""

@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
-__all__ = ["RATES", "TIMES", "first_of", "other_than_records", "unit_of_times"]
-
 TIMES = (
     "epoch_s", "timestamp", "datetime", "date", "time", "t", "t_s",
     "epoch", "epoch_ms", "epoch_us", "epoch_ns", "ts", "ts_ms", "timestamp_s", "timestamp_ms", "timestamp_us", "timestamp_ns",

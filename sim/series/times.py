@@ -13,8 +13,6 @@ from statistics import median
 from sim.series.headers import unit_of_times
 from sim.units import UnitError, format_duration, parse_number
 
-__all__ = ["DATE", "EXPECTED", "SAMPLE", "Clock", "clock_of"]
-
 SAMPLE = 1000
 """So many cells that are not blank settle how a column is read."""
 DATE = re.compile(

@@ -18,8 +18,6 @@ from sim.analysis.sweeps.samples import counts, smallest
 from sim.sweeps.file.question import Question
 from sim.sweeps.headline import headline
 
-__all__ = ["groups", "sections", "sentence"]
-
 MOST_WINDOWS = 24
 """Windows of a table: those in which something did not end or failed come first."""
 MOST_ACROSS = 5

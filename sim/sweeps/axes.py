@@ -9,8 +9,6 @@ from dataclasses import replace
 from sim.scenario import ScenarioError
 from sim.scenario.text.problems import Problem
 
-__all__ = ["naming_axes", "override"]
-
 
 def override(axis: str) -> str:
     """``checkpoint.interval=10 s,30 s`` -> ``checkpoint.interval=[10 s,30 s]``, which YAML divides at the right commas.

@@ -16,8 +16,6 @@ import pyarrow.parquet as pq
 from sim.cells.cell import Row
 from sim.cells.columns import OUTCOME, PROVENANCE, table
 
-__all__ = ["BatchError", "is_batch_name", "packed", "unpacked"]
-
 _SUFFIX = ".parquet"
 _DIGEST_BYTES = 16
 _NAME = re.compile(rf"[0-9a-f]{{20}}(?:[0-9a-f]{{{2 * _DIGEST_BYTES - 20}}})?{re.escape(_SUFFIX)}")  # 20: of versions before the checksum

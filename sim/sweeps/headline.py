@@ -15,8 +15,6 @@ from sim.analysis.sweeps.samples import smallest
 from sim.cells.columns import COLUMNS
 from sim.sweeps.file.question import Question
 
-__all__ = ["headline"]
-
 MOST_NAMED = 4
 """Settings or windows that a sentence names one by one."""
 

@@ -18,8 +18,6 @@ from sim.analysis.sweeps.observed import planned, scored
 from sim.model.scenario import Scenario
 from sim.sweeps.file.document import Precision
 
-__all__ = ["more_replications"]
-
 FASTEST = 2
 """First estimates of a spread are rough: the number of replications grows by this factor at most."""
 

@@ -19,8 +19,6 @@ from sim.analysis.sweeps.observed import SEEDS
 from sim.cells.plan import Cell
 from sim.sweeps.file.question import Question
 
-__all__ = ["Left", "Race"]
-
 GROWTH = 4
 """Each round has so many times the worlds of the round before."""
 

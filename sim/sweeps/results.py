@@ -20,8 +20,6 @@ from sim.sheet import write_csv
 from sim.sweeps.store import Store
 from sim.whole_file import kept_in, replace_file
 
-__all__ = ["collect"]
-
 _HEAD = {"cell": pa.string(), "scenario": pa.string(), "replication": pa.int64(), "seed": pa.int64()}
 
 

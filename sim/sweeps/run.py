@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane import Engine
 
-__all__ = ["SweepResult", "Watching", "run_sweep"]
-
 Seen: TypeAlias = Callable[[Row], object]
 Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[tuple[Watch, Seen]]]
 """(planned cells, store) -> a context, before cells run.  It gives (watch of their progress, receiver of every row)."""

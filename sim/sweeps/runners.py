@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from sim.plane import Engine
 
-__all__ = ["TooManyFailuresError", "sweep"]
-
 
 def ignore_row(row: Row) -> None:
     """A receiver of rows that does nothing."""

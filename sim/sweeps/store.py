@@ -18,8 +18,6 @@ from sim.foreign import one_line
 from sim.sweeps.batch import BatchError, is_batch_name, packed, unpacked
 from sim.whole_file import kept_in, remove_partials, replace_file
 
-__all__ = ["Store"]
-
 PATIENCE_S = 1.0
 """The longest time that a finished row waits for a full batch."""
 ASIDE = "set-aside"

@@ -6,8 +6,6 @@ import time
 
 from sim.cells.cell import Row
 
-__all__ = ["Tally"]
-
 
 class Tally:
     """Counts rows as they come."""

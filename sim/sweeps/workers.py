@@ -14,8 +14,6 @@ from sim.cells.plan import Cell
 if TYPE_CHECKING:
     from sim.plane import Engine
 
-__all__ = ["Workers"]
-
 
 class Workers(ExitStack):
     """`jobs`: local processes; `master`: a Spark cluster instead, with `conf` for its settings.

@@ -16,8 +16,6 @@ from sim.recordings.observe.quantities import DURATIONS
 from sim.recordings.source.graph import RecordedVertex, is_read
 from sim.validation.truth import NEGLIGIBLE_MS, relative_errors
 
-__all__ = ["BARS", "MEASURED_BARS", "Bar", "back_pressured", "bars"]
-
 _HIGH = 500.0
 """Flink's web UI calls a task back-pressured HIGH from half of the time on [ms/s]."""
 _WORST = 2.5

@@ -13,8 +13,6 @@ from sim.validation.judging import Judgement, judge
 if TYPE_CHECKING:
     from sim.model.scenario import Overheads
 
-__all__ = ["by_name", "in_folder", "judge_all", "recordings_in"]
-
 
 def in_folder(folder: Path, warn: Callable[[str], object] = str) -> list[Path]:
     """By their endings; a pipe or a device, which might never end, is skipped and named."""

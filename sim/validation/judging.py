@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Overheads
     from sim.recordings.source.graph import RecordedVertex
 
-__all__ = ["Judgement", "judge"]
-
 
 class Judgement(NamedTuple):
     """The outcome of one file."""

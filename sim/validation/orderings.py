@@ -15,8 +15,6 @@ from sim.recordings.observe.quantities import DURATIONS
 from sim.validation.settings import Settings, differences
 from sim.validation.truth import NEGLIGIBLE_MS
 
-__all__ = ["COLUMNS", "REPEATS", "orderings", "spreads"]
-
 REPEATS = {"end_to_end_duration": 0.04, "persisted_data": 0.035, "numRecordsInPerSecond": 0.027, "latency": 0.046}
 """Quantity -> least spread of repetitions [share], measured on 36 pairs of runs of 29 configurations.
 

@@ -14,8 +14,6 @@ from sim.validation.predicted_series import of_series
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result
 
-__all__ = ["predicted"]
-
 
 def predicted(result: Result) -> pd.DataFrame:
     """The observations of a simulated run (columns of `sim.recordings.observe.quantities.COLUMNS`)."""

@@ -15,8 +15,6 @@ from sim.recordings.observe.quantities import RunValue
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result
 
-__all__ = ["of_ends_and_failures"]
-
 
 def of_ends_and_failures(result: Result) -> Iterator[RunValue]:
     """The end of the job, and its failures."""

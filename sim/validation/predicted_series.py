@@ -14,8 +14,6 @@ from sim.recordings.observe.steady import SETTLED_AFTER, growth, steady
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result
 
-__all__ = ["of_series"]
-
 _SHARES = {"busyTimeMsPerSecond": "busy", "idleTimeMsPerSecond": "idle", "backPressuredTimeMsPerSecond": "backPressured"}
 _OUT, _IN = ("outputQueueLength", "outputQueueSize"), ("inputQueueLength", "inputQueueSize")
 

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from sim.model.checkpoint import Barriers
 
-__all__ = ["RunName", "run_name"]
-
 _FORM = re.compile(r"(?P<job>.+?)-(?P<kind>aligned|unaligned|interruptible|timeout\d+)(-r\d+)?")
 
 

@@ -13,8 +13,6 @@ from sim.recordings import Measured
 from sim.recordings.source.lab.config import Configuration, Node
 from sim.validation.run_names import run_name
 
-__all__ = ["Settings", "differences", "settings_of", "settings_of_measured"]
-
 Settings = Mapping[str, Any]
 
 _UNALIGNED, _TIMEOUT = "execution.checkpointing.unaligned.enabled", "execution.checkpointing.aligned-checkpoint-timeout"

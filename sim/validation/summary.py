@@ -6,8 +6,6 @@ import pandas as pd
 
 from sim.validation.truth import FIRST
 
-__all__ = ["PER_FAMILY", "PER_FAMILY_AND_QUANTITY", "PER_QUANTITY", "judged", "summary"]
-
 PER_QUANTITY = ("quantity",)
 PER_FAMILY = ("family",)
 PER_FAMILY_AND_QUANTITY = ("family", "quantity")

@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Overheads, Scenario
     from sim.plane import Engine
 
-__all__ = [
-    "COLUMNS", "FIRST", "NEGLIGIBLE_MS", "covered", "join_observed_predicted", "relative_errors", "scenario_of", "truth", "unmodelled",
-]  # fmt: skip
-
 NEGLIGIBLE_MS = 60.0
 """Smaller differences of durations are scheduling noise of the recorded machine and count as zero."""
 FIRST = " (first)"

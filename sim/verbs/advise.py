@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from sim.advice.trials import Bench
     from sim.plane import Engine
 
-__all__ = ["Advised", "Job", "Options", "advise", "job_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Options:

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["Given", "command_line", "portable", "relative_path"]
-
 Given: TypeAlias = str | int | bool | Path | Sequence[str] | None
 """The value of an option.  None, False and an empty sequence: the option is not written."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sim.scenario.text.problems import Problem
     from sim.verbs.listener import Listener
 
-__all__ = ["Finding", "job_findings", "of_problem", "tell"]
-
 
 class Finding(NamedTuple):
     text: str

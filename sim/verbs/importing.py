@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from sim.recordings import RestSnapshot
     from sim.recordings.reading import RecordingSource
 
-__all__ = ["Draft", "ImportedJob", "draft_of", "import_job", "source_of", "text_of", "with_backtest"]
-
 Draft: TypeAlias = Import | Inference
 """The document of a scenario before it is text: of a recording its configuration, of any other source what was measured."""
 

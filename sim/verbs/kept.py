@@ -12,8 +12,6 @@ from sim.verbs.command_lines import command_line
 from sim.verbs.provenance import with_provenance
 from sim.whole_file import replace_text
 
-__all__ = ["keep_answer"]
-
 
 def keep_answer(
     folder: Path, name: str, *, title: str, question: str, verdict: str, parts: Sequence[str | Section], findings: Sequence[str],

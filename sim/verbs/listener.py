@@ -8,8 +8,6 @@ from typing import Any
 
 from sim.cells.local import Watch, no_watch
 
-__all__ = ["Listener", "Stopped"]
-
 
 class Stopped(KeyboardInterrupt):
     """Ctrl-C or its like, and what is left of the work."""

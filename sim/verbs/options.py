@@ -9,8 +9,6 @@ from typing import TypeVar
 
 from sim.units import UnitError
 
-__all__ = ["OptionError", "parsed", "writable_folder"]
-
 T = TypeVar("T")
 
 

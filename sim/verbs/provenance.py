@@ -12,8 +12,6 @@ from typing import Any
 
 from sim.runtime.run.manifest import code_version
 
-__all__ = ["now", "with_provenance"]
-
 
 def now() -> str:
     """``2026-11-23 07:15 UTC``.  SOURCE_DATE_EPOCH (seconds) stands for the clock: https://reproducible-builds.org/specs/source-date-epoch/."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
     from sim.plane import Engine
 
-__all__ = ["Compared", "Origin", "Request", "default_folder", "keep_comparison", "origin_of", "read_request", "run"]
-
 
 @dataclass(frozen=True, slots=True)
 class Origin:

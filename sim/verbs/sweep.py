@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from sim.plane import Engine
     from sim.sweeps.store import Store
 
-__all__ = ["PICTURE", "Request", "read_request", "sweep"]
-
 PICTURE = "answer.png"
 MOST_LISTED = 10
 """Failed cells that are told one by one; the others are in the results."""

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from sim.advice.trials import Trial
     from sim.model.scenario import Scenario
 
-__all__ = ["Answer", "advised_scenario", "answer"]
-
 ADVISED, ROLLBACK = "advised.yaml", "rollback.yaml"
 ROOM = 2
 """The timeout of checkpoints is at least so many times the longest checkpoint seen."""

@@ -12,8 +12,6 @@ from sim.advice.levers.lever import Change
 from sim.model.scenario import Scenario
 from sim.scenario.flink.text import flink_key, flink_lines
 
-__all__ = ["Difference", "difference", "patch"]
-
 BACKEND = "state.backend.type"
 WIDTH = 100
 """The longest line of a comment in a patch."""

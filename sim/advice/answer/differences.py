@@ -12,8 +12,6 @@ from sim.advice.judgement import MEASURED, Trials
 from sim.analysis.intervals import half_width
 from sim.analysis.number_texts import NONE, bytes_text, ms_text, per_second_text
 
-__all__ = ["TAIL", "Difference", "differences"]
-
 TAIL = "checkpoint p99"
 """As it is called where there are enough checkpoints."""
 

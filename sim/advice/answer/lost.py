@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sim.advice.judgement import Limits, Setting
     from sim.model.scenario import Scenario
 
-__all__ = ["LostTaskManager", "lost_task_manager"]
-
 
 @dataclass(frozen=True, slots=True)
 class LostTaskManager:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sim.advice.levers.cautions import Caution
     from sim.advice.levers.lever import Change
 
-__all__ = ["LINES", "WIDTH", "no_setting", "summary"]
-
 WIDTH, LINES = 80, 12
 """The verdict takes two more lines, and one stays empty."""
 LABEL = 8

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sim.evidence.changes import Kind
     from sim.model.backtest import Backtest
 
-__all__ = ["Watch", "watch"]
-
 FACTOR = 1.66
 """Within which p50 under other barriers was predicted where a history says nothing better: all 80 settings (benchmarks/what_ifs.csv).
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.model.state import State
 
-__all__ = ["AHEAD_NS", "GrowingState", "Horizon", "horizon", "served"]
-
 _S = 1_000_000_000
 AHEAD_NS = 7200 * _S
 """For so long advice holds, unless another time is asked for."""

@@ -20,8 +20,6 @@ from sim.units import format_duration
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
-__all__ = ["arriving"]
-
 WINDOW_NS = 600 * 10**9
 """About as long as a trial runs before its failure."""
 WINDOWS = 1000

@@ -18,8 +18,6 @@ from sim.analysis.section import Section
 from sim.model.scenario import Scenario
 from sim.units import format_byte_rate, format_rate
 
-__all__ = ["assumptions", "greatest_rates", "marked_unknowns", "questions"]
-
 CARDS = ("1.25 GB/s", "125 MB/s")
 """Network cards of 10 and of 1 Gbit/s."""
 

@@ -18,8 +18,6 @@ from sim.scenario.text.problems import DocumentPath, Reading
 from sim.sweeps.file.quantity import Quantity, QuantityError
 from sim.units import format_rate
 
-__all__ = ["Unknown", "plausible", "unknowns"]
-
 _MARK = re.compile(r"(?:^|\s)#\s*UNKNOWN:\s*(.*)$")
 _SETTINGS = ("interval", "timeout", "barriers", "min-pause", "max-concurrent")
 """Keys of `checkpoint` that are settings: advice chooses them."""

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from sim.advice.levers import flight, machines, state
 from sim.advice.levers.lever import Change, Lever, Situation
 
-__all__ = ["LEVERS", "NOTICED", "ranked"]
-
 LEVERS: tuple[Lever, ...] = (
     flight.BARRIERS, flight.INTERVAL, flight.MIN_PAUSE, flight.TIMEOUT, state.INCREMENTAL, state.ROCKSDB, state.CHANGELOG,
     state.LOCAL_RECOVERY, state.TRANSFER_THREADS, flight.SEGMENTS, flight.FLOATING, machines.FILE_MERGING,

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sim.advice.settings import Protocol
     from sim.model.scenario import Scenario
 
-__all__ = ["Caution", "cautions", "condition", "refusals"]
-
 WATERMARKS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure"
 
 

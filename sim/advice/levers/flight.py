@@ -19,8 +19,6 @@ from sim.advice.levers.lever import (
 from sim.advice.settings import NICE_NS, TIMEOUT_NS, allowed
 from sim.units import format_duration
 
-__all__ = ["BARRIERS", "FLOATING", "INTERVAL", "MIN_PAUSE", "SEGMENTS", "TIMEOUT"]
-
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs"
 SMALL_SEGMENT, FEW_FLOATING = 8192, 2
 LONGER = 6

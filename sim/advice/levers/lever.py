@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from sim.advice.settings import Protocol
     from sim.model.scenario import Scenario
 
-__all__ = [
-    "ALIGNMENT", "ASYNC_WORK", "CHANNEL_STATE", "EXPIRY", "FOLDER", "LOSS", "PARTS", "PRE_BARRIER", "QUEUE", "REPLAY", "RESTORE", "SYNC",
-    "UPLOAD", "Assumption", "Change", "Lever", "Situation",
-]  # fmt: skip
-
 QUEUE, ALIGNMENT, PRE_BARRIER, SYNC = "queue", "alignment", "pre-barrier", "sync"
 UPLOAD, ASYNC_WORK, CHANNEL_STATE = "upload", "asynchronous work", "channel state"
 EXPIRY, RESTORE, REPLAY, LOSS = "expiry", "restore", "replay", "loss"

@@ -10,8 +10,6 @@ from sim.model.job import Job
 from sim.scenario.overrides import key_of
 from sim.sweeps.file.design import Point
 
-__all__ = ["CORES", "FILE_MERGING", "PARALLELISM", "PREFIXES", "more_subtasks"]
-
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs"
 MANY_FILES = 100
 """Files of one checkpoint that are worth merging."""

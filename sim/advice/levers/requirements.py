@@ -23,8 +23,6 @@ from sim.scenario.text.problems import DocumentPath, Reading
 from sim.sweeps.file.design import Point
 from sim.sweeps.file.quantity import Quantity, QuantityError
 
-__all__ = ["quantities", "requirements"]
-
 MOST = 64.0
 """The largest factor that is tried."""
 HALVINGS = 4

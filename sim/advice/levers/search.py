@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from sim.advice.race import Race
     from sim.model.scenario import Scenario
 
-__all__ = ["Levers", "Pulled"]
-
 ROUNDS = 4
 """Levers on top of each other, at most."""
 BETTER = 0.95

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from sim.advice.judgement import Setting
     from sim.advice.race import Race
 
-__all__ = ["dominant", "situation_of"]
-
 COLUMNS: dict[str, str] = {
     QUEUE: "tail_queue_ms", "waiting for the alignment timeout": "tail_timeout_ms", ALIGNMENT: "tail_alignment_ms",
     PRE_BARRIER: "tail_pre_barrier_ms", SYNC: "tail_sync_ms", ASYNC_WORK: "tail_async_work_ms",

@@ -12,8 +12,6 @@ from sim.model.job import Distribution, Vertex
 from sim.scenario.overrides import key_of
 from sim.sweeps.file.design import Point
 
-__all__ = ["CHANGELOG", "INCREMENTAL", "LOCAL_RECOVERY", "ROCKSDB", "TRANSFER_THREADS"]
-
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state"
 ACCESS_NS, LEAST_ACCESS_NS, MOST_ACCESS_NS = 10_000, 3_000, 100_000
 """What a record costs more in RocksDB than on the heap.

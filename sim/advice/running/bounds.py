@@ -12,23 +12,6 @@ if TYPE_CHECKING:
 
     from sim.model.scenario import Scenario
 
-__all__ = [
-    "ALL",
-    "CERTAINTY",
-    "GRID",
-    "LEVERS",
-    "OUT_OF_TIME",
-    "OVER_BUDGET",
-    "RACE",
-    "Affords",
-    "BudgetUsedError",
-    "Lack",
-    "NothingRanError",
-    "TimeUpError",
-    "any_amount",
-    "over_budget",
-]
-
 GRID, LEVERS, CERTAINTY, RACE, ALL = 0.5, 0.6, 0.65, 0.85, 1.0
 """Shares of both bounds.  The grid of intervals leaves room for levers, both for more runs of the best settings, and these for long runs.
 

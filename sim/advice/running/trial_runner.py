@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane import Engine
 
-__all__ = ["TrialRunner"]
-
 
 class _TimeUp(BaseException):
     """Ends the runs that go on, as Ctrl-C does: a cell takes any other exception for its own error."""

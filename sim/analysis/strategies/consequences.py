@@ -19,8 +19,6 @@ from sim.analysis.quantities import has_sample
 from sim.analysis.strategies.summary import Tables
 from sim.analysis.unfinished import Duration, median_of_few, quantile
 
-__all__ = ["Consequences", "consequences", "consequences_sentence", "consequences_texts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Consequences:

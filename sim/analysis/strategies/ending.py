@@ -11,8 +11,6 @@ import pandas as pd
 
 from sim.analysis.strategies.rates import Tables
 
-__all__ = ["Finish", "finish", "last_trigger_s"]
-
 _SILENT = 3
 """So many intervals without a trigger: checkpoints have ended."""
 

@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-__all__ = ["first_uploads"]
-
 EVERYTHING = 0.9
 """Share of what a checkpoint refers to that it writes, at least."""
 TIMES = 2.0

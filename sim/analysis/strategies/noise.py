@@ -5,8 +5,6 @@ Below about 150 ms scheduling noise prevails.
 
 from __future__ import annotations
 
-__all__ = ["is_noise"]
-
 NOISE_SHARE, NOISE_MS = 0.10, 100.0
 
 

@@ -19,8 +19,6 @@ from sim.analysis.strategies.noise import is_noise
 from sim.analysis.strategies.path import PARTS
 from sim.analysis.strategies.rates import Tables
 
-__all__ = ["EXPIRED", "INTERRUPTIONS", "NotCompleted", "not_completed"]
-
 INTERRUPTIONS = ("CHECKPOINT_COORDINATOR_SUSPEND", "JOB_FAILOVER_REGION", "CHECKPOINT_DECLINED_TASK_CLOSING")
 """Reasons (CheckpointFailureReason) of checkpoints that were pending when the job restarted or ended."""
 EXPIRED = "CHECKPOINT_EXPIRED"

@@ -11,8 +11,6 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
-__all__ = ["NOWHERE", "PARTS", "BarrierPath", "path"]
-
 PARTS: dict[str, str] = {
     "trigger": "messages",
     "task thread": "queue",

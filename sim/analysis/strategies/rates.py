@@ -11,17 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-__all__ = [
-    "FALLS_SHORT",
-    "KeepingUp",
-    "Tables",
-    "again_per_second",
-    "backlog_per_second",
-    "emitted_per_second",
-    "keeping_up",
-    "served_per_second",
-]
-
 Tables = Mapping[str, pd.DataFrame]
 """Name -> result table of a run."""
 FALLS_SHORT = 0.015

@@ -22,8 +22,6 @@ from sim.analysis.strategies.single import Singles
 from sim.analysis.strategies.summary import Summary
 from sim.foreign import one_line
 
-__all__ = ["FIRST_UPLOAD", "StrategyRow", "table", "texts"]
-
 FIRST_UPLOAD = "{}: first upload"
 """Name of the row of first uploads, below that of their strategy."""
 NOT_COMPLETED = "{}: {} {}"

@@ -17,8 +17,6 @@ from sim.analysis.strategies.not_completed import INTERRUPTIONS
 from sim.analysis.strategies.path import BarrierPath, path
 from sim.analysis.strategies.rates import Tables
 
-__all__ = ["FINALISATION", "Single", "Singles", "singles"]
-
 FINALISATION = "finalisation"
 """Part of a path (`sim.metrics.critical_path.Kind`): the metadata is written."""
 

@@ -15,8 +15,6 @@ from sim.analysis.number_texts import NONE, bytes_text, ms_text, per_second_text
 from sim.analysis.section import Section
 from sim.analysis.strategies.summary import Tables
 
-__all__ = ["stored"]
-
 
 def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list[Section]:
     """Tables per strategy, if it has savepoints, or jobs that began from a snapshot."""

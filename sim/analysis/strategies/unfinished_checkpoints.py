@@ -11,8 +11,6 @@ import pandas as pd
 from sim.analysis.strategies.first_upload import first_uploads
 from sim.analysis.unfinished import Duration, quantile
 
-__all__ = ["durations_of_checkpoints"]
-
 _SHARES = {"end_to_end_p50_ms": 0.5, "end_to_end_p90_ms": 0.9, "end_to_end_p99_ms": 0.99, "end_to_end_max_ms": 1.0}
 
 

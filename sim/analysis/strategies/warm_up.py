@@ -23,8 +23,6 @@ from sim.analysis.strategies.summary import Tables
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["WarmUp", "settled_after", "warm_up"]
-
 BY = 0.1
 """So much larger or smaller than all that follow an extreme is, as a share."""
 

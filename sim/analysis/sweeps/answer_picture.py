@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["answer_picture"]
-
 _MARKERS = "os^Dv<>P"
 _LABEL = 28  # characters of a label's line
 _DODGE = 0.02  # of the axis; lines are shifted so that bars of confidence don't hide each other

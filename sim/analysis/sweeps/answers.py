@@ -19,8 +19,6 @@ import pandas as pd
 from sim.analysis.intervals import half_width
 from sim.analysis.sweeps.observed import observed
 
-__all__ = ["ERROR", "Limit", "differences", "means", "settings_of"]
-
 ERROR = 0.05
 """The chance that an interval misses its mean, or that any of the differences to the reference misses its own."""
 

@@ -9,8 +9,6 @@ from sim.analysis.sweeps.measure import unit_of_ticks
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
-__all__ = ["set_ticks"]
-
 
 def set_ticks(axis: Axis, column: str, most: int = 6) -> None:
     """Set at most `most` + 1 ticks, to be called when everything is drawn.

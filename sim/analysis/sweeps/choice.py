@@ -23,8 +23,6 @@ from sim.analysis.sweeps.answers import ERROR, Limit, settings_of
 from sim.analysis.sweeps.observed import Observed, observed
 from sim.analysis.sweeps.samples import pooled, smallest
 
-__all__ = ["Choice", "Exceeded", "Setting", "Standing", "Unknown", "choose", "surely_worse"]
-
 Setting = tuple[str, ...]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -15,8 +15,6 @@ import pandas as pd
 
 from sim.analysis.sweeps.observed import planned, scored
 
-__all__ = ["effects"]
-
 FEWEST_PER_SLICE = 8
 
 

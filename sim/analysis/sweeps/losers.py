@@ -20,8 +20,6 @@ from sim.analysis.sweeps.choice import surely_worse
 from sim.analysis.sweeps.observed import observed
 from sim.analysis.sweeps.samples import pooled, smallest
 
-__all__ = ["ERROR", "Rule", "behind"]
-
 Setting = tuple[str, ...]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -12,8 +12,6 @@ from sim.analysis.sweeps.answers import Limit
 from sim.condition import parse_condition
 from sim.foreign import Readable
 
-__all__ = ["MeasureError", "limit", "limit_text", "text", "text_beside", "unit", "unit_of_ticks"]
-
 
 class MeasureError(Readable, ValueError):
     """A bound that does not fit its column; one line."""

@@ -17,8 +17,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["DEAD", "SEEDS", "Observed", "dead", "ended", "observed", "planned", "scored"]
-
 Floats = NDArray[np.float64]
 
 DEAD = ("FAILED", "RESTARTING")

@@ -9,8 +9,6 @@ import pandas as pd
 from sim.analysis.quantities import QUANTITIES
 from sim.analysis.sweeps.observed import planned, scored
 
-__all__ = ["counts", "pooled", "smallest"]
-
 
 def smallest(column: str) -> int:
     """The smallest sample of the percentile that a column is; 1 of other columns."""

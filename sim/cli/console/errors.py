@@ -17,8 +17,6 @@ from sim.foreign import Readable, printable
 from sim.verbs.listener import Stopped
 from sim.verbs.options import OptionError
 
-__all__ = ["Code", "UserError", "interrupted", "print_message", "speaking", "stoppable"]
-
 NAMED = {
     "sim.folder_lock.FolderInUseError": 2,
     "sim.scenario.text.problems.ScenarioError": 3,

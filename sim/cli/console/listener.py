@@ -12,8 +12,6 @@ from sim.cli.console.errors import print_message
 from sim.cli.console.progress import bar
 from sim.verbs.listener import Listener
 
-__all__ = ["Console"]
-
 
 class Console(Listener):
     """`show` prints what a verb has found, before it is kept.

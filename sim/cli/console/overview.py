@@ -6,8 +6,6 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-__all__ = ["Overview"]
-
 _WIDTH = 79
 
 

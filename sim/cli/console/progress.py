@@ -11,8 +11,6 @@ from sim.cells.local import Watch
 from sim.cells.time_left import Clock, TimeLeft
 from sim.cli.console.errors import print_message
 
-__all__ = ["bar", "log_lines"]
-
 PATIENCE_S = 2.0
 LOG_EVERY_S = 10.0
 LEAST_SHARE = 0.02

@@ -7,8 +7,6 @@ import shutil
 from textwrap import fill
 from typing import TextIO
 
-__all__ = ["fitted"]
-
 NARROWEST = 40
 """Characters: prose in fewer cannot be read."""
 

@@ -15,8 +15,6 @@ from types import FrameType
 
 from sim.cells.ending import ENDING
 
-__all__ = ["exit_code", "is_reported", "listen", "mark_reported", "stopped_by"]
-
 PATIENCE_S = 10.0
 """Stopping work takes a moment.  Whoever asks again later wants the end at any price."""
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from sim.cli.console.prose import fitted
 from sim.foreign import one_line, printable
 
-__all__ = ["plain", "put", "show"]
-
 LONGEST_CELL = 200  # characters
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.runtime.run.world import World
 
-__all__ = ["StrategyOption", "explain_checkpoints", "selected", "watched"]
-
 StrategyOption = Annotated[
     str | None, typer.Option(metavar="LABEL", help="Only this strategy, as the table of run names it.", show_default=False)
 ]

@@ -11,8 +11,6 @@ from sim.cli.console.errors import Code, print_message, speaking, stoppable
 from sim.cli.run import run_scenarios
 from sim.cli.sweep import run_sweep
 
-__all__ = ["write_report"]
-
 
 def write_report(
     results: Annotated[

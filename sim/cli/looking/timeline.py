@@ -11,8 +11,6 @@ from sim.cli.console.errors import Code, UserError, print_message, speaking, sto
 from sim.cli.looking.explain import StrategyOption, selected, watched
 from sim.cli.options import Engine, EngineOption, SetOption, parsed
 
-__all__ = ["draw_timeline"]
-
 _MILLISECOND = 1_000_000
 
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 
 from sim.model.catalogs.catalog import Catalog
 
-__all__ = ["ALIGNED_TIMEOUT", "BARRIERS", "DEADLINE", "MODE", "UNALIGNED", "BarrierKind", "Barriers", "barriers_of"]
-
 MODE, UNALIGNED = "execution.checkpointing.mode", "execution.checkpointing.unaligned.enabled"
 ALIGNED_TIMEOUT = "execution.checkpointing.aligned-checkpoint-timeout"
 DEADLINE = "DEADLINE"

@@ -13,8 +13,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Protocol, TypeVar
 
-__all__ = ["Catalog", "Named", "pages"]
-
 
 class Named(Protocol):
     @property

@@ -11,8 +11,6 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum, auto
 from typing import Any, get_args, get_type_hints
 
-__all__ = ["Flink", "Kind", "Option", "option", "options_of"]
-
 
 class Kind(Enum):
     """What is written: a quantity and its unit, a number, a word.  Comments say what the model holds."""

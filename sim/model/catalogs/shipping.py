@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from sim.model.catalogs.catalog import Catalog
 
-__all__ = ["SHIPPING", "Shipping"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shipping:

@@ -10,8 +10,6 @@ from typing import Literal
 
 from sim.model.catalogs.catalog import Catalog
 
-__all__ = ["ALIGNED_INSIDE", "SINKS", "Overtaking", "SinkKind", "recognised"]
-
 Overtaking = Literal["safe", "aligned inside", "loses", "refused"]
 """What happens if barriers may overtake data: nothing; Flink keeps barriers aligned inside the sink; records are lost; no job starts."""
 

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["slowdown"]
-
 
 def slowdown(busy: Sequence[float], cores: int) -> float:
     """How many times as long work takes as on idle cores; `busy`: the share of the time that each thread wants to run, or does."""

@@ -8,8 +8,6 @@ from statistics import NormalDist
 from sim.model.faults import FaultLaw
 from sim.model.randomness.streams import Stream, draw
 
-__all__ = ["gap_ns"]
-
 _SQUARE = 1 << 64
 
 

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["folded"]
-
 _SLICES = 4096
 """Equally likely values that stand for the law of one term: as many as a table of it has."""
 _POINTS = 1 << 17

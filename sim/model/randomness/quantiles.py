@@ -16,8 +16,6 @@ from statistics import NormalDist
 from sim.model.job import Distribution
 from sim.model.randomness.folding import folded
 
-__all__ = ["SLICES", "quantile_table", "share_table", "size_table"]
-
 SLICES = 4096
 
 

@@ -10,8 +10,6 @@ from functools import lru_cache
 from sim.model.randomness.streams import draw, stream
 from sim.model.residuals import Part, Residuals
 
-__all__ = ["drawn_ns"]
-
 
 def drawn_ns(residuals: Residuals, part: Part, vertex: str, subtask: int, checkpoint: int, seed: int) -> int:
     """The residual of a simulated checkpoint.  Subtasks beyond those of the history take theirs in turn."""

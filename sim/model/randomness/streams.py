@@ -10,8 +10,6 @@ import hashlib
 from fractions import Fraction
 from typing import NamedTuple
 
-__all__ = ["MASK32", "Stream", "chance", "draw", "mix32", "stream"]
-
 MASK32 = 0xFFFFFFFF
 
 

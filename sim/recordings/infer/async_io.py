@@ -18,8 +18,6 @@ from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_duration
 
-__all__ = ["NO_WORK", "infer_async_io"]
-
 NO_WORK = "1 us"
 """Assumed of a record where waiting for room counts as busy."""
 

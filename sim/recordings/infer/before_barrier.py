@@ -20,17 +20,6 @@ from sim.recordings.source.recorded_job import Checkpoint, Subtask
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestInput, RestVertex
 
-__all__ = [
-    "NOISE_MS",
-    "Acknowledged",
-    "Rest",
-    "acknowledged_in",
-    "barrier_at_readers_ms",
-    "rests",
-    "usual_checkpoints",
-    "works_before_barrier",
-]
-
 NOISE_MS = 60
 """Shorter differences of durations are scheduling noise of a busy machine (`sim.validation.truth.NEGLIGIBLE_MS`)."""
 LEAST_MS = NOISE_MS / 3

@@ -19,8 +19,6 @@ from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob
 from sim.units import format_duration, format_number, parse_duration
 
-__all__ = ["infer_cores"]
-
 _LEAST = 0.02
 """A smaller slowdown is no more than what counters are off by."""
 _SERVICES = re.compile(r"^(service|window\.(fire|flush)|input\.[^.]+\.service)$")

@@ -11,8 +11,6 @@ from typing import Any
 
 from sim.foreign import one_line, printable
 
-__all__ = ["MARK", "Draft", "Inference"]
-
 MARK = "UNKNOWN"
 MAX_LISTED = 8  # unanswered requests that the head lists
 _WIDTH = 110  # of a line of comment

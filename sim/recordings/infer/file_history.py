@@ -14,8 +14,6 @@ from statistics import linear_regression, median
 
 from sim.recordings.source.recorded_job import Checkpoint, Subtask
 
-__all__ = ["Files", "Point", "acknowledged", "below_log", "files_of", "history", "own_bytes", "rewritten_bytes", "written_bytes"]
-
 _FEWEST_FALLS = 3
 """Fewer falls tell no growth."""
 _LATEST_FALLS = 4

@@ -19,8 +19,6 @@ from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.answers import SubtaskPlace
 from sim.recordings.source.rest.job import RestJob, RestVertex, Series
 
-__all__ = ["Flow", "Flows", "flows", "series"]
-
 COUNTERS = {
     "records_in": "numRecordsIn", "records_out": "numRecordsOut", "bytes_in": "numBytesIn", "bytes_out": "numBytesOut",
     "busy_ms": "accumulateBusyTimeMs", "idle_ms": "accumulateIdleTimeMs", "backpressured_ms": "accumulateBackPressuredTimeMs",

@@ -18,8 +18,6 @@ from sim.recordings.infer.file_history import Files, acknowledged, files_of, his
 from sim.recordings.source.recorded_job import Checkpoint, Subtask
 from sim.units import format_byte_rate, format_duration, format_share, parse_share
 
-__all__ = ["explained_ms", "infer_flushes"]
-
 _FEWEST = 3
 """Fewer snapshots beside a compaction tell nothing about it."""
 

@@ -17,8 +17,6 @@ from sim.recordings.source.job_log import JobLog, LogCheckpoint
 from sim.recordings.source.rest.names import operators, short_names
 from sim.units import format_byte_rate, format_duration, format_size
 
-__all__ = ["Rhythm", "infer_log", "rhythm"]
-
 AT_ONCE_MS = 100  # completion -> next trigger, if the coordinator does not wait
 IN_FLIGHT_BYTES = 20 * 32768  # of a saturated hop between two tasks: 10 buffers at each end (NettyShuffleEnvironmentConfiguration)
 RECORD_BYTES = 1000

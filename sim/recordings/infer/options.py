@@ -18,8 +18,6 @@ from sim.recordings.source.rest.job import RestJob
 from sim.scenario.flink.keys import current_names, modelled_keys
 from sim.units import format_duration
 
-__all__ = ["SHORTEST_MS", "infer_checkpoint", "infer_cluster", "infer_options"]
-
 SHORTEST_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
 NEVER_MS = 10**12  # Long.MAX_VALUE, or any other number that means "never"
 TOLD_ELSEWHERE = frozenset({

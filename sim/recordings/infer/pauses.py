@@ -15,8 +15,6 @@ from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_duration, format_share
 
-__all__ = ["busy_in_snapshots_ms", "infer_pauses"]
-
 
 def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
     """Set `snapshot: {pre-barrier, sync}` if they take longer than noise; `with_sync`: whether the backend does not explain it."""

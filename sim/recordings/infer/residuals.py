@@ -21,8 +21,6 @@ from sim.recordings.infer.file_history import written_bytes
 from sim.recordings.infer.flushes import explained_ms
 from sim.recordings.source.rest.job import RestJob, RestVertex
 
-__all__ = ["infer_residuals"]
-
 FEWEST, MOST = 8, 50
 """Checkpoints to draw from: fewer show no tail, more make the file longer and it no truer.  The latest count."""
 COLUMNS = 4

@@ -26,8 +26,6 @@ from sim.recordings.source.rest.job import RestJob
 from sim.recordings.source.rest.snapshot import RestSnapshot
 from sim.units import format_duration
 
-__all__ = ["infer_job", "infer_scenario"]
-
 CHECKPOINTS = 12  # number of checkpoints in a run
 SHORTEST_RUN_MS, LONGEST_RUN_MS = 60_000, 3_600_000
 

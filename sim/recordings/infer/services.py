@@ -20,8 +20,6 @@ from sim.recordings.infer.pauses import busy_in_snapshots_ms
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_duration, format_number
 
-__all__ = ["infer_service"]
-
 FULL = 0.9  # of its time busy: a subtask that sets the pace of all others
 SAME_WORK = 0.03  # times of a record that differ by less are one
 SAME_SPEED = 0.1  # on one machine, subtasks of equal work differed by up to 8 % while they were full: ten busy threads on two cores

@@ -26,7 +26,6 @@ from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import UnitError, format_duration, format_share, format_size, parse_flink_duration
 
 TTL = "table.exec.state.ttl"
-__all__ = ["backend_of", "infer_state"]
 
 _LINE_POINTS = 5
 """Fewer checkpoints are no line."""

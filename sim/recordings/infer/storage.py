@@ -27,8 +27,6 @@ from sim.recordings.source.recorded_job import Subtask
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import UnitError, format_byte_rate, format_duration, parse_flink_size
 
-__all__ = ["infer_storage"]
-
 INLINE_OPTIONS = (
     "execution.checkpointing.data-inline-threshold", "state.storage.fs.memory-threshold", "state.backend.fs.memory-threshold",
 )  # fmt: skip

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["FEWEST", "Line", "Phase", "line_through", "stream_bytes"]
-
 FEWEST = 8
 """Fewer phases are no line."""
 MOST = 600

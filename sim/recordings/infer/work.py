@@ -27,8 +27,6 @@ from sim.recordings.infer.windows.silent import infer_silent
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_number, format_rate, format_size
 
-__all__ = ["infer_work"]
-
 WAITS = 0.02  # of its time idle: such a source has no backlog
 PRESSED = 0.05  # of its time back-pressured
 

@@ -22,8 +22,6 @@ import pandas as pd
 from sim.recordings.observe.quantities import RunValue
 from sim.recordings.source.recorded_job import Checkpoint, RecordedJob
 
-__all__ = ["completed_between", "of_ends", "stopped_ms"]
-
 
 def of_ends(recording: RecordedJob) -> Iterator[RunValue]:
     """Savepoints, and the end of the job."""

@@ -22,8 +22,6 @@ import pandas as pd
 from sim.recordings.observe.quantities import RunValue
 from sim.recordings.source.lab.recording import Recording
 
-__all__ = ["caught_up_ms", "of_failures"]
-
 Numbers = npt.NDArray[np.float64]
 _CLOSED_MS = 500.0
 """The failed attempt logs its last second when its tasks close, this much later at most."""

@@ -10,8 +10,6 @@ from sim.recordings.source.job_log import JobLog, LogCheckpoint
 from sim.recordings.source.rest.answers import parsed
 from sim.scenario.job.document import upstream_of
 
-__all__ = ["to_log_recording"]
-
 
 def to_log_recording(log: JobLog, name: str = "") -> Measured:
     """The recorded job of a log.  Its durations include the writing of metadata: a log has no others."""

@@ -14,8 +14,6 @@ from sim.recordings.source.rest.answers import parsed
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.recordings.source.rest.snapshot import RestSnapshot
 
-__all__ = ["to_recording"]
-
 
 def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
     """The recorded job of a snapshot; `name` defaults to that of the job.  RecordingError: the answers contradict each other."""

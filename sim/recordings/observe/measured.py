@@ -16,8 +16,6 @@ from sim.recordings.infer.draft import Inference
 from sim.recordings.source.graph import check_graph
 from sim.recordings.source.recorded_job import RecordedJob
 
-__all__ = ["Measured", "MeasuredInput", "MeasuredVertex", "compared"]
-
 COMPARED_TIMEOUT = "1 s"
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-__all__ = ["COLUMNS", "DURATIONS", "UNITS", "WHOLE_RUN", "Observation", "RunValue", "table_of", "values_of"]
-
 UNITS = {
     "end_to_end_duration": "ms",
     "checkpointed_size": "bytes",

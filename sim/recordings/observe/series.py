@@ -27,8 +27,6 @@ from sim.recordings.observe.steady import SETTLED_AFTER, growth, steady
 from sim.recordings.source.graph import is_read
 from sim.recordings.source.recorded_job import RecordedJob
 
-__all__ = ["of_series"]
-
 _SHARES = {
     "busyTimeMsPerSecond": "accumulateBusyTimeMs",
     "idleTimeMsPerSecond": "accumulateIdleTimeMs",

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SETTLED_AFTER", "growth", "steady"]
-
 SETTLED_AFTER = 0.25
 """Share of a run that is left out."""
 

@@ -33,8 +33,6 @@ from sim.recordings.observe.series import of_series
 from sim.recordings.source.lab.recording import Recording
 from sim.recordings.source.recorded_job import RecordedJob
 
-__all__ = ["observed", "of_checkpoints"]
-
 _PER_CHECKPOINT = ("end_to_end_duration", "checkpointed_size", "state_size", "processed_data", "persisted_data")
 _PER_VERTEX = (
     "start_delay", "alignment_duration", "sync_duration", "async_duration", "alignment_persisted", "alignment_processed",

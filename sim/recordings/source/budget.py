@@ -13,8 +13,6 @@ import numpy as np
 
 from sim.units import format_size
 
-__all__ = ["DEEPEST", "MEMORY_BYTES", "Budget", "BudgetError"]
-
 MEMORY_BYTES = 1 << 30  # a million metric values, the most that are sampled, take 0.5 GiB by this estimate
 DEEPEST = 100  # levels; Flink's answers and our recordings have ten
 BYTES_OF_A_VALUE = 96  # an object with one entry, per bracket, colon and comma of its text

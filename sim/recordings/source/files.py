@@ -17,8 +17,6 @@ from pydantic import ValidationError
 from sim.foreign import Readable, one_line
 from sim.recordings.source.budget import Budget, BudgetError
 
-__all__ = ["LARGEST_BYTES", "RecordingError", "opened", "parse", "refuse_special", "summary"]
-
 LARGEST_BYTES = 200_000_000  # a long recording has 0.5 MB
 _GZIP = b"\x1f\x8b"
 _MAX_NAMED = 5  # number of mistakes in one message

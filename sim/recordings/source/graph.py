@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-__all__ = ["RecordedEdge", "RecordedVertex", "check_graph", "is_read"]
-
 
 class RecordedEdge(Protocol):
     """An input of a vertex."""

@@ -16,8 +16,6 @@ from sim.recordings.source.files import RecordingError, opened
 from sim.recordings.source.rest.secrets import masked_text
 from sim.recordings.source.rest.snapshot import first_names
 
-__all__ = ["JobLog", "LogCheckpoint", "read_jobs", "read_logs"]
-
 LONGEST_LINE = 20_000
 DAY_MS = 86_400_000
 LARGEST = 10**15  # limit of any count: bytes, ms since 1970

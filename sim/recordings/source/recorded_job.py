@@ -16,10 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sim.recordings.source.graph import RecordedVertex
 
-__all__ = [
-    "Alignment", "Checkpoint", "Checkpoints", "Number", "Phases", "RecordedJob", "Subtask", "Task", "checkpoints_table", "subtasks_table",
-]  # fmt: skip
-
 Number = Annotated[int, Field(ge=-(2**63), le=2**63)] | Annotated[float, Field(allow_inf_nan=False)]
 _Sample = int | float  # NaN where nothing was sampled
 Known = Annotated[int, Field(ge=-1, le=10**16)]

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from sim.scenario.text.problems import Reading
 
-__all__ = ["build_backtest"]
-
 _UNIT: dict[Kind, float] = {"duration": 1e6, "size": 1.0, "rate": 1.0}  # in ns, bytes and records per second
 
 

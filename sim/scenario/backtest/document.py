@@ -7,8 +7,6 @@ from typing import Annotated
 from sim.scenario.grammar.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
 from sim.scenario.grammar.section import Section
 
-__all__ = ["Backtest", "ComparedDurations", "ComparedRates", "ComparedSizes", "OtherSettings"]
-
 
 class Durations(Section):
     """Quantiles over checkpoints."""

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sim.model.backtest import Backtest, Compared, Level
 
-__all__ = ["agreement_text", "verdict"]
-
 
 def verdict(backtest: Backtest) -> str:
     """``the simulation is off from the history of 24 checkpoints that was imported: end-to-end p90 -54 %``."""

@@ -12,8 +12,6 @@ from sim.units import format_duration, format_rate, format_size
 if TYPE_CHECKING:
     from sim.model.backtest import Backtest, Compared, Quantiles
 
-__all__ = ["section_of"]
-
 
 def section_of(backtest: Backtest) -> dict[str, Any]:
     section: dict[str, Any] = {"runs": backtest.runs, "simulated": format_duration(backtest.simulated_ns)}

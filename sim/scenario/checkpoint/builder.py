@@ -15,8 +15,6 @@ from sim.scenario.state.builder import build_state_options
 from sim.scenario.text.problems import Reading
 from sim.units import format_duration
 
-__all__ = ["build_checkpoint"]
-
 SHORTEST_NS = 10_000_000
 """CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME, of intervals and timeouts."""
 

@@ -14,8 +14,6 @@ from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section
 from sim.scenario.sink.document import Staging
 
-__all__ = ["AlignedTimeout", "Checkpoint"]
-
 
 class AlignedTimeout(Section):
     """Start aligned, go unaligned so long after the trigger."""

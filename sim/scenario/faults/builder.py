@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from sim.model.job import Job
 
-__all__ = ["build_faults", "build_rescale", "build_restart", "parallelisms"]
-
 _Parallelisms = tuple[dict[str, int], ...]  # by vertex; of the job, then after each rescaling
 
 _WHATS = ("kill", "task_manager", "job_manager", "storage", "network", "slow")

@@ -17,8 +17,6 @@ from sim.scenario.grammar.fields import Axis, Duration, Leaf, Number, Parallelis
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 
-__all__ = ["ANY_TASK", "ANY_TASK_MANAGER", "Every", "Fault", "FaultSpread", "FaultWeibull", "Rescale", "RescaleField", "Restart"]
-
 ANY_TASK = "random-task"
 ANY_TASK_MANAGER = "task-manager"
 

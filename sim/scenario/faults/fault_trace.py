@@ -12,8 +12,6 @@ from sim.scenario.faults.document import Fault
 from sim.scenario.job.trace import TraceError, clocked, columns_and_rows, file_stamp, moment, must_have
 from sim.units import UnitError, parse_number
 
-__all__ = ["read_faults"]
-
 _SECOND = 1_000_000_000
 
 

@@ -18,8 +18,6 @@ from sim.scenario.flink.keys import NOT_MODELLED, ROOTS, STRICT, current_names, 
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean, dotted
 
-__all__ = ["apply_flink"]
-
 _DEBLOAT = "taskmanager.network.memory.buffer-debloat."
 _RESTART = "restart-strategy."
 _IDLE_TIMEOUT, _WATERMARK_INTERVAL = "table.exec.source.idle-timeout", "pipeline.auto-watermark-interval"

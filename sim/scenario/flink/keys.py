@@ -16,8 +16,6 @@ from sim.scenario.document import Document
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import REBUILDS, Section
 
-__all__ = ["NOT_MODELLED", "ROOTS", "STRICT", "FlinkKey", "current_names", "modelled_keys"]
-
 _FORMS = {
     Kind.DURATION: "duration", Kind.INTERVAL: "interval", Kind.SIZE: "size", Kind.PERCENT: "percent", Kind.NUMBER: "number",
     Kind.SHARE: "share", Kind.SWITCH: "boolean", Kind.ON_OFF: "boolean",

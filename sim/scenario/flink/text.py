@@ -18,8 +18,6 @@ from sim.scenario.flink.block import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LO
 from sim.scenario.flink.keys import FlinkKey, modelled_keys
 from sim.units import format_duration, format_number, format_size
 
-__all__ = ["flink_key", "flink_lines", "flink_text"]
-
 _CHECKPOINTING = "execution.checkpointing"
 _OLDER = {
     f"{_CHECKPOINTING}.unaligned.enabled": f"{_CHECKPOINTING}.unaligned",

@@ -15,8 +15,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-__all__ = ["add_descriptions"]
-
 
 def add_descriptions(schema: dict[str, Any], section: type[BaseModel]) -> None:
     """To the schema of one section.  A key that another class passed on has the description that stands there."""

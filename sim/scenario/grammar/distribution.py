@@ -11,8 +11,6 @@ from sim.scenario.grammar.fields import Axis, Duration, Number, Size
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section
 from sim.scenario.text.problems import DocumentPath, Reading
 
-__all__ = ["DurationField", "DurationLaw", "DurationSpread", "SizeField", "SizeLaw", "SizeSpread", "law"]
-
 _KINDS = ("exponential", "uniform", "lognormal", "erlang", "shifted_exponential")
 
 _NO_PLAIN_LAW = {"constant": "write the value alone, without a mapping", "normal": "write lognormal: {mean: ..., cv: ...}"}

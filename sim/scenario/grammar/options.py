@@ -19,8 +19,6 @@ from sim.scenario.grammar.fields import Axis, choice_of
 from sim.scenario.grammar.section import Section, with_key
 from sim.scenario.text.problems import DocumentPath, Reading
 
-__all__ = ["Options", "built", "per_second", "with_options"]
-
 T = TypeVar("T")
 
 _LEAVES: dict[Kind, Any] = {

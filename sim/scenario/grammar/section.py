@@ -14,8 +14,6 @@ from sim.scenario.grammar.descriptions import add_descriptions
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import Reading, did_you_mean
 
-__all__ = ["MAP_OR_TEXT", "REBUILDS", "Section", "Texts", "add_key", "with_key"]
-
 Texts = dict[str, str]
 _NUMBERS = count(1)
 REBUILDS = [0]

@@ -20,8 +20,6 @@ from sim.scenario.state.builder import build_state
 from sim.scenario.text.problems import DocumentPath, Reading
 from sim.units import format_number
 
-__all__ = ["build_job"]
-
 DEFAULT_SERVICE = Distribution(1000)  # ns
 DEFAULT_RECORD = Distribution(1000)  # bytes
 LEAST_FACTOR, MOST_FACTOR = Fraction(1, 100), 100

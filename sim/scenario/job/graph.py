@@ -10,8 +10,6 @@ from typing import Any
 from sim.scenario.job.document import upstream_of
 from sim.scenario.text.problems import DocumentPath, Reading
 
-__all__ = ["check_graph", "topological"]
-
 
 def check_graph(plain: Any, reading: Reading) -> None:
     """Vertices have sources or inputs, inputs exist, no cycles, everything hangs on a source."""

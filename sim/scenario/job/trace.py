@@ -23,11 +23,6 @@ from sim.series.headers import TIMES, first_of, other_than_records
 from sim.series.times import EXPECTED, SAMPLE, Clock, clock_of
 from sim.units import DURATIONS, UnitError, format_duration, parse_number
 
-__all__ = [
-    "Series", "TraceError", "clocked", "columns_and_rows", "file_stamp", "length_ns", "moment", "must_have", "not_increasing",
-    "rates_of_trace", "read_trace", "series_of", "time_column",
-]  # fmt: skip
-
 MAX_BYTES = 200 * 10**6
 _START = 0
 """The column of packed steps with their times."""

@@ -11,8 +11,6 @@ from sim.scenario.job import document as doc
 from sim.scenario.text.problems import DocumentPath, Reading
 from sim.units import format_share
 
-__all__ = ["build_weights", "excess_of", "groups_of"]
-
 _MOST_SAID = 8
 """Shares that a warning lists."""
 

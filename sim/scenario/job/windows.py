@@ -10,8 +10,6 @@ from sim.scenario.job import document as doc
 from sim.scenario.text.problems import DocumentPath, Reading
 from sim.units import format_duration
 
-__all__ = ["build_window"]
-
 SHORTEST_NS = 1_000_000
 LOOKS = 32  # at sessions of processing time, per gap: so fine is the time at which they end
 KINDS = ("tumbling", "sliding", "session", "mini_batch")

@@ -12,8 +12,6 @@ from sim.scenario.job import document as document_job
 from sim.scenario.sink import document as doc
 from sim.scenario.text.problems import DocumentPath, Reading
 
-__all__ = ["build_commit", "build_flush", "build_staging", "with_committers"]
-
 
 def build_flush(given: doc.Flush | None, here: DocumentPath, *, has_input: bool, reading: Reading) -> Flush | None:
     if given is None:

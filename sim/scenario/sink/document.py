@@ -11,8 +11,6 @@ from sim.scenario.grammar.fields import Axis, Size, choice
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 
-__all__ = ["Commit", "CommitField", "Flush", "Staging"]
-
 
 class Flush(Options, of=(sink.Flush,)):
     """Files each subtask writes per snapshot.  One of bytes, share, or both."""

@@ -12,8 +12,6 @@ from sim.scenario.job.document import Vertex
 from sim.scenario.state import document as doc
 from sim.scenario.text.problems import DocumentPath, Reading
 
-__all__ = ["build_state", "build_state_options"]
-
 
 def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State | None:
     """Mistakes go to `reading`."""

@@ -11,8 +11,6 @@ from sim.scenario.grammar.fields import Axis, Duration, OnOff
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Texts
 
-__all__ = ["Changelog", "Lsm", "State"]
-
 
 class Lsm(Options, of=(state.Lsm,)):
     """The log-structured merge tree of one subtask; defaults are those of RocksDB."""

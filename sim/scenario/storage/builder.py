@@ -12,8 +12,6 @@ from sim.scenario.storage import document as doc
 from sim.scenario.storage.page import STORAGE_PAGES, StoragePage
 from sim.scenario.text.problems import Reading
 
-__all__ = ["build_storage"]
-
 _HERE = "storage"
 
 

@@ -17,8 +17,6 @@ from sim.scenario.storage.page import StoragePage
 from sim.scenario.storage.slow_trace import SlowSeries, read_slowness
 from sim.scenario.text.problems import DocumentPath, Reading
 
-__all__ = ["DFS", "Dfs", "SlowNodes"]
-
 
 class SlowNodes(Options, of=(model.SlowNodes,)):
     """Each node is slow for a share of its time, in episodes: bandwidth divided by the factor."""

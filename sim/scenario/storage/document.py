@@ -13,8 +13,6 @@ from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.storage.dfs import Dfs
 from sim.scenario.storage.object_store import ObjectStore
 
-__all__ = ["Disk", "FileMerging", "Retry", "Slow", "Storage"]
-
 
 class Slow(Section):
     """A share of the files is slow: bandwidth divided, latency multiplied by the factor."""

@@ -9,8 +9,6 @@ from sim.scenario.grammar.options import Options, built
 from sim.scenario.storage.page import StoragePage
 from sim.scenario.text.problems import Reading
 
-__all__ = ["OBJECT_STORE", "ObjectStore"]
-
 
 class ObjectStore(Options, of=(model.ObjectStore,)):
     """S3 and its kin: an object is there when it is closed, large ones go in parts, requests are limited."""

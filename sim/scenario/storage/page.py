@@ -11,8 +11,6 @@ from sim.model.catalogs.catalog import Catalog
 from sim.scenario.grammar.section import Section
 from sim.scenario.text.problems import Reading
 
-__all__ = ["STORAGE_PAGES", "StoragePage"]
-
 
 @dataclass(frozen=True, slots=True)
 class StoragePage:

@@ -15,8 +15,6 @@ from sim.scenario.grammar.section import Section
 from sim.scenario.job.trace import TraceError, clocked, columns_and_rows, file_stamp, moment, must_have, not_increasing, time_column
 from sim.units import UnitError, format_duration, parse_number
 
-__all__ = ["SlowSeries", "read_slowness"]
-
 _SECOND = 1_000_000_000
 
 

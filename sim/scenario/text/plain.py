@@ -18,8 +18,6 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from sim.scenario.text.problems import DocumentPath, Mark, Problem, Reading, ScenarioError
 
-__all__ = ["Mapping", "compose", "first_comment", "read_text"]
-
 MAX_BYTES = 10**6
 """Ten thousand vertices fit; a long rate belongs into a trace file."""
 MAX_NODES = 100_000  # aliases expanded

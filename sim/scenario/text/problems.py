@@ -8,8 +8,6 @@ from difflib import get_close_matches
 
 from sim.foreign import Readable, one_line, printable
 
-__all__ = ["DocumentPath", "Mark", "Problem", "Reading", "ScenarioError", "did_you_mean", "dotted"]
-
 DocumentPath = tuple[str | int, ...]
 """Where in the document: keys and list positions from the top."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["assumed"]
-
 _MARKED = re.compile(r"(?:^|\s)#\s*UNKNOWN:")
 LISTED_LINES = 6  # lines named in one sentence
 

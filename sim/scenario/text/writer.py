@@ -13,8 +13,6 @@ from sim.foreign import printable
 from sim.scenario.text.problems import DocumentPath, dotted
 from sim.units import format_number
 
-__all__ = ["SCHEMA_LINE", "placed", "write"]
-
 SCHEMA_FILE = "ckptsim.schema.json"
 SCHEMA_LINE = f"# yaml-language-server: $schema=./{SCHEMA_FILE}"
 WIDTH = 120

@@ -22,8 +22,6 @@ from sim.sweeps.file.document import Precision, Sweep
 from sim.sweeps.file.question import Question, question, windows_of
 from sim.sweeps.file.windows import Cut, Window, windows
 
-__all__ = ["Definition", "define", "is_sweep"]
-
 _WINDOW = "window"
 
 

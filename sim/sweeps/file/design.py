@@ -12,8 +12,6 @@ from sim.scenario.text.problems import DocumentPath, Reading
 from sim.sweeps.file.document import Range, Sample
 from sim.sweeps.file.quantity import Quantity, QuantityError
 
-__all__ = ["Point", "combinations", "override", "sampled", "text_of", "together"]
-
 Point = dict[str, Any]
 """Key of the scenario -> value, as a scenario file has it."""
 T = TypeVar("T")

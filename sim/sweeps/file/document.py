@@ -9,8 +9,6 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 from sim.scenario.grammar.fields import Duration, Number, Percent, Positive, choice
 from sim.scenario.grammar.section import Section, Texts
 
-__all__ = ["Answer", "Precision", "Range", "Sample", "Sweep", "Windows"]
-
 Values = Annotated[list[Any], Field(min_length=1)]
 """Values as a scenario file has them."""
 

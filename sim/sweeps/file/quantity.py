@@ -11,8 +11,6 @@ from typing import Any
 from sim import units
 from sim.foreign import Readable
 
-__all__ = ["Quantity", "QuantityError"]
-
 _WRITE: dict[str, Callable[[Any], str]] = {
     "duration": units.format_duration, "size": units.format_size, "byte rate": units.format_byte_rate, "rate": units.format_rate,
     "share": units.format_share,

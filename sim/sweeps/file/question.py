@@ -13,8 +13,6 @@ from sim.scenario.text.problems import DocumentPath, Reading, did_you_mean
 from sim.sweeps.file.design import text_of
 from sim.sweeps.file.document import Answer
 
-__all__ = ["Question", "question", "racing_fault", "windows_of"]
-
 _HERE = "answer"
 
 

@@ -16,8 +16,6 @@ from sim.sweeps.file.design import Point, text_of
 from sim.sweeps.file.document import Windows
 from sim.units import format_duration, format_number
 
-__all__ = ["Cut", "Window", "windows"]
-
 NAME, FROM, FILE, LENGTH = "window", "from_s", "file", "length_s"
 """Columns of a table of windows.  A column with a dot in its name is a key of the scenario."""
 RATE = "rate"

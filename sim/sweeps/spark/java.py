@@ -13,8 +13,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-__all__ = ["MissingDependencyError", "find", "prepare"]
-
 NEEDED = 17
 MESSAGE = (
     "Spark needs Java 17 or newer: install a JRE, or pip install '.[java]', or use --jobs N (traces: --master here), which needs no Java"

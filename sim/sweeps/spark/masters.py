@@ -16,8 +16,6 @@ from urllib.parse import urlsplit
 
 from sim.sweeps.spark.java import MissingDependencyError
 
-__all__ = ["NOT_YET", "MasterError", "SparkSettings", "checked", "must_fit", "settings"]
-
 NOT_YET = "PySpark does not yet fully support pandas"
 _PYTHON = "spark.pyspark.python"
 _ALWAYS = {

@@ -29,8 +29,6 @@ from sim.sweeps.spark.session import ARCHIVE, reason
 if TYPE_CHECKING:
     from sim.plane import Engine
 
-__all__ = ["QUICK_JAVA", "ClusterError", "rows_on"]
-
 AT_ONCE = 3
 """Jobs at once: two jobs have tasks ready when slots of the first get free."""
 TASK_S = 1.0

@@ -21,8 +21,6 @@ from sim.sweeps.spark import java
 from sim.sweeps.spark.masters import NOT_YET, is_here, must_fit, settings
 from sim.sweeps.spark.staging import staging
 
-__all__ = ["ARCHIVE", "LOG_LEVEL", "reason", "session"]
-
 ARCHIVE = "ckptsim"
 """The name of the unpacked package on executors."""
 LOG_LEVEL = "spark.log.level"

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["remove_abandoned", "staging"]
-
 PREFIX = "ckptsim-staging-"
 OWNED = "owned"
 """A file that its owner keeps locked; the lock ends with the owner's process."""

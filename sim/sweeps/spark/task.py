@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["COMPILED_ON", "runner"]
-
 COMPILED_ON = "compiled_on"
 """The key of a line that is no row: the host of an executor that compiled the kernel although it was sent."""
 

@@ -9,8 +9,6 @@ from sim.analysis.strategies.ending import Finish
 from sim.analysis.strategies.noise import is_noise
 from sim.analysis.strategies.side_by_side import StrategyRow
 
-__all__ = ["finish_sentence", "stopped_sentence"]
-
 _LESS = 0.99
 """Output of so small a share of the others' is less than theirs."""
 _NAMED = 4

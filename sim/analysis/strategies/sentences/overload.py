@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from sim.analysis.number_texts import ms_text, per_second_text, share_text
 from sim.analysis.strategies.side_by_side import StrategyRow
 
-__all__ = ["overload_sentence"]
-
 _NAMED = 3
 """So many strategies are named; of more the number is told."""
 

@@ -19,8 +19,6 @@ from sim.analysis.strategies.sentences.finishing import finish_sentence, stopped
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.single import FINALISATION, Single
 
-__all__ = ["verdict"]
-
 QUICK_MS = 150.0
 NOISE_THROUGHPUT = 0.015
 

@@ -14,8 +14,6 @@ from sim.recordings.infer.edges.sums import TOLERANCE, Range, Sum, alike, narrow
 from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob, RestVertex
 
-__all__ = ["Edge", "Place", "Unbalanced", "edge_flows", "outputs_of", "unbalanced"]
-
 CHANCE = 3  # standard deviations of a count
 
 Place = tuple[str, int]  # reader, which of its inputs

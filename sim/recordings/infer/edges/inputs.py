@@ -19,8 +19,6 @@ from sim.recordings.infer.flows import Flows, series
 from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex
 from sim.units import format_number, format_size
 
-__all__ = ["EdgeFlows", "infer_inputs"]
-
 ALIKE = {"SHUFFLE": ("rebalance", "sent at random"), "CUSTOM": ("hash", "sent by a partitioner of its own")}
 """Ship strategies that a scenario lacks -> (the nearest one, a description)."""
 ALIKE_SHARE = 0.03  # an edge that carries nearly all that its writer writes is no edge of its own; so are records of nearly that size

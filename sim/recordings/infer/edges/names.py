@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-__all__ = ["input_names"]
-
 
 def input_names(upstreams: Sequence[str], vertices: Collection[str]) -> list[str]:
     """The first edge from a vertex has its name; a further one the name with its number, unless a vertex is called so."""

@@ -16,8 +16,6 @@ from sim.recordings.infer.edges.sums import TOLERANCE
 from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob, RestVertex
 
-__all__ = ["Shares", "keyed_shares"]
-
 CHANCE = 3  # standard deviations of a count: independent keys differ by less, and need no weights
 APART = 1.5
 """Sizes of records that differ by a smaller factor do not tell two inputs apart."""

@@ -11,8 +11,6 @@ from sim.recordings.infer.edges.sums import Range
 from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob
 
-__all__ = ["Size", "edge_size", "emitted_size", "size_counted"]
-
 
 @dataclass(frozen=True, slots=True)
 class Size:

@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["TOLERANCE", "Range", "Sum", "alike", "narrowed"]
-
 TOLERANCE = 0.05
 """Windows of two vertices begin and end at different moments: counters that differ by less agree."""
 HALVINGS = 60  # of the level at which open amounts fill a sum

@@ -8,8 +8,6 @@ from sim.recordings.infer.lab.not_modelled import known
 from sim.recordings.source.lab.config import Configuration
 from sim.units import format_duration
 
-__all__ = ["kills", "replacement"]
-
 
 def kills(config: Configuration) -> list[tuple[int, float]]:
     """(number of the task manager, s since submission) of each loss.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sim.recordings.source.lab.config import Configuration, Node
 
-__all__ = ["TASK_MANAGERS", "known", "not_modelled"]
-
 # Options of the recorder, not of the job.
 RECORDER_KEYS = frozenset({"flink_release", "heap", "poll_s", "sample_s"})
 

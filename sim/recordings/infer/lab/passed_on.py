@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from sim.recordings.source.lab.config import Configuration, Node
 
-__all__ = ["mean_bytes"]
-
 
 class _Flow(NamedTuple):
     per_second: float  # over all subtasks; infinite: as many as the reader accepts

@@ -19,8 +19,6 @@ from sim.recordings.source.lab.recording import Recording
 from sim.scenario.flink.keys import current_names
 from sim.units import format_byte_rate, format_duration, format_number, format_rate, format_share, format_size, parse_flink_duration
 
-__all__ = ["Import", "to_document"]
-
 SOURCE_TIMESTAMP_BYTES = 8  # a record that leaves a source carries its timestamp over one hop
 # Bytes of the file that every subtask writes next to its keyed state, for the kinds of nodes of the recorded job.
 # It holds: a counter; a counter and the slow element behind `asyncMs`; a source's split; no requests of asynchronous I/O.

@@ -9,8 +9,6 @@ from __future__ import annotations
 from sim.model.scenario import Overheads
 from sim.recordings.source.lab.recording import Recording
 
-__all__ = ["startup_ms"]
-
 _STARTED = ("open", "prefilled", "source_start")
 
 

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import linear_regression
 
-__all__ = ["Filling", "filling_of"]
-
 _FEWEST = 8
 """Fewer sizes do not tell a curve from a line."""
 _BETTER = 0.2

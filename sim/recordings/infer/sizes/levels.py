@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, linear_regression
 
-__all__ = ["Level", "level_of"]
-
 _FEWEST = 5
 """Fewer sizes are neither a line nor a level."""
 _STEADY = 0.1

@@ -11,8 +11,6 @@ import numpy as np
 
 from sim.recordings.source.rest.job import Series
 
-__all__ = ["Split", "outputs_per_end", "split_of_busy_time"]
-
 _SHIFTS = 40  # moments tried for the ends, within one period
 _SURE = 3.0  # standard errors: a smaller time of an output may be none
 FEWEST_STEPS = 4

@@ -28,8 +28,6 @@ from sim.recordings.infer.windows.saw_tooth import SawTooth, fitted
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_duration, format_number, format_size
 
-__all__ = ["infer_windows"]
-
 FLOOR = 0.1  # of the height of the tooth: a lower floor is what arrived while the window ended
 UNPLANNED = 0.97  # share of the variance: without a word in the plan the curve has to fit this well
 LONGEST_S = 120

@@ -13,8 +13,6 @@ from typing import Literal
 
 from sim.units import UnitError, parse_flink_duration
 
-__all__ = ["PlannedWindow", "planned_window", "uses_event_time"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlannedWindow:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["EXPLAINED", "SawTooth", "fitted"]
-
 EXPLAINED = 0.9
 """Share of the variance of the sizes: a curve that leaves more of it is not theirs."""
 FEWEST = 6

@@ -9,8 +9,6 @@ from dataclasses import replace
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.flows import Flows
 
-__all__ = ["infer_idleness", "infer_silent"]
-
 ENOUGH = 20  # records of each of the others, on average: so many are no chance
 
 

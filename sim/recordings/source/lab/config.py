@@ -13,8 +13,6 @@ from pydantic.alias_generators import to_camel
 
 from sim.recordings.source.graph import check_graph, is_read
 
-__all__ = ["Configuration", "FileSystem", "Node", "NodeInput"]
-
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False, le=1e15)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Share = Annotated[float, Field(ge=0, le=1)]

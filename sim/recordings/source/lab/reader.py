@@ -11,8 +11,6 @@ from sim.foreign import one_line
 from sim.recordings.source.files import LARGEST_BYTES, RecordingError, parse, summary
 from sim.recordings.source.lab.recording import FORMAT, Recording
 
-__all__ = ["read", "recording_of"]
-
 
 def read(path: str | Path, *, largest_bytes: int = LARGEST_BYTES) -> Recording:
     """The recording in a `.json` or `.json.gz` file; the content tells which."""

@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sim.recordings.source.lab.config import Configuration, Node
 from sim.recordings.source.recorded_job import Number, RecordedJob
 
-__all__ = ["FORMAT", "Events", "JobTimes", "Recording"]
-
 FORMAT = "flink-lab/1"
 
 
