@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
-import yaml
+from ruamel.yaml import YAML
 
 from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.measured import measured
@@ -148,6 +148,6 @@ def _patch(file: Path) -> tuple[dict[str, str | None], tuple[str, ...]]:
     if not file.exists():
         return {}, ()
     content = file.read_text()
-    keys = yaml.safe_load(content)["spec"]["flinkConfiguration"]
+    keys = YAML(typ="safe").load(content)["spec"]["flinkConfiguration"]
     unpatched = tuple(line.removeprefix("# Not in this patch, ") for line in content.splitlines() if line.startswith("# Not in this patch"))
     return {key: value for key, value in keys.items() if not key.startswith("kubernetes.operator.")}, unpatched

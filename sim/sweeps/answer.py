@@ -37,8 +37,8 @@ def sections(question: Question, results: pd.DataFrame, complete: pd.DataFrame |
     tables = [_means(question, results)]
     if question.against:
         tables.append(_differences(question, results))
-    taken = {value: _choice(question, rows, out, value).advised if question.least else None for value, rows in groups(question, results)}
-    tables.extend(windows for column in _decisive(question) if (windows := _windows(question, results, column, taken)))
+    selected = {value: _choice(question, rows, out, value).advised if question.least else None for value, rows in groups(question, results)}
+    tables.extend(windows for column in _decisive(question) if (windows := _windows(question, results, column, selected)))
     if shares := _effects(question, results if complete is None else complete):
         tables.append(shares)
     return tables
@@ -166,8 +166,8 @@ def _decisive(question: Question) -> list[str]:
     return list(dict.fromkeys([question.least or question.show[0], *(limit.column for limit in question.limits)]))
 
 
-def _windows(question: Question, results: pd.DataFrame, column: str, taken: Mapping[str, Setting | None]) -> Section | None:
-    """A column, window by window; None: there is a single window.  `taken`: value of `by` -> the setting that the sentence takes."""
+def _windows(question: Question, results: pd.DataFrame, column: str, selected: Mapping[str, Setting | None]) -> Section | None:
+    """A column, window by window; None: there is a single window.  `selected`: value of `by` -> the setting that the sentence takes."""
     seen = {value: observed(group, question.settings, column) for value, group in groups(question, results)}
     names = {value: settings_of(table.scores.columns) for value, table in seen.items()}
     if sum(len(table.scores) for table in seen.values()) < 2 or any(table.sample == "seeds" for table in seen.values()):
@@ -175,7 +175,7 @@ def _windows(question: Question, results: pd.DataFrame, column: str, taken: Mapp
     first = next(iter(names.values()))
     side_by_side = len(first) <= MOST_ACROSS and all(own == first for own in names.values())
     limits = [limit for limit in question.limits if limit.column == column]
-    named = {"taken": taken, "compared with": dict.fromkeys(taken, tuple(own for _, own in question.against))}
+    named = {"taken": selected, "compared with": dict.fromkeys(selected, tuple(own for _, own in question.against))}
     named = {name: settings for name, settings in named.items() if any(settings.values())}
     header = [", ".join(name) for name in first] if side_by_side else [*(["kept by"] if limits else []), "ended", "least", *named, "most"]
 

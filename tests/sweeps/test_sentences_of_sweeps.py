@@ -117,9 +117,9 @@ class Known:
 def counts_of_settings(sentence):
     """Counts of settings depend on the comparisons themselves: each is held to how many are named, or to what is left of all."""
     for match in re.finditer(r"cannot be told apart from (\d+) others?: ([^.]*)\.|(\d+) more may keep (?:it|them): ([^.]*)\.", sentence):
-        said, named = int(match[1] or match[3]), match[2] or match[4]
-        more = int(found[1]) if (found := re.search(r" and (\d+) more", named)) else 0
-        yield said, len(re.findall(r"\bx\d", named)) + more
+        stated, named = int(match[1] or match[3]), match[2] or match[4]
+        unnamed = int(found[1]) if (found := re.search(r" and (\d+) more", named)) else 0
+        yield stated, len(re.findall(r"\bx\d", named)) + unnamed
 
 
 NAMED = re.compile(r"(?:with checkpoint.interval|Take checkpoint.interval|next is) (x\d)")
@@ -145,22 +145,22 @@ def missing(question, rows, found):
 
 
 def test_numbers_of_sentences_are_those_of_the_rows():
-    told, lost = 0, {}
+    count, lost = 0, {}
     for seed in SEEDS:
         question, rows = drawn(seed)
         found = sentence(question, rows)
-        told += len(numbers(found))
+        count += len(numbers(found))
         if wrong := missing(question, rows, found):
             lost[seed] = (found, wrong)
         assert [] == [pair for pair in counts_of_settings(found) if pair[0] != pair[1]], found
 
     assert {} == lost
-    assert told > 6 * len(SEEDS)
+    assert count > 6 * len(SEEDS)
 
 
 def test_settings_that_keep_limits_are_counted():
     """The one count that depends on no comparison."""
-    held = 0
+    counted = 0
     for seed in SEEDS:
         question, rows = drawn(seed)
         match = re.search(r"\((\d+) of \d+ settings (seem|keep)", sentence(question, rows))
@@ -174,9 +174,9 @@ def test_settings_that_keep_limits_are_counted():
                    for limit, own in tables)
             and not any(cell[2] and not all(own[i][2] for own in least.values()) for i, cell in enumerate(least[setting]))
         ]  # fmt: skip
-        held += 1
+        counted += 1
         assert int(match[1]) == len(keeping), (seed, sentence(question, rows))
-    assert held >= 5
+    assert counted >= 5
 
 
 def test_a_number_that_is_changed_is_missed():

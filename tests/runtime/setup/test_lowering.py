@@ -173,7 +173,7 @@ def test_buffers_start_small_only_with_debloating():
     small = plane_spec(scenario(network=replace(network, debloat=debloat)))
 
     assert (4096, None) == (plane_spec(scenario(network=network)).starting_buffer_bytes, plane_spec(scenario()).debloating)
-    assert (1024, Debloating(1, 2, 3, 4, 5)) == (small.starting_buffer_bytes, small.debloating)
+    assert (1024, debloat) == (small.starting_buffer_bytes, small.debloating)
 
 
 # ---------------------------------------------------------------------------------------------- rates
