@@ -107,7 +107,9 @@ CHANGELOG = Lever(
     ask="which folder of the checkpoint storage takes the log (state.changelog.dstl.dfs.base-path)?",
     short_caution="restore with claim mode CLAIM: in NO_CLAIM the job restarts forever",
     caution="restore with claim mode CLAIM: in NO_CLAIM the first checkpoint has to be full, which the changelog refuses, and the job "
-    "restarts without end. Flink 2.3 did so in an experiment. A claimed checkpoint belongs to the job; keep a savepoint to go back",
+    "restarts without end. Flink 2.3 did so in an experiment. A claimed checkpoint belongs to the job; keep a savepoint to go back. "
+    "The synchronous part grows with the changes since the last materialization, by 4 us each there; this is not simulated: shorten "
+    "state.changelog.periodic-materialize.interval",
     source=f"{_DOCS}/state_backends#enabling-changelog",
     flink_keys={"state.changelog.storage": "filesystem", "state.changelog.dstl.dfs.base-path": FOLDER, CLAIM: "CLAIM"},
 )  # fmt: skip
