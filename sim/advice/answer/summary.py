@@ -52,7 +52,7 @@ def no_setting(dominant: str, closest: Sequence[str], enough: Sequence[str], ref
     """What dominates, how near the nearest setting comes, and the smallest changes with which it would fit."""
     cautions = [caution.short for caution in refusals]
     lines = []
-    for label, texts in (("closest", closest), ("there", [dominant] if dominant else []), ("fits", enough), ("caution", cautions)):
+    for label, texts in (("closest", closest), ("time", [dominant] if dominant else []), ("fits", enough), ("caution", cautions)):
         lines += _labelled(label, texts, wrapped=True)
     return "\n".join(lines[:LINES])
 

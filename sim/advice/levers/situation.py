@@ -68,17 +68,17 @@ def situation_of(race: Race, name: tuple[str, str]) -> Situation:
 
 
 def dominant(situation: Situation) -> str:
-    """``upload of state takes 18 of 20 s: 9.3 GB at 500 MB/s``: the part that takes most; empty: nothing is known."""
+    """``18 s of 20 s: upload of state (9.3 GB at 500 MB/s)``: the part that takes most; empty: nothing is known."""
     total_ms = sum(situation.milliseconds.values())
     if not total_ms:
         return ""
     part = max(situation.milliseconds, key=lambda part: situation.milliseconds[part])
     own_ms = situation.milliseconds[part]
-    sentence = f"{PARTS[part]} takes {ms_text(own_ms)} of {ms_text(total_ms)}"
+    sentence = f"{ms_text(own_ms)} of {ms_text(total_ms)}: {PARTS[part]}"
     if part == UPLOAD and situation.uploaded_bytes > 0 and own_ms > 0:
         rate = situation.uploaded_bytes / own_ms * 1e3
-        return f"{sentence}: {bytes_text(situation.uploaded_bytes)} at {bytes_text(rate)}/s"
-    return f"{sentence}: '{situation.full}' is full" if part in (QUEUE, ALIGNMENT) and situation.full else sentence
+        return f"{sentence} ({bytes_text(situation.uploaded_bytes)} at {bytes_text(rate)}/s)"
+    return f"{sentence} ('{situation.full}' is full)" if part in (QUEUE, ALIGNMENT) and situation.full else sentence
 
 
 def _rows(rows: pd.DataFrame, name: tuple[str, str], kind: str) -> pd.DataFrame:

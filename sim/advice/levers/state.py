@@ -110,6 +110,7 @@ CHANGELOG = Lever(
     "restarts without end. Flink 2.3 did so in an experiment. A claimed checkpoint belongs to the job; keep a savepoint to go back. "
     "The synchronous part grows with the changes since the last materialization, by 4 us each there; this is not simulated: shorten "
     "state.changelog.periodic-materialize.interval",
+    doubt="its synchronous part grows with the log, which is not simulated",
     source=f"{_DOCS}/state_backends#enabling-changelog",
     flink_keys={"state.changelog.storage": "filesystem", "state.changelog.dstl.dfs.base-path": FOLDER, CLAIM: "CLAIM"},
 )  # fmt: skip

@@ -48,7 +48,7 @@ def screen(differences=(), limits=LIMITS):
     job = loads(JOB.replace("count", LONG)).scenarios[0]
     pulled = changes()
     return summary(
-        chosen, today, limits, dominant="upload of state takes 18 s of 21 s: 9.3 GB at 504 MB/s", changes=pulled, differences=differences,
+        chosen, today, limits, dominant="18 s of 21 s: upload of state (9.3 GB at 504 MB/s)", changes=pulled, differences=differences,
         cautions=cautions(job, protocols()[-1], pulled), refusals=(), watch=watch(chosen, limits, None, 60.0),
         others=[f"parallelism: job.{LONG}.parallelism = 4"],
     ).splitlines()  # fmt: skip
