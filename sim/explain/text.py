@@ -22,10 +22,15 @@ def text(account: Account, simulated: Mapping[str, int | None] | None = None) ->
     begin_ns, end_ns = account.path.parts[0].begin_ns, _end_ns(account)
     rows = [_row(number, line, begin_ns, end_ns) for number, line in enumerate((*account.lines, *account.after), 1)]
     total = f"     sum to {_end_name(account)}"
-    total = f"{total:<{_NAME + _PLACE + 6}} {duration(account.path.duration_ns):>{_TAKES}} ({account.path.duration_ns} ns)"
+    total = f"{total:<{_NAME + _PLACE + 6}} {duration(account.path.duration_ns):>{_TAKES}} ({_exact(account.path.duration_ns)})"
     rows.insert(len(account.lines), total)
     blocks = [fill(sentence(account), WIDTH), "\n".join(rows), "\n".join(_notes(account)), "\n".join(_effects(account, simulated or {}))]
     return "\n\n".join(block for block in blocks if block)
+
+
+def _exact(duration_ns: int) -> str:
+    """Flink's statistics are whole milliseconds, simulated times are nanoseconds."""
+    return f"{duration_ns} ns" if duration_ns % 10**6 else f"{duration_ns // 10**6} ms"
 
 
 def title(account: Account) -> str:
