@@ -236,7 +236,9 @@ def passes_text(setting: Setting, limits: Limits) -> str:
     """``checkpoints pass 2 s``."""
     if not setting.completed:
         return "no checkpoint completes"
-    return ", ".join(f"{LIMITED[limit.column]} pass {_bound(limit)}" for limit in limits.of_means() if limit.column in setting.breaks)
+    broken = [limit for limit in limits.of_means() if limit.column in setting.breaks]
+    verbs = {limit.column: "pass" if limit.column == "checkpoint_ms" else "passes" for limit in broken}
+    return ", ".join(f"{LIMITED[limit.column]} {verbs[limit.column]} {_bound(limit)}" for limit in broken)
 
 
 def theory(race: Race) -> str:
