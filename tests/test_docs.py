@@ -8,7 +8,7 @@ import pytest
 from docs.house import BEGIN, END, PAGE, ROOT, circles, page
 from tests.sentences import long_sentences
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def test_the_house_is_drawn_as_it_is():
