@@ -8,7 +8,7 @@ from sim.analysis.number_texts import bytes_text, ms_text, share_text
 from sim.foreign import one_line
 from sim.history.history import MS, History, SubtaskId, subtasks_of
 from sim.history.path import Step
-from sim.history.rhythms import chance, rhythms
+from sim.history.rhythms import chances
 from sim.metrics.critical_path import Kind
 from sim.recordings.source.recorded_job import Checkpoint, Subtask
 from sim.units import format_duration
@@ -170,13 +170,13 @@ class Causes:
 
     def _rhythm(self, step: Step) -> str:
         """The rhythm that long checkpoints of the history keep, if this is one of them."""
-        done = [point for point in self.history.checkpoints if point.status == "COMPLETED" and not point.is_savepoint and point.id != 1]
-        durations = [point.end_to_end_duration for point in done]
-        if len(done) < _FEWEST or self.point.end_to_end_duration < _UNLIKE * median(durations) or 10 * step.duration_ns < step.end_ns:
+        durations = [point.end_to_end_duration for point in self.history.usual]
+        if len(durations) < _FEWEST or self.point.end_to_end_duration < _UNLIKE * median(durations) or 10 * step.duration_ns < step.end_ns:
             return ""
-        found = [(chance(rhythm, done), rhythm) for rhythm in rhythms(self.history)]
         text = "".join(
-            f"; long checkpoints of this history keep the rhythm of {rhythm.of} (p = {p:.2g})" for p, rhythm in found if p < _RARE
+            f"; long checkpoints of this history keep the rhythm of {rhythm.of} (p = {p:.2g})"
+            for rhythm, p in chances(self.history)
+            if p < _RARE
         )
         if text in self._clauses:
             return ""

@@ -9,6 +9,7 @@ from statistics import median
 from sim.foreign import Readable
 from sim.history.history import History
 from sim.recordings.infer.before_barrier import NOISE_MS
+from sim.recordings.infer.options import NEVER_MS
 from sim.recordings.source.recorded_job import Checkpoint
 
 SLOW = 1.5
@@ -40,7 +41,7 @@ def split(history: History) -> Split:
     if not history.checkpoints:
         raise MissingCheckpointError(_none(history))
     done = [point for point in history.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
-    usual = [point for point in done if not point.is_savepoint and point.id != 1] or done
+    usual = list(history.usual) or done
     median_ms = float(median(point.end_to_end_duration for point in usual)) if usual else 0.0
     limit_ms = max(SLOW * median_ms, median_ms + NOISE_MS)
     slow = sorted((point for point in usual if point.end_to_end_duration > limit_ms), key=lambda point: -point.end_to_end_duration)
@@ -75,10 +76,6 @@ def _none(history: History) -> str:
     config = history.checkpoint_config
     if history.counted:
         return f"the job has had {history.counted} checkpoints, and the statistics of none are kept"
-    if config is None or not 0 < config.interval < DAY_MS:
+    if config is None or not 0 < config.interval < NEVER_MS:
         return "the job takes no checkpoints: execution.checkpointing.interval is not set"
     return "the job has had no checkpoint yet"
-
-
-DAY_MS = 86_400_000 * 365
-"""A longer interval is Flink's word for none (Long.MAX_VALUE)."""

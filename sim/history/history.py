@@ -68,6 +68,12 @@ class History:
         """Those whose subtasks are known."""
         return tuple(point for point in self.checkpoints if point.tasks)
 
+    @cached_property
+    def usual(self) -> tuple[Checkpoint, ...]:
+        """Completed ones without savepoints and the first, which uploads everything: they tell how long a checkpoint takes."""
+        done = [point for point in self.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
+        return tuple(point for point in done if not point.is_savepoint and point.id != 1)
+
     def checkpoint(self, number: int) -> Checkpoint | None:
         return next((point for point in self.checkpoints if point.id == number), None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -45,6 +45,12 @@ def _turn_of_window(every_ms: float, point: Checkpoint) -> float:
 
 def _turn_of_merge(point: Checkpoint) -> float:
     return point.id % _MERGED / _MERGED
+
+
+@lru_cache(maxsize=1)
+def chances(history: History) -> tuple[tuple[Rhythm, float], ...]:
+    """The rhythms of a history and their `chance` over its usual checkpoints.  Each step of each path asks; the draws are made once."""
+    return tuple((rhythm, chance(rhythm, history.usual)) for rhythm in rhythms(history))
 
 
 def chance(rhythm: Rhythm, points: Sequence[Checkpoint]) -> float:

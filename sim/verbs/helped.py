@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.analysis.number_texts import ms_text
 from sim.evidence.factors import sentences
 from sim.explain.account import NOTABLE
+from sim.explain.text import WIDTH
 from sim.explain.what_if import changed
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from sim.recordings.reading import RecordingSource
     from sim.verbs.listener import Listener
 
-_WIDTH = 80
 _MOST = 4
 """Changes that are simulated: those that spare most."""
 
@@ -54,7 +54,7 @@ class Helped:
         lines = [f"Simulated, the job as it is: {self.as_it_is}.", *(f"{change.change.capitalize()}: {change}." for change in self.changes)]
         unknown = "No backtest says how far off that may be."
         lines.append(f"How far these may be off: {self.confidence}." if self.confidence else unknown)
-        return "\n".join(fill(line, _WIDTH, subsequent_indent="  ") for line in lines)
+        return "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
 
     @property
     def plain(self) -> Mapping[str, Any]:

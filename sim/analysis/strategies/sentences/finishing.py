@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from sim.analysis.number_texts import count_text, ms_text
@@ -66,7 +67,7 @@ def _less(found: _Found) -> str:
 
 def stopped_sentence(lines: Sequence[StrategyRow]) -> str:
     """Under which strategies checkpoints end although the job runs on; empty: under none."""
-    stopped = [line for line in lines if line.last_trigger_s == line.last_trigger_s]  # not NaN
+    stopped = [line for line in lines if not math.isnan(line.last_trigger_s)]
     if not stopped:
         return ""
     first = min(stopped, key=lambda line: line.last_trigger_s)
