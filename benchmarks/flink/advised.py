@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,10 +21,11 @@ from benchmarks.flink.switch import Experiment, Report
 from sim.advice.answer.build import ADVISED
 from sim.advice.levers.lever import FOLDER
 from sim.analysis.number_texts import ms_text
+from sim.api.advice import Advice
 from sim.recordings.source.rest.fetching import fetch
 from sim.recordings.source.rest.job import RestJob
 from sim.recordings.source.rest.saved import save
-from sim.verbs.advise import Advised, Job, Options, advise, job_of
+from sim.verbs.advise import Job, Options, advise, job_of
 
 __all__ = ["Kept", "carry_out", "patched", "text"]
 
@@ -78,10 +79,10 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
         request = Options(
             p99=f"{limit_ms:.0f} ms", recovery=RECOVERY, budget=BUDGET, within=WITHIN, horizon=f"{3 * experiment.watch_s:.0f} s"
         )
-        advised = advise(_job(Path(folder), experiment), request, Path(folder) / "advice")
-        keys, unpatched = _patch(Path(folder) / "advice" / ADVISED)
-        predicted = advised.report.plain()["advised"]
-        found = Kept(limit_ms, today, _verdict(advised), keys, unpatched, predicted, pd.Series(dtype=float))
+        advised = Advice(advise(_job(Path(folder), experiment), request, Path(folder) / "advice"))
+        unpatched = tuple(f"{what}: {value}" for what, value in advised.data.get("beside_flinks_keys", {}).items())
+        keys = _keys(Path(folder) / "advice" / ADVISED)
+        found = Kept(limit_ms, today, advised.verdict.splitlines()[0], keys, unpatched, advised.data["advised"], pd.Series(dtype=float))
         if not found.carried_out:
             return found
         report(f"{found.verdict}: set on the real job")
@@ -90,7 +91,7 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
         job = flink.submit(experiment.job, patched(options, given), restore=savepoint)
         flink.await_running(job)
         _, after = _watched(flink, job, experiment.settle_s, watch_s or experiment.watch_s)
-        return Kept(limit_ms, today, found.verdict, keys, unpatched, predicted, after)
+        return replace(found, after=after)
 
 
 def patched(options: Mapping[str, str], keys: Mapping[str, str | None]) -> dict[str, str]:
@@ -138,16 +139,9 @@ def _job(folder: Path, experiment: Experiment) -> Job:
     return job_of(folder / "answers", changes)
 
 
-def _verdict(advised: Advised) -> str:
-    first = advised.report.parts[0]
-    return (first if isinstance(first, str) else first.title).splitlines()[0]
-
-
-def _patch(file: Path) -> tuple[dict[str, str | None], tuple[str, ...]]:
-    """The keys of a patch, and the changes that it names and does not make."""
+def _keys(file: Path) -> dict[str, str | None]:
+    """The keys of a patch that are Flink's own; nothing was advised: none."""
     if not file.exists():
-        return {}, ()
-    content = file.read_text()
-    keys = YAML(typ="safe").load(content)["spec"]["flinkConfiguration"]
-    unpatched = tuple(line.removeprefix("# Not in this patch, ") for line in content.splitlines() if line.startswith("# Not in this patch"))
-    return {key: value for key, value in keys.items() if not key.startswith("kubernetes.operator.")}, unpatched
+        return {}
+    keys = YAML(typ="safe").load(file.read_text())["spec"]["flinkConfiguration"]
+    return {key: value for key, value in keys.items() if not key.startswith("kubernetes.operator.")}
