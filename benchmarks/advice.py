@@ -22,11 +22,11 @@ from sim.advice.running.trial_runner import TrialRunner
 from sim.advice.texts import limits_text, name_of
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
 from sim.cli.console.terminal import plain
+from sim.evidence.predicted import predicted
 from sim.recordings import observed, read_any, to_document
 from sim.runtime.run.simulate import simulate
 from sim.scenario import write
 from sim.units import format_duration
-from sim.validation.predicted import predicted
 
 __all__ = ["PAIRS", "Pair", "judged", "main"]
 

@@ -25,13 +25,13 @@ from sim.advice.running.trial_runner import TrialRunner
 from sim.advice.texts import name_of
 from sim.advice.trials import SETTLED_NS, Bench
 from sim.analysis.number_texts import ms_text
-from sim.backtest.imports import with_backtest
+from sim.evidence.backtest.imports import with_backtest
+from sim.evidence.predicted import predicted
+from sim.evidence.run_names import run_name
 from sim.recordings import infer, observed, read_any, read_saved
 from sim.runtime.run.simulate import simulate
 from sim.scenario import write
 from sim.units import format_duration
-from sim.validation.predicted import predicted
-from sim.validation.run_names import run_name
 
 __all__ = ["Answer", "answers_to", "durations", "limits_of", "main", "siblings", "table"]
 

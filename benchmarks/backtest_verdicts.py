@@ -28,14 +28,14 @@ from benchmarks.as_answers import as_answers
 from benchmarks.blind import PAGE, ROOT, simulated
 from benchmarks.envelope_build import replaced
 from sim.analysis.number_texts import ms_text
-from sim.backtest.backtest import NoHistoryError, backtest
-from sim.evidence.changes import kinds_of
-from sim.evidence.factors import FILE, LEAST, Learned, Pair, what_if
-from sim.evidence.learn import Setting, is_covered, learned
+from sim.evidence.backtest.backtest import NoHistoryError, backtest
+from sim.evidence.truth import NEGLIGIBLE_MS
+from sim.evidence.what_ifs.changes import kinds_of
+from sim.evidence.what_ifs.factors import FILE, LEAST, Learned, Pair, what_if
+from sim.evidence.what_ifs.learn import Setting, is_covered, learned
 from sim.model.backtest import OtherSettings
 from sim.recordings import RestSnapshot, infer, observed, read_saved, to_recording
 from sim.scenario import loads, write
-from sim.validation.truth import NEGLIGIBLE_MS
 
 BEGIN, END = "<!-- verdicts: written by `python -m benchmarks.backtest_verdicts --write` -->", "<!-- /verdicts -->"
 DATA = ROOT / "tests" / "data"

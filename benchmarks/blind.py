@@ -23,14 +23,14 @@ import pandas as pd
 
 from benchmarks.envelope_build import replaced
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
+from sim.evidence.predicted import predicted
+from sim.evidence.run_names import RunName
+from sim.evidence.truth import NEGLIGIBLE_MS
 from sim.model.job import Job
 from sim.model.scenario import Scenario
 from sim.recordings import infer, observed, read_any, read_saved
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads, write
-from sim.validation.predicted import predicted
-from sim.validation.run_names import RunName
-from sim.validation.truth import NEGLIGIBLE_MS
 
 __all__ = ["FOLDER", "PAGE", "Run", "families", "main", "predict", "runs", "simulated", "table", "values_of"]
 

@@ -1,4 +1,4 @@
-"""Recordings -> the validity envelope: the file in `sim/envelope`, and the block in docs/truth.md that displays it."""
+"""Recordings -> the validity envelope: the file in `sim/evidence/envelope`, and the block in docs/truth.md that displays it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from sim.envelope.features import FEATURES, Value, features
-from sim.envelope.validity import QUANTITIES, Envelope, Evidence
+from sim.evidence.envelope.features import FEATURES, Value, features
+from sim.evidence.envelope.validity import QUANTITIES, Envelope, Evidence
+from sim.evidence.summary import summary
+from sim.evidence.truth import scenario_of, truth
 from sim.recordings import RecordedJob
-from sim.validation.summary import summary
-from sim.validation.truth import scenario_of, truth
 
 BEGIN, END = "<!-- envelope: written by `make envelope` -->", "<!-- /envelope -->"
 _NAMES = {

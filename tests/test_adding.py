@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sim.advice.settings import protocols
-from sim.envelope.features import features
+from sim.evidence.envelope.features import features
 from sim.metrics import schema
 from sim.metrics.schema import Column
 from sim.model.catalogs.backends import BACKENDS, BackendKind

@@ -15,8 +15,7 @@ LEAVES = {"condition", "foreign", "model", "packed_records", "units", "whole_fil
 BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "checkers"}
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis", "sheet"}
 BELOW_VERBS = BELOW_CLI | {
-    "recordings", "validation", "backtest", "envelope", "evidence", "cells", "comparison", "explain", "history", "report", "sweeps",
-    "advice",
+    "recordings", "evidence", "cells", "comparison", "explain", "history", "report", "sweeps", "advice",
 }  # fmt: skip
 MAY_IMPORT: dict[str, set[str]] = {
     "condition": set(),
@@ -39,23 +38,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runtime": BELOW_RUNTIME,
     "analysis": {"condition", "foreign", "units"},  # reads tables only
     "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
-    "validation": BELOW_CLI | {"recordings", "cells"},  # predicted against observed
-    "evidence": LEAVES | {"scenario"},  # how far predictions of a what-if may be off
-    "backtest": BELOW_CLI | {"evidence", "recordings", "validation"},  # the job as it is against its own history
-    "calibration": BELOW_CLI | {"recordings", "validation"},  # what predictions take for granted
-    "envelope": BELOW_CLI | {"recordings", "validation"},  # where predictions were held to recordings
+    "evidence": BELOW_CLI | {"recordings", "cells"},  # predicted beside observed
     "cells": BELOW_CLI,  # single runs
     "comparison": BELOW_CLI | {"cells", "folder_lock"},  # what `run` does
     "explain": BELOW_CLI | {"cells", "comparison"},  # runs again, watched closely
-    "history": BELOW_CLI | {"explain", "recordings", "validation"},  # checkpoints that really happened, in the same words
+    "history": BELOW_CLI | {"evidence", "explain", "recordings"},  # checkpoints that really happened, in the same words
     "timeline": BELOW_CLI | {"explain"},  # the same, as a picture
-    "report": BELOW_CLI | {"cells", "comparison", "envelope", "evidence", "explain"},  # results as a page
+    "report": BELOW_CLI | {"cells", "comparison", "evidence", "explain"},  # results as a page
     "sweeps": BELOW_CLI | {"cells", "series"},
     "advice": BELOW_CLI | {"cells", "evidence", "sweeps"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "series", "sweeps"},  # how the package gets to where Spark works
     "verbs": BELOW_VERBS,  # what the command and Python have in common
-    "api": BELOW_VERBS | {"calibration", "timeline", "traces", "verbs"},
-    "cli": BELOW_VERBS | {"calibration", "examples", "timeline", "traces", "verbs"},
+    "api": BELOW_VERBS | {"timeline", "traces", "verbs"},
+    "cli": BELOW_VERBS | {"examples", "timeline", "traces", "verbs"},
     "__init__": {"api", "scenario", "runtime"},  # the front door
     "__main__": {"cli"},
 }
@@ -70,6 +65,10 @@ INSIDE: dict[str, set[str]] = {
     "analysis/strategies": {"analysis"},
     "analysis/sweeps": {"analysis", "analysis/strategies"},
     "cli/console": set(),  # no verb
+    "evidence/envelope": set(),
+    "evidence/what_ifs": set(),
+    "evidence/backtest": {"evidence", "evidence/what_ifs"},
+    "evidence/calibration": {"evidence"},
     "history/compared": {"history"},
     "model/catalogs": set(),
     "model/randomness": {"model"},
@@ -106,7 +105,7 @@ INSIDE: dict[str, set[str]] = {
     "runtime/run": {"runtime", "runtime/setup", "runtime/observe", "runtime/promises", "runtime/task", "runtime/jobmanager"},
 }
 # What the flat files of a room may import of its folders.
-FLAT: dict[str, set[str]] = {"runtime": set(), "protocol": set(), "model": {"model/catalogs"}}
+FLAT: dict[str, set[str]] = {"evidence": set(), "runtime": set(), "protocol": set(), "model": {"model/catalogs"}}
 
 # The compiler and the event engine each have one door.
 ONLY_IN: dict[str, tuple[str, ...]] = {

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from sim.evidence.predicted_series import of_series
 from sim.recordings.infer.flows import flows
 from sim.recordings.observe.quantities import values_of
 from sim.recordings.observe.table import of_checkpoints
 from sim.recordings.source.recorded_job import checkpoints_table, subtasks_table
-from sim.validation.predicted_series import of_series
 
 if TYPE_CHECKING:
     from sim.recordings.source.rest.job import RestJob

@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.flink.measured import PER_MINUTE
+from sim.evidence.truth import NEGLIGIBLE_MS
 from sim.recordings.observe.quantities import DURATIONS
-from sim.validation.truth import NEGLIGIBLE_MS
 
 __all__ = ["QUANTITIES", "chosen", "decision", "table_text"]
 

@@ -15,11 +15,11 @@ import numpy as np
 from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Setting, Trials
 from sim.analysis.number_texts import ms_text
 from sim.analysis.quantities import smallest_sample
-from sim.evidence.factors import factors_of
+from sim.evidence.what_ifs.factors import factors_of
 from sim.scenario.backtest.verdict import agreement_text
 
 if TYPE_CHECKING:
-    from sim.evidence.changes import Kind
+    from sim.evidence.what_ifs.changes import Kind
     from sim.model.backtest import Backtest, Level
 
 ENOUGH = smallest_sample(0.99)

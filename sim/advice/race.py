@@ -19,7 +19,7 @@ from sim.advice.left_out import LeftOut
 from sim.advice.running.bounds import CERTAINTY, RACE, Affords, Lack, TimeUpError, any_amount, over_budget
 from sim.advice.settings import Candidate, Protocol, allowed, candidate, todays_setting
 from sim.advice.trials import FAILURE, INTERVAL, LONG, PROTOCOL, TRIAL, UNDISTURBED, WORLD, Bench, Trial
-from sim.evidence.changes import Kind, kinds_of
+from sim.evidence.what_ifs.changes import Kind, kinds_of
 from sim.model.scenario import Scenario
 from sim.units import parse_duration
 

@@ -12,7 +12,7 @@ from sim.api.display import paragraph
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.calibration.estimate import Estimate
+    from sim.evidence.calibration.estimate import Estimate
     from sim.recordings import Recording
 
 
@@ -30,7 +30,7 @@ class Calibration:
         """A row per constant: `value_ms`, `low_ms` and `high_ms` (95 %), `recordings` that tell it, `kept` (the default: few tell it)."""
         import pandas as pd
 
-        from sim.calibration.estimators import CONSTANTS
+        from sim.evidence.calibration.estimators import CONSTANTS
 
         rows = [
             {"constant": name.replace("_", "-"), "value_ms": found.value_ms, "low_ms": found.low_ms, "high_ms": found.high_ms,
@@ -42,7 +42,7 @@ class Calibration:
     @property
     def text(self) -> str:
         """The file for `environment:`, as YAML."""
-        from sim.calibration.environments import environment_text, head
+        from sim.evidence.calibration.environments import environment_text, head
 
         return environment_text(self._estimates, [*head(self._recordings), "Written by: sim.calibrate(...)"])
 
@@ -70,9 +70,9 @@ def calibrate(*recordings: str | PathLike[str]) -> Calibration:
 
     `recordings`: files, or folders of them.  ValueError: there are no recordings.
     """
-    from sim.calibration.estimate import estimates, votes
+    from sim.evidence.calibration.estimate import estimates, votes
+    from sim.evidence.folder import in_folder
     from sim.recordings import RecordingError, read
-    from sim.validation.folder import in_folder
 
     places = [Path(place) for place in recordings]
     found, skipped = [], []

@@ -83,7 +83,7 @@ class Study:
     @property
     def warnings(self) -> list[str]:
         """What the reader of the file found strange, and what no recording has."""
-        from sim.envelope.validity import warning
+        from sim.evidence.envelope.validity import warning
 
         return [*map(str, self.read.warnings), *filter(None, [warning(self.models)])]
 

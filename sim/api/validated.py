@@ -13,7 +13,7 @@ from sim.api.progress import watching
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.validation.judging import Judgement
+    from sim.evidence.judging import Judgement
 
 
 class Validation:
@@ -35,14 +35,14 @@ class Validation:
     @property
     def summary(self) -> pd.DataFrame:
         """A row per quantity: recordings, rows, the share that is covered, median and p90 of the relative error."""
-        from sim.validation.summary import PER_QUANTITY, summary
+        from sim.evidence.summary import PER_QUANTITY, summary
 
         return summary(self._counted(), PER_QUANTITY)
 
     @property
     def orderings(self) -> pd.DataFrame:
         """A row per pair of recordings that differ in one setting: which was slower, observed and predicted, and whether that is right."""
-        from sim.validation.orderings import orderings
+        from sim.evidence.orderings import orderings
 
         settings = {name: outcome.settings for name, outcome in self._judged.items() if outcome.settings is not None}
         return orderings(self._counted(), settings)
@@ -74,8 +74,8 @@ def validate(
     `recordings`: files, or folders of them.  `seeds`: simulations per recording.  `environment`: constants from `calibrate`.
     A recording that takes longer than `time_limit_s` is skipped.  ValueError: there are no recordings.
     """
+    from sim.evidence.folder import by_name, judge_all, recordings_in
     from sim.scenario.environment import load
-    from sim.validation.folder import by_name, judge_all, recordings_in
 
     paths = [path for place in recordings for path in recordings_in(Path(place))]
     if not paths:

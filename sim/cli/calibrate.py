@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from sim.calibration.cross_validation import Fit, Prediction
-    from sim.calibration.estimate import Estimate
     from sim.cells.local import Progress
+    from sim.evidence.calibration.cross_validation import Fit, Prediction
+    from sim.evidence.calibration.estimate import Estimate
     from sim.recordings import Recording
 
 
@@ -50,8 +50,8 @@ def calibrate_environment(
 
 def _read(places: Sequence[Path]) -> tuple[list[Recording], int]:
     """The recordings, and how many files were none."""
+    from sim.evidence.folder import in_folder
     from sim.recordings import RecordingError, read
-    from sim.validation.folder import in_folder
 
     paths = [file for place in places for file in (in_folder(place, print_message) if place.is_dir() else [place])]
     found, skipped = [], 0
@@ -67,8 +67,8 @@ def _read(places: Sequence[Path]) -> tuple[list[Recording], int]:
 
 
 def _calibrate(recordings: Sequence[Recording], places: Sequence[Path], out: Path | None, as_json: bool) -> None:
-    from sim.calibration.environments import environment_text, head
-    from sim.calibration.estimate import estimates, votes
+    from sim.evidence.calibration.environments import environment_text, head
+    from sim.evidence.calibration.estimate import estimates, votes
     from sim.whole_file import replace_text
 
     found = estimates([votes(recording) for recording in recordings])
@@ -93,7 +93,7 @@ def _plain(estimate: Estimate) -> dict[str, float | int | bool | None]:
 
 
 def _show_constants(found: Mapping[str, Estimate]) -> None:
-    from sim.calibration.estimators import CONSTANTS
+    from sim.evidence.calibration.estimators import CONSTANTS
 
     rows = [
         [name.replace("_", "-"), f"{estimate.value_ms:g} ms", _interval(estimate), str(estimate.recordings), CONSTANTS[name].what]
@@ -107,9 +107,9 @@ def _interval(estimate: Estimate) -> str:
 
 
 def _cross_validate(recordings: Sequence[Recording], seeds: int, jobs: int | None, as_json: bool) -> None:
-    from sim.calibration.cross_validation import RecordingVotes, errors, fits, runs, sources
-    from sim.calibration.estimate import votes
-    from sim.validation.truth import unmodelled
+    from sim.evidence.calibration.cross_validation import RecordingVotes, errors, fits, runs, sources
+    from sim.evidence.calibration.estimate import votes
+    from sim.evidence.truth import unmodelled
 
     if len(recordings) < 2:
         raise UserError("--cross-validate needs two recordings at least: what is left of one without it is nothing", Code.INVALID_INPUT)
@@ -147,15 +147,15 @@ def _predictions(
 
 
 def _predict(run: Prediction, progress: Progress, *, recordings: Sequence[Recording], seeds: int) -> pd.DataFrame:
-    from sim.validation.truth import truth
+    from sim.evidence.truth import truth
 
     progress(0)
     return truth(recordings[run.place], seeds=range(1, seeds + 1), overheads=run.overheads)
 
 
 def _show_errors(table: pd.DataFrame) -> None:
-    from sim.calibration.cross_validation import WAYS
     from sim.cli.truth_tables import share
+    from sim.evidence.calibration.cross_validation import WAYS
 
     keys = [f"{way}: {name}" for way in WAYS for name in ("median", "p90")]
     counted = ("quantity", "recordings", "rows")

@@ -32,8 +32,8 @@ def _known(number: float) -> float | None:
 
 
 def unit(quantity: str) -> str:
+    from sim.evidence.truth import FIRST
     from sim.recordings.observe.quantities import UNITS
-    from sim.validation.truth import FIRST
 
     return UNITS[quantity.removesuffix(FIRST)]
 
@@ -54,7 +54,7 @@ def show_table(table: pd.DataFrame) -> None:
 
 def show_summaries(table: pd.DataFrame) -> None:
     """Per quantity, per family, and per quantity within families."""
-    from sim.validation.summary import PER_FAMILY, PER_FAMILY_AND_QUANTITY, PER_QUANTITY, summary
+    from sim.evidence.summary import PER_FAMILY, PER_FAMILY_AND_QUANTITY, PER_QUANTITY, summary
 
     for by in (PER_FAMILY_AND_QUANTITY, PER_FAMILY, PER_QUANTITY):
         off = summary(table, by)

@@ -13,8 +13,8 @@ from sim.cli.explained_recordings import explain_recordings
 from sim.cli.options import EnvironmentOption, JobsOption
 
 if TYPE_CHECKING:
+    from sim.evidence.judging import Judgement
     from sim.model.scenario import Overheads
-    from sim.validation.judging import Judgement
 
 _KEPT = "nothing is kept: all recordings are judged by one call"
 
@@ -36,8 +36,8 @@ def validate_recordings(
 ) -> None:
     """Compare predictions with recordings: observed beside predicted, and how far off on the whole."""
     with speaking():
+        from sim.evidence.folder import by_name, recordings_in
         from sim.scenario.environment import load
-        from sim.validation.folder import by_name, recordings_in
 
         paths = [file for path in recordings for file in recordings_in(path, print_message)]
         if not paths:
@@ -60,7 +60,7 @@ def validate_recordings(
 
 def _outcomes(paths: list[Path], seeds: int, jobs: int | None, time_limit_s: float, overheads: Overheads | None) -> list[Judgement]:
     """In the order of the paths."""
-    from sim.validation.folder import judge_all
+    from sim.evidence.folder import judge_all
 
     with bar("validate", len(paths), len(paths), what_each="recordings") as watch, stoppable(_KEPT):
         return judge_all(paths, seeds=seeds, jobs=jobs, time_limit_s=time_limit_s, overheads=overheads, watch=watch)
@@ -89,8 +89,8 @@ def _show(judged: dict[str, Judgement], counted: dict[str, Judgement], as_json: 
     import pandas as pd
 
     from sim.cli.truth_tables import as_records, show_bars, show_orderings, show_summaries, show_table
-    from sim.validation.bars import MEASURED_BARS, bars
-    from sim.validation.orderings import orderings
+    from sim.evidence.bars import MEASURED_BARS, bars
+    from sim.evidence.orderings import orderings
 
     tables = [outcome.table for outcome in judged.values() if outcome.table is not None]
     if as_json:

@@ -1,4 +1,4 @@
-"""How far predictions of a what-if may be off: the kind of what is changed, and what recordings that changed just that have shown.
+"""Predicted beside observed: recordings and histories of real jobs, what is off and by how much, and what that says of other runs.
 
-Commands, pages and advice call it.  It knows scenarios and the backtest of a file, and simulates nothing.
+The commands `validate`, `calibrate`, `import`, `run`, `sweep` and `advise` call it.  It knows recordings and simulates; no run knows it.
 """

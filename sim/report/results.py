@@ -13,8 +13,8 @@ from typing import Any
 from sim.cells.plan import cells, with_baselines
 from sim.comparison.compare import compare
 from sim.comparison.comparison import Comparison
-from sim.envelope.validity import warning
-from sim.evidence.factors import sentences
+from sim.evidence.envelope.validity import warning
+from sim.evidence.what_ifs.factors import sentences
 from sim.explain.runs import FolderError, kept_in
 from sim.metrics.journal import Journal
 from sim.metrics.schema import TABLES

@@ -31,7 +31,7 @@ _RENAMED = {
 
 
 def truth_page(table: pd.DataFrame, units: Mapping[str, str], notes: list[str], command: str) -> Page:
-    """`table`: a row per recording, quantity and vertex, as `sim.validation` makes it; `units`: by quantity."""
+    """`table`: a row per recording, quantity and vertex, as `sim.evidence` makes it; `units`: by quantity."""
     nonzero = table[(table["observed_p50"] != 0) | (table["predicted_p50"] != 0)]
     known = nonzero[np.isfinite(nonzero["relative_error"])]
     recordings = list(dict.fromkeys(table["recording"]))

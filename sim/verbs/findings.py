@@ -27,8 +27,8 @@ def of_problem(problem: Problem) -> Finding:
 
 def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Finding]:
     """Values without a recording, the backtest of an imported file, and the residuals that its tails are drawn from."""
-    from sim.envelope.validity import warning
-    from sim.evidence.factors import sentences
+    from sim.evidence.envelope.validity import warning
+    from sim.evidence.what_ifs.factors import sentences
     from sim.scenario.backtest.verdict import verdict
     from sim.scenario.residuals import tail_sentence
 

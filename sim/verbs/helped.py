@@ -9,7 +9,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.number_texts import ms_text
-from sim.evidence.factors import sentences
+from sim.evidence.what_ifs.factors import sentences
 from sim.explain.account import NOTABLE
 from sim.explain.text import WIDTH
 from sim.explain.what_if import changed

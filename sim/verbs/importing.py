@@ -83,8 +83,8 @@ def draft_of(source: RecordingSource, *, compare: bool = False) -> Draft:
 
 def with_backtest(source: RecordingSource, draft: Draft, listener: Listener) -> tuple[Draft, list[str]]:
     """The same with its backtest, and the lines of it; as it is where nothing can be compared."""
-    from sim.backtest import imports
-    from sim.backtest.runs import RUNS
+    from sim.evidence.backtest import imports
+    from sim.evidence.backtest.runs import RUNS
 
     with listener.progress("backtest", 100, RUNS, what_each="runs") as watch:
         complete, lines = imports.with_backtest(source, draft, watch=lambda share: watch(int(share * RUNS), round(100 * share)))

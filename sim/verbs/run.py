@@ -19,7 +19,7 @@ from sim.comparison.deciding import deciding, trials
 from sim.comparison.expect import Expectation, check
 from sim.comparison.files import keep, plain
 from sim.comparison.run_folder import replacing
-from sim.evidence.history import history_of
+from sim.evidence.what_ifs.history import history_of
 from sim.runtime.run.manifest import identity
 from sim.scenario.study import Study, loads
 from sim.scenario.text.plain import read_text

@@ -125,7 +125,7 @@ def _keep(found: SweepResult, request: Request) -> None:
     if question is None:
         return
     from sim.analysis.strategies.picture import save
-    from sim.evidence.history import history_of
+    from sim.evidence.what_ifs.history import history_of
 
     if (figure := found.picture()) is not None:
         replace_file(found.folder / PICTURE, partial(save, figure))

@@ -7,7 +7,7 @@ import pytest
 
 from sim.advice.doubts import RECOVERY, capped, corrected, doubts, kept_but_for_the_tail, margins, remarks
 from sim.advice.judgement import MEASURED, Choice, Limits, judged
-from sim.evidence.factors import factors_of
+from sim.evidence.what_ifs.factors import factors_of
 from sim.model.backtest import Backtest, Compared, OtherSettings, Quantiles
 
 TODAY, OTHER = ("10 s", "aligned"), ("10 s", "unaligned")

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.as_answers import as_answers
 from benchmarks.backtest_verdicts import BEGIN, DATA, END, PAGE, WHAT_IFS, document, factor, read_results, settings, table
 from benchmarks.backtest_verdicts import main as verdicts
-from sim.evidence.factors import FILE, evidence, read_factors
+from sim.evidence.what_ifs.factors import FILE, evidence, read_factors
 from sim.recordings import infer
 from sim.scenario import loads, write
 

@@ -8,10 +8,10 @@ import pytest
 
 from benchmarks.envelope import FOLDERS, PAGE, made
 from benchmarks.envelope_build import Judged, block, document, envelope_text, replaced
-from sim.envelope.features import features
-from sim.envelope.validity import FILE, envelope, read_envelope
+from sim.evidence.envelope.features import features
+from sim.evidence.envelope.validity import FILE, envelope, read_envelope
+from sim.evidence.truth import scenario_of
 from sim.recordings import read_any
-from sim.validation.truth import scenario_of
 
 POINTS = 0.02
 """A median or a 90 % quantile may move by so much (share) before the file has to be written anew: `make envelope`."""

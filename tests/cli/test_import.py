@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.backtest.runs import TooLargeError
+from sim.evidence.backtest.runs import TooLargeError
 from sim.scenario import load, loads
 from sim.scenario.text.writer import SCHEMA_LINE
 
@@ -67,7 +67,7 @@ def test_an_interrupt_keeps_the_import(ckptsim, tmp_path, monkeypatch, to_file):
         raise KeyboardInterrupt
 
     plain = ckptsim("import", USERS / "J2-count-unaligned.zip", "--no-backtest").stdout
-    monkeypatch.setattr("sim.backtest.backtest.runs_within", interrupted)
+    monkeypatch.setattr("sim.evidence.backtest.backtest.runs_within", interrupted)
     done = ckptsim("import", USERS / "J2-count-unaligned.zip", *(["-o", tmp_path / "job.yaml"] if to_file else []))
 
     assert 130 == done.exit_code
@@ -82,7 +82,7 @@ def test_a_job_that_cannot_be_simulated_is_imported(ckptsim, monkeypatch, error,
     def broken(*_, **__):
         raise error
 
-    monkeypatch.setattr("sim.backtest.backtest.runs_within", broken)
+    monkeypatch.setattr("sim.evidence.backtest.backtest.runs_within", broken)
     done = ckptsim("import", USERS / "J2-count-unaligned.zip")
 
     assert 0 == done.exit_code

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from sim.evidence.truth import scenario_of
 from sim.history.compared.leading import agree, of_journal, of_statistics
 from sim.history.compared.simulated import reported
 from sim.history.path import steps
@@ -11,7 +12,6 @@ from sim.metrics.critical_path import Kind
 from sim.recordings import read_any
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.runtime.run.simulate import simulate
-from sim.validation.truth import scenario_of
 from tests.history.conftest import DATA, acknowledged, history, pending, point
 
 MS = 10**6

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
-from sim.evidence.factors import factors_of
+from sim.evidence.what_ifs.factors import factors_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sim.advice.judgement import Limits, Setting
-    from sim.evidence.changes import Kind
+    from sim.evidence.what_ifs.changes import Kind
     from sim.model.backtest import Backtest
 
 FACTOR = 1.66

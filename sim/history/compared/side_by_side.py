@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sim.evidence.truth import scenario_of
 from sim.history.compared import simulated as simulated_run
 from sim.history.compared.leading import WAY, Part, agree, leading, of_journal, of_statistics
 from sim.history.reading import history_of
 from sim.recordings import read_any
 from sim.recordings.reading import read_source
 from sim.runtime.run.simulate import simulate
-from sim.validation.truth import scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,7 @@ from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestInput, RestVertex
 
 NOISE_MS = 60
-"""Shorter differences of durations are scheduling noise of a busy machine (`sim.validation.truth.NEGLIGIBLE_MS`)."""
+"""Shorter differences of durations are scheduling noise of a busy machine (`sim.evidence.truth.NEGLIGIBLE_MS`)."""
 LEAST_MS = NOISE_MS / 3
 """A lower average of long rests is noise with some outliers."""
 AGAIN = 2

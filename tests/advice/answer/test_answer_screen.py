@@ -19,7 +19,7 @@ from sim.advice.levers.lever import FOLDER, QUEUE, UPLOAD, Change
 from sim.advice.levers.state import CHANGELOG
 from sim.advice.settings import protocols
 from sim.analysis.number_texts import ms_text
-from sim.evidence.factors import factors_of
+from sim.evidence.what_ifs.factors import factors_of
 from sim.model.backtest import Backtest, OtherSettings
 from sim.protocol.recovery.outage import outages
 from sim.scenario import loads

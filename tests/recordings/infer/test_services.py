@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.backtest.backtest import backtest
+from sim.evidence.backtest.backtest import backtest
 from sim.recordings import RestSnapshot, infer_scenario, read_saved
 from sim.recordings.reading import read_any
 from sim.units import parse_duration, parse_number

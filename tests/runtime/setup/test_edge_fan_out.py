@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.envelope.load import utilisation
+from sim.evidence.envelope.load import utilisation
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 

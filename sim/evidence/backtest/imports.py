@@ -1,0 +1,54 @@
+"""An imported job, simulated as it is and held to the history it came from: lines for people, and a section of the scenario file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sim.evidence.backtest.backtest import NoHistoryError, backtest
+from sim.evidence.backtest.runs import TooLargeError, Watch
+from sim.evidence.backtest.texts import lines_of
+from sim.plane import warm
+from sim.recordings import Inference, RecordedJob, RestSnapshot, to_recording
+from sim.recordings.observe.from_log import to_log_recording
+from sim.scenario.backtest.writer import section_of
+
+if TYPE_CHECKING:
+    from sim.recordings import Import
+    from sim.recordings.reading import RecordingSource
+
+
+def with_backtest(
+    source: RecordingSource, imported: Import | Inference, *, watch: Watch = lambda _: None
+) -> tuple[Import | Inference, list[str]]:
+    """The same with the section `backtest` and its table at the head, and its lines; as it is where nothing can be compared."""
+    try:
+        warm()
+        result = backtest(_recorded(source), chains=_chains(imported), unbalanced=getattr(imported, "unbalanced", ()), watch=watch)
+    except (NoHistoryError, TooLargeError) as reason:
+        return imported, [f"no backtest: {reason}"]
+    except Exception as error:  # noqa: BLE001 - a mistake of ours, and no reason to lose what was imported
+        return imported, [f"no backtest: the simulation broke: {type(error).__name__}: {error}"]
+    lines = lines_of(result)
+    return _with_section(imported, section_of(result), lines), lines
+
+
+def _recorded(source: RecordingSource) -> RecordedJob:
+    if isinstance(source, RecordedJob):
+        return source
+    return to_recording(source) if isinstance(source, RestSnapshot) else to_log_recording(source)
+
+
+def _chains(imported: Import | Inference) -> dict[str, str]:
+    """What comments say of each vertex: its operators."""
+    comments = imported.comments
+    names = imported.document["job"]
+    return {name: comments.get(f"job.{name}", "") for name in names} if isinstance(comments, dict) else dict.fromkeys(names, "")
+
+
+def _with_section(imported: Import | Inference, section: dict[str, object], lines: list[str]) -> Import | Inference:
+    document = imported.document | {"backtest": section}
+    if isinstance(imported, Inference):
+        head = "\n".join([*imported.comments.get("", "").splitlines(), "", *lines])
+        return replace(imported, document=document, comments=imported.comments | {"": head})
+    return imported._replace(document=document, comments=[*imported.comments, *([""] if imported.comments else []), *lines])

@@ -1,0 +1,84 @@
+"""A backtest for people: a table and sentences of at most `WIDTH` columns, for the terminal and for the head of a file."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text
+from sim.evidence.what_ifs.factors import by_kind
+from sim.model.backtest import QUANTITIES, Kind
+from sim.units import format_duration
+
+if TYPE_CHECKING:
+    from sim.model.backtest import Backtest, Compared, Level, Quantiles
+
+WIDTH = 78
+"""A comment adds two columns."""
+_NAME, _NUMBER = 19, 8
+_TEXT: dict[Kind, Callable[[float], str]] = {"duration": ms_text, "size": bytes_text, "rate": per_second_text}
+
+
+def lines_of(backtest: Backtest) -> list[str]:
+    return [*_head(backtest), *_table(backtest), *_findings(backtest), *_others(backtest)]
+
+
+def _head(backtest: Backtest) -> Iterator[str]:
+    plural = "s" if backtest.runs > 1 else ""
+    durations = backtest.of("end-to-end")
+    count = 0 if durations is None else durations.predicted.count
+    yield from _wrapped(
+        f"Backtest: the job as it is, simulated {format_duration(backtest.simulated_ns)} in {backtest.runs} run{plural}: "
+        f"{count} checkpoints, beside {backtest.checkpoints} of its history (without the first)."
+    )
+
+
+def _table(backtest: Backtest) -> Iterator[str]:
+    levels = "".join(f"{level:>{_NUMBER}}" for level in ("p50", "p90", "max"))
+    yield f"{'':{_NAME}}{'observed':>{3 * _NUMBER}} |{'predicted':>{3 * _NUMBER}}"
+    yield f"{'':{_NAME}}{levels} |{levels}  off by"
+    for row in backtest.compared:
+        yield f"{row.quantity:{_NAME}}{_numbers(row, row.observed)} |{_numbers(row, row.predicted)}  {_off(row)}".rstrip()
+
+
+def _numbers(row: Compared, quantiles: Quantiles) -> str:
+    text = _TEXT[QUANTITIES[row.quantity]]
+    return "".join(f"{text(value):>{_NUMBER}}" for value in (quantiles.p50, quantiles.p90, quantiles.largest))
+
+
+def _off(row: Compared) -> str:
+    return _change(row, max(row.off, key=lambda level: -row.agreement(level))) if row.off else ""
+
+
+def _change(row: Compared, level: Level) -> str:
+    """Predicted against observed."""
+    if not row.predicted.count:
+        return "not seen"
+    observed, predicted = row.observed.at(level), row.predicted.at(level)
+    return change_text((predicted - observed) / observed) if observed else "not seen"
+
+
+def _findings(backtest: Backtest) -> Iterator[str]:
+    if not backtest.off:
+        yield "Nothing is off by more than repetitions of one job are."
+        return
+    yield "Off by more than repetitions of one job are:"
+    for cause in dict.fromkeys(row.cause for row in backtest.off):
+        alike = ", ".join(_named(row) for row in backtest.off if row.cause == cause)
+        yield from _wrapped(f"- {alike}: {cause}.", indent="  ")
+
+
+def _others(backtest: Backtest) -> Iterator[str]:
+    for line in by_kind(backtest):
+        yield from _wrapped(line, indent="  ")
+
+
+def _named(row: Compared) -> str:
+    """``sync of sink (p50 +7 %, p90 -30 %)``."""
+    changes = ", ".join(f"{level} {_change(row, level)}" for level in row.off)
+    return f"{row.quantity}{f' of {row.vertex}' if row.vertex else ''} ({changes})"
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=True)

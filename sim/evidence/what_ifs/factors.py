@@ -1,0 +1,129 @@
+"""The factors of a what-if: how far predictions of checkpoints may be off, by the kind of what it changes.
+
+`factors.json` lies beside this file.  `python -m benchmarks.backtest_verdicts --write` makes it from recordings (`learn`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sim.evidence.what_ifs.changes import AS_IT_IS, KINDS, Kind, kinds_of
+from sim.model.backtest import OtherSettings
+
+if TYPE_CHECKING:
+    from sim.model.backtest import Backtest
+    from sim.model.scenario import Scenario
+
+FILE = Path(__file__).parent / "factors.json"
+MISSED_SHARE = 0.1
+"""The share of p50, and that of p90, that may lie outside of the factors for a job without a recording."""
+ENOUGH = 9
+"""Families of recordings that such a promise takes: 1 / `MISSED_SHARE` - 1."""
+LEAST = 1.1
+"""No factor is smaller: repetitions of one job differ by as much."""
+Pair = tuple[float, float]
+"""A number for p50 and one for p90."""
+
+_CHANGES: dict[Kind, str] = {
+    "barriers": "other barriers", "network": "other buffers or network", "interval": "another interval",
+    "parallelism": "another parallelism", "load": "another load", "storage": "other state or storage", "failure": "failures",
+    "other": "another job",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What recordings say of one kind of what-if."""
+
+    settings: int
+    families: int
+    beyond: Pair  # factors on top of what the history of a job tells
+    covered: Pair | None = None  # share of settings inside, of families left out; None: there are no settings
+
+    @property
+    def is_enough(self) -> bool:
+        return self.families >= ENOUGH
+
+
+def combined(factors: Sequence[Pair]) -> Pair:
+    """The factors of several changes at once: none makes another better."""
+    return math.prod(max(p50, 1.0) for p50, _ in factors), math.prod(max(p90, 1.0) for _, p90 in factors)
+
+
+@cache
+def evidence() -> dict[tuple[Kind, ...], Learned]:
+    """The evidence of this package."""
+    return read_factors(FILE.read_text(encoding="utf-8"))
+
+
+def read_factors(text: str) -> dict[tuple[Kind, ...], Learned]:
+    return {
+        tuple(given["changes"]): Learned(
+            given["settings"], given["families"], tuple(given["beyond"]), None if given["covered"] is None else tuple(given["covered"])
+        )
+        for given in json.loads(text)["what-ifs"]
+    }
+
+
+def factors_of(backtest: Backtest, kinds: Sequence[Kind]) -> OtherSettings | None:
+    """Within which p50 and p90 of checkpoints are predicted where this is changed.  None: the file says nothing of its history."""
+    history = backtest.other_settings
+    if history is None:
+        return None
+    rows = [evidence()[(kind,)].beyond for kind in kinds]
+    beyond = combined(rows) if len(rows) > 1 else rows[0] if rows else evidence()[AS_IT_IS].beyond
+    return OtherSettings(max(history.p50 * beyond[0], LEAST), max(history.p90 * beyond[1], LEAST))
+
+
+def sentences(backtest: Backtest, scenarios: Iterable[Scenario]) -> list[str]:
+    """One for each kind of what-if among the scenarios.  Empty: the file says nothing of its history, or of the job as it is."""
+    if backtest.imported is None or backtest.other_settings is None:
+        return []
+    found = dict.fromkeys(kinds_of(backtest.imported, scenario) for scenario in scenarios)
+    return [_sentence(backtest, kinds) for kinds in found]
+
+
+def by_kind(backtest: Backtest) -> list[str]:
+    """``- other barriers: p50 within a factor of 1.4, p90 within 2.6`` of each kind, and what nothing is known of."""
+    if backtest.other_settings is None:
+        return []
+    known: list[tuple[Kind, ...]] = [(), *((kind,) for kind in KINDS if evidence()[(kind,)].settings)]
+    lines = ["What-ifs of this job, of checkpoints with changes that our recordings have:"]
+    for kinds in known:
+        few = "" if evidence()[kinds].is_enough else " (few jobs recorded)"
+        lines.append(f"- {what_if(kinds)}: {_factors_text(backtest, kinds)}{few}")
+    others = [kind for kind in KINDS if (kind,) not in known]
+    return [*lines, f"- {_listed(others)}: not known, no recording of ours has that"] if others else lines
+
+
+def what_if(kinds: Sequence[Kind]) -> str:
+    """``other barriers and another interval``."""
+    return _listed(kinds) or "the job as it is"
+
+
+def _listed(kinds: Sequence[Kind]) -> str:
+    return " and ".join(_CHANGES[kind] for kind in kinds)
+
+
+def _sentence(backtest: Backtest, kinds: tuple[Kind, ...]) -> str:
+    """``other barriers: checkpoints have p50 within a factor of 1.5, p90 within 2.1``, and how much is known of such changes."""
+    text = f"{what_if(kinds)}: checkpoints have {_factors_text(backtest, kinds)}"
+    rows = {kind: evidence()[(kind,)] for kind in kinds}
+    if none := [kind for kind, row in rows.items() if not row.settings]:
+        return f"{text} if no worse than the worst change recorded: not known, no recording of ours changes just that ({_listed(none)})"
+    if few := [kind for kind, row in rows.items() if not row.is_enough]:
+        return f"{text}, as all recorded changes do: too few jobs were recorded with {_listed(few)}"
+    return text
+
+
+def _factors_text(backtest: Backtest, kinds: Sequence[Kind]) -> str:
+    factors = factors_of(backtest, kinds)
+    p50, p90 = (math.inf, math.inf) if factors is None else (factors.p50, factors.p90)
+    first, second = ("unknown" if math.isinf(factor) else f"within a factor of {factor:.2g}" for factor in (p50, p90))
+    return f"p50 {first}, p90 {second}"

@@ -1,0 +1,39 @@
+"""What the history of a job says of a run's results, as plain data: JSON of commands and files of results carry it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from sim.evidence.what_ifs.factors import sentences
+from sim.scenario.backtest.verdict import verdict
+from sim.scenario.residuals import tail_sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sim.model.backtest import Backtest
+    from sim.model.scenario import Scenario
+
+
+def history_of(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> dict[str, Any] | None:
+    """None: the file was not imported."""
+    residuals = scenarios[0].residuals
+    lines = [] if backtest is None else [verdict(backtest), *sentences(backtest, scenarios)]
+    if tail := tail_sentence(residuals):
+        lines.append(tail)
+    if not lines:
+        return None
+    off = [
+        {
+            "quantity": row.quantity, "vertex": row.vertex or None, "quantile": level, "cause": row.cause,
+            "observed": _finite(row.observed.at(level)), "predicted": _finite(row.predicted.at(level)),
+        }
+        for row in (() if backtest is None else backtest.off) for level in row.off
+    ]  # fmt: skip
+    counted = None if backtest is None else backtest.checkpoints
+    return {"sentences": lines, "checkpoints": counted, "off": off, "tail_from_checkpoints": residuals.checkpoints or None}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,84 @@
+"""What-ifs that recordings answered -> how far predictions of each kind of what-if are off, beyond what the history of a job tells.
+
+A setting is a recording that was predicted from the import of another one.  The history of the import tells a factor: chance, machine
+and backtest.  A kind is off by a factor beyond that: the smallest one with few enough settings outside.  Of a job that was not among the
+recordings the expected share outside is at most `MISSED_SHARE`.  That is conformal risk control (Angelopoulos et al. 2022); its units are
+families of jobs, and it takes `ENOUGH` of them.  A kind with fewer has what all changes together have, or its own worst
+if that is more.  A kind without a recording has the worst of all changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sim.evidence.what_ifs.changes import KINDS, Kind
+from sim.evidence.what_ifs.factors import ENOUGH, LEAST, MISSED_SHARE, Learned, Pair, combined
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One recording, predicted from the import of another one, or of itself.  Pairs are of p50 and p90."""
+
+    family: str  # of jobs that run one program
+    imported: str
+    predicted: str
+    kinds: tuple[Kind, ...]  # what was changed
+    observed_ms: Pair
+    predicted_ms: Pair
+    off_by: Pair  # factors; 1: below the noise of a machine
+    history: Pair  # factors that the history of the import alone tells
+
+    def beyond(self, level: int) -> float:
+        """0: it is inside of any factor."""
+        return self.off_by[level] / self.history[level] if self.off_by[level] > LEAST else 0.0
+
+
+def learned(settings: Sequence[Setting]) -> dict[tuple[Kind, ...], Learned]:
+    """A row for the job as it is, for each kind alone, and for each recorded combination of kinds."""
+    changes = [(), *((kind,) for kind in KINDS), *sorted({setting.kinds for setting in settings if len(setting.kinds) > 1})]
+    return {change: _learned(change, settings) for change in changes}
+
+
+def _learned(change: tuple[Kind, ...], settings: Sequence[Setting]) -> Learned:
+    own = [setting for setting in settings if setting.kinds == change]
+    covered = [is_covered(setting, settings) for setting in own]
+    p50, p90 = (sum(inside[level] for inside in covered) / max(len(own), 1) for level in (0, 1))
+    return Learned(len(own), len({setting.family for setting in own}), _beyond(change, settings), (p50, p90) if own else None)
+
+
+def is_covered(setting: Setting, settings: Sequence[Setting]) -> tuple[bool, bool]:
+    """Whether p50 and p90 of a setting lie inside of the factors that the recordings of all other families give."""
+    beyond = _beyond(setting.kinds, [other for other in settings if other.family != setting.family])
+    return setting.beyond(0) <= beyond[0], setting.beyond(1) <= beyond[1]
+
+
+def _beyond(change: tuple[Kind, ...], settings: Sequence[Setting]) -> Pair:
+    if len(change) > 1:
+        return combined([_beyond((kind,), settings) for kind in change])
+    own = [setting for setting in settings if setting.kinds == change]
+    changes = [setting for setting in settings if len(setting.kinds) == 1]
+    p50, p90 = (_at(level, own, changes) for level in (0, 1))
+    return p50, p90
+
+
+def _at(level: int, own: Sequence[Setting], changes: Sequence[Setting]) -> float:
+    if not own:
+        return max(setting.beyond(level) for setting in changes)
+    if len({setting.family for setting in own}) >= ENOUGH:
+        return _controlled(own, level)
+    return max(_controlled(changes, level), *(setting.beyond(level) for setting in own))
+
+
+def _controlled(settings: Iterable[Setting], level: int) -> float:
+    """The smallest factor with few enough outside, each family and kind counting once."""
+    units: dict[tuple[str, tuple[Kind, ...]], list[float]] = defaultdict(list)
+    for setting in settings:
+        units[setting.family, setting.kinds].append(setting.beyond(level))
+    for factor in sorted({value for values in units.values() for value in values}):
+        missed = sum(sum(value > factor for value in values) / len(values) for values in units.values())
+        if (missed + 1) / (len(units) + 1) <= MISSED_SHARE:
+            return factor
+    return math.inf  # too few families of all

@@ -1,0 +1,110 @@
+"""Recordings of jobs like users' jobs: what their own history says of the simulation."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sim.evidence.backtest.backtest import NoHistoryError, backtest
+from sim.evidence.backtest.texts import WIDTH, lines_of
+from sim.evidence.what_ifs.factors import by_kind
+from sim.model.backtest import QUANTITIES
+from sim.recordings import read_any
+from sim.scenario import loads, write
+from sim.scenario.backtest.writer import section_of
+
+DATA = Path(__file__).parents[2] / "data"
+USERS = DATA / "users-jobs"
+
+
+def off(name):
+    found = backtest(read_any(USERS / f"{name}.zip"))
+    return {row.quantity: row.off for row in found.off}, {row.quantity: row.cause for row in found.off}
+
+
+@pytest.mark.parametrize("name", ["J2-count-unaligned", "J4-pressed-unaligned-r1"])
+def test_the_tail_of_the_history_is_simulated(name):
+    """Single checkpoints take twice as long as the median, and others of the simulation do as well."""
+    found = backtest(read_any(USERS / f"{name}.zip"))
+    durations = found.of("end-to-end")
+
+    assert () == durations.off
+    assert durations.predicted.p90 > 1.5 * durations.predicted.p50
+    assert 1.0 == found.tail
+    assert not {"throughput", "in-flight-persisted"} & {row.quantity for row in found.off}
+
+
+def test_state_that_grows():
+    """It grows in the simulation as well: from checkpoint to checkpoint, by what its records add."""
+    found = backtest(read_any(USERS / "J2-count-aligned.zip"))
+    sizes = next(row for row in found.compared if row.quantity == "full-size")
+
+    assert () == sizes.off
+    assert sizes.predicted.p90 > 1.5 * sizes.predicted.p50 > 30e6
+
+
+@pytest.mark.parametrize("name", ["J3-rocksdb-aligned", "R4-rocksdb-aligned"])
+def test_files_that_rocksdb_merges_are_as_large_as_observed(name):
+    levels, _ = off(name)
+
+    assert not {"full-size", "checkpointed", "sync", "async", "throughput"} & set(levels)
+
+
+def test_state_with_a_changelog_is_about_as_large_as_observed():
+    """A materialisation holds what RocksDB has not merged, and the first half of this history fills the state: a fifth too large."""
+    found = backtest(read_any(DATA / "users-jobs" / "R5-changelog-aligned.zip"))
+    size, written = found.of("full-size"), found.of("checkpointed")
+
+    assert size.observed.p50 == pytest.approx(size.predicted.p50, rel=0.25)
+    assert written.observed.p50 == pytest.approx(written.predicted.p50, rel=0.05)
+
+
+def test_a_job_of_paced_work_agrees_with_its_history():
+    """Work that sleeps, storage in memory: nothing is off."""
+    found = backtest(read_any(DATA / "recordings" / "p4-severe-aligned.json.gz"))
+
+    assert () == found.off
+    lines = lines_of(found)
+    assert "Nothing is off by more than repetitions of one job are." in lines
+    assert by_kind(found)[1] in lines
+
+
+@pytest.mark.parametrize("name", ["J3-rocksdb-unaligned", "J4-pressed-timeout500-r1"])
+def test_the_table_fits_a_terminal_and_a_comment(name):
+    """A row per quantity, a sentence per cause, no line longer than 80 columns with its comment sign."""
+    found = backtest(read_any(USERS / f"{name}.zip"))
+    lines = lines_of(found)
+
+    assert max(map(len, lines)) <= WIDTH
+    assert [row.quantity for row in found.compared] == [line.split()[0] for line in lines if line.split(" ")[0] in QUANTITIES]
+    assert all(any(row.cause.split()[0] in line for line in lines) for row in found.off)
+
+
+def test_the_section_reads_back():
+    """What later commands read is what was compared, to four digits."""
+    found = backtest(read_any(USERS / "J4-pressed-unaligned-r1.zip"))
+    document = {
+        "version": 1,
+        "job": {"source": {"source": {"rate": "1/s", "record": "1 B"}, "parallelism": 1}},
+        "checkpoint": {"interval": "1 s"},
+        "run": {"duration": "1 s"},
+        "backtest": section_of(found),
+    }
+    read = loads(write(document, "?")).backtest
+
+    assert [replace(row, observed=None, predicted=None) for row in found.compared] == [
+        replace(row, observed=None, predicted=None) for row in read.compared
+    ]
+    assert [pytest.approx(row.observed.p90, rel=1e-3) for row in found.compared] == [row.observed.p90 for row in read.compared]
+    assert [row.predicted.count for row in found.compared] == [row.predicted.count for row in read.compared]
+    assert [pytest.approx(duration, rel=1e-3) for duration in found.longest_ms] == list(read.longest_ms)
+    assert (found.runs, found.simulated_ns) == (read.runs, read.simulated_ns)
+
+
+def test_nothing_to_compare_with():
+    """A history without a completed checkpoint."""
+    job = read_any(DATA / "rest" / "pressed.zip")
+    empty = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": ()})})
+
+    with pytest.raises(NoHistoryError):
+        backtest(empty)

@@ -1,0 +1,91 @@
+"""The factors of a what-if, from the evidence of the package and the history of a file."""
+
+import math
+
+import pytest
+
+from sim.evidence.what_ifs import factors
+from sim.evidence.what_ifs.factors import LEAST, Learned, by_kind, combined, evidence, factors_of, sentences
+from sim.model.backtest import Backtest, OtherSettings
+from sim.scenario import loads
+from tests.evidence.what_ifs.test_kinds_of_what_ifs import JOB
+
+HISTORY = Backtest((), other_settings=OtherSettings(1.3, 2.0))
+KNOWN = {
+    (): Learned(40, 20, (0.5, 0.9), (0.9, 0.9)),
+    ("barriers",): Learned(80, 11, (1.4, 2.0), (0.95, 0.95)),
+    ("network",): Learned(4, 1, (0.9, 1.2), (1.0, 1.0)),
+    ("interval",): Learned(6, 1, (1.1, 1.2), (1.0, 1.0)),
+    ("parallelism",): Learned(8, 2, (1.1, 1.2), (1.0, 1.0)),
+    ("load",): Learned(5, 2, (1.2, 1.4), (0.8, 0.8)),
+    ("storage",): Learned(6, 1, (1.9, 1.2), (0.5, 1.0)),
+    ("failure",): Learned(0, 0, (1.9, 2.0)),
+    ("other",): Learned(0, 0, (1.9, 2.0)),
+}
+
+
+@pytest.fixture
+def known(monkeypatch):
+    monkeypatch.setattr(factors, "evidence", lambda: KNOWN)
+
+
+def test_a_factor_is_that_of_the_history_times_that_of_the_kind(known):
+    assert OtherSettings(pytest.approx(1.82), pytest.approx(4.0)) == factors_of(HISTORY, ("barriers",))
+    assert OtherSettings(LEAST, pytest.approx(1.8)) == factors_of(HISTORY, ())
+    assert None is factors_of(Backtest(()), ("barriers",))
+
+
+def test_several_changes_are_off_by_all_of_theirs_and_none_makes_another_better(known):
+    assert (pytest.approx(1.4 * 1.1), pytest.approx(2.4)) == combined([KNOWN[("barriers",)].beyond, KNOWN[("interval",)].beyond])
+    assert OtherSettings(pytest.approx(1.3 * 1.4), pytest.approx(2 * 2 * 1.2)) == factors_of(HISTORY, ("barriers", "network"))
+
+
+def test_what_a_history_does_not_tell_no_kind_does(known):
+    unknown = Backtest((), other_settings=OtherSettings(math.inf, 2.0))
+
+    assert math.inf == factors_of(unknown, ("barriers",)).p50
+    assert "p50 unknown, p90 within a factor of 4" in by_kind(unknown)[2]
+
+
+def test_a_sentence_names_the_kind_and_how_much_is_known_of_it(known):
+    job = JOB.replace("  runs: 3\n", "  runs: 3\n  other-settings: {p50: 1.3, p90: 2}\n")
+    overrides = "checkpoint.barriers=[aligned, unaligned]", "checkpoint.interval=[1 s, 2 s]", "faults=[{kill: random-task, at: 2 s}]"
+
+    def texts(*given):
+        study = loads(job, overrides=given)
+        return sentences(study.backtest, study.scenarios)
+
+    assert [
+        "the job as it is: checkpoints have p50 within a factor of 1.1, p90 within a factor of 1.8",
+        "other barriers: checkpoints have p50 within a factor of 1.8, p90 within a factor of 4",
+    ] == texts(overrides[0])
+    interval, both = (
+        next(text for text in texts(*overrides[:2]) if text.startswith(of)) for of in ("another interval", "other barriers and")
+    )
+    assert interval.endswith("as all recorded changes do: too few jobs were recorded with another interval")
+    assert both.startswith("other barriers and another interval: checkpoints have p50 within a factor of 2, p90 within a factor of 4.8")
+    (failure,) = texts(overrides[2])
+    assert failure.startswith("failures: checkpoints have p50 within a factor of 2.5, p90 within a factor of 4 if no worse")
+    assert failure.endswith("not known, no recording of ours changes just that (failures)")
+
+
+def test_an_old_file_says_nothing():
+    study = loads(JOB)
+
+    assert [] == sentences(study.backtest, study.scenarios) == by_kind(study.backtest)
+
+
+def test_an_import_lists_all_kinds(known):
+    head, *lines = by_kind(HISTORY)
+
+    assert head.startswith("What-ifs of this job")
+    assert "- other barriers: p50 within a factor of 1.8, p90 within a factor of 4" == lines[1]
+    assert lines[3].endswith("(few jobs recorded)")
+    assert "- failures and another job: not known, no recording of ours has that" == lines[-1]
+
+
+def test_the_package_has_evidence_of_what_advice_changes():
+    """Barriers are what most recordings differ in; of every kind there is a row."""
+    assert set(KNOWN) == set(evidence())
+    assert evidence()[("barriers",)].is_enough
+    assert all(row.covered is not None for row in evidence().values() if row.settings)

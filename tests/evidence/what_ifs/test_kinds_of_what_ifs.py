@@ -1,0 +1,72 @@
+"""What a scenario changes of the job that was imported."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.evidence.what_ifs.changes import kinds_of
+from sim.scenario import loads
+
+JOB = (
+    (Path(__file__).parents[2] / "data" / "tiny.yaml").read_text().replace("[aligned, unaligned]", "aligned")
+    + """
+backtest:
+  runs: 3
+  simulated: 90 s
+  end-to-end: {observed: {p50: 400 ms, p90: 1 s, max: 2 s, count: 20}, predicted: {p50: 390 ms, p90: 1 s, max: 2 s, count: 60}}
+"""
+)
+
+
+def kinds(*overrides):
+    study = loads(JOB, overrides=overrides)
+    return kinds_of(study.backtest.imported, study.scenarios[-1])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ((), ()),
+        (("checkpoint.barriers=unaligned",), ("barriers",)),
+        (("checkpoint.interval=7 s",), ("interval",)),
+        (("checkpoint.min-pause=3 s", "checkpoint.timeout=1 min"), ("interval",)),
+        (("cluster.network.debloat=on",), ("network",)),
+        (("cluster.slots=2", "cluster.placement=spread"), ("parallelism",)),
+        (("job.source.source.rate=40/s",), ("load",)),
+        (("job.sink.service=2 ms",), ("load",)),
+        (("job.sink.state.size=9 MB",), ("storage",)),
+        (("storage.bandwidth=3 MB/s",), ("storage",)),
+        (("overheads.file=0 s",), ("storage",)),
+        (("overheads.notify=7 ms",), ("other",)),
+        (("faults=[{kill: random-task, at: 3 s}]",), ("failure",)),
+        (("actions=[{savepoint: canonical, at: 3 s}]",), ("other",)),
+        (("checkpoint.barriers=unaligned", "checkpoint.interval=7 s"), ("barriers", "interval")),
+        (("run.duration=30 s", "run.seed=9", "run.replications=2"), ()),
+    ],
+)
+def test_each_option_has_its_kind(overrides, expected):
+    assert expected == kinds(*overrides)
+
+
+def test_another_parallelism_changes_no_load():
+    """The rate of a source is divided among its subtasks, and its weights are those of single ones."""
+    study = loads(JOB)
+    names = [vertex.name for vertex in study.scenarios[0].job.vertices]
+
+    assert ("parallelism",) == kinds(*(f"job.{name}.parallelism=4" for name in names))
+    assert ("parallelism", "load") == kinds(*(f"job.{name}.parallelism=4" for name in names), "job.source.source.rate=40/s")
+
+
+def test_the_same_value_in_other_words_is_no_change():
+    own = loads(JOB).scenarios[0].checkpoint.interval_ns // 10**6
+
+    assert () == kinds(f"checkpoint.interval={own} ms")
+
+
+def test_of_several_combinations_the_first_is_the_job_as_it_is():
+    """`import --compare` writes the recorded barriers first."""
+    study = loads(JOB, overrides=["checkpoint.barriers=[aligned, unaligned]"])
+    listed = loads(JOB.replace("barriers: aligned", "barriers: [unaligned, aligned]"))
+
+    assert [(), ("barriers",)] == [kinds_of(study.backtest.imported, scenario) for scenario in study.scenarios]
+    assert [(), ("barriers",)] == [kinds_of(listed.backtest.imported, scenario) for scenario in listed.scenarios]

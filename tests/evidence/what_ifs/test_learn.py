@@ -1,0 +1,73 @@
+"""What recordings say of each kind of what-if: few enough of a job that was left out lie outside."""
+
+import numpy as np
+import pytest
+
+from sim.evidence.what_ifs.factors import ENOUGH, MISSED_SHARE
+from sim.evidence.what_ifs.learn import Setting, is_covered, learned
+
+BARRIERS, STORAGE, LOAD, FAILURE = ("barriers",), ("storage",), ("load",), ("failure",)
+
+
+def setting(family, kinds, off_by, history=1.25):
+    return Setting(str(family), "a", "b", kinds, (100.0, 100.0), (100.0, 100.0), (off_by, off_by), (history, history))
+
+
+def beyond(settings, kinds):
+    return learned(settings)[kinds].beyond[0]
+
+
+def test_with_enough_families_a_tenth_may_lie_outside():
+    """Nineteen families: one of them may be outside as a whole; of nine none may."""
+    off = [1.25 * (1 + 0.1 * k) for k in range(2 * ENOUGH + 1)]
+    families = [setting(k, BARRIERS, off_by) for k, off_by in enumerate(off)]
+
+    assert pytest.approx(off[-2] / 1.25) == beyond(families, BARRIERS)
+    assert pytest.approx(off[ENOUGH - 1] / 1.25) == beyond(families[:ENOUGH], BARRIERS)
+
+
+def test_a_family_counts_once_however_many_runs_it_has():
+    """A tenth of its runs is a tenth of a family."""
+    even = [setting(k, BARRIERS, 1.25) for k in range(ENOUGH)]
+    one_of_many = [setting("large", BARRIERS, 5.0 if k == 0 else 1.25) for k in range(20)]
+    one_of_few = [setting("small", BARRIERS, 5.0 if k == 0 else 1.25) for k in range(2)]
+
+    assert 1.0 == beyond([*even, *one_of_many], BARRIERS)
+    assert 4.0 == beyond([*even, *one_of_few], BARRIERS)
+
+
+def test_a_kind_with_few_families_has_what_all_changes_have_or_its_own_worst():
+    families = [setting(k, BARRIERS, 2.5) for k in range(2 * ENOUGH)]
+
+    assert 2.0 == beyond([*families, setting("a", STORAGE, 1.25)], STORAGE)
+    assert 4.0 == beyond([*families, setting("a", STORAGE, 5.0)], STORAGE)
+
+
+def test_a_kind_without_a_recording_has_the_worst_of_all():
+    """The job as it is is no change."""
+    given = [setting("a", BARRIERS, 2.5), setting("b", LOAD, 5.0), setting("b", (), 50.0)]
+
+    assert 4.0 == beyond(given, FAILURE)
+    assert learned(given)[FAILURE].covered is None
+
+
+def test_left_out_means_without_any_run_of_that_job():
+    """What only one job shows is not known where that job is left out."""
+    others = [setting(k, BARRIERS, 1.5) for k in range(ENOUGH)]
+    alone = [setting("a", STORAGE, 5.0), setting("a", BARRIERS, 5.0)]
+
+    assert (False, False) == is_covered(alone[0], [*others, *alone])
+    assert (True, True) == is_covered(setting("a", STORAGE, 1.4), [*others, *alone])
+    assert (0.0, 0.0) == learned([*others, *alone])[STORAGE].covered
+
+
+def test_of_jobs_left_out_as_many_lie_inside_as_promised():
+    """Drawn errors: chance alone is covered by the history, what comes on top is that of the kind."""
+    random = np.random.default_rng(3)
+    found = []
+    for family in range(60):
+        worse = float(np.exp(random.normal(0, 0.3)))  # of the job
+        found += [setting(family, BARRIERS, max(worse * float(np.exp(abs(random.normal(0, 0.3)))), 1.0)) for _ in range(4)]
+
+    share = learned(found)[BARRIERS].covered[0]
+    assert 1 - MISSED_SHARE - 0.03 <= share < 1
