@@ -7,10 +7,11 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
+from itertools import islice
 from typing import Any, TypeVar
 
 from sim.cells.ending import delayed_signals, end_with_parent, without_handlers
@@ -24,6 +25,9 @@ Watch = Callable[[int, int], None]
 
 SHORT_S = 0.25
 """Workers take a tenth of a second of processor time to begin: they are not worth it for what is over in this time."""
+
+AHEAD = 4
+"""Items submitted per worker: none waits for the next one, and looking at all of them costs little however many items there are."""
 
 _clock: Any = None  # in a worker: the simulated time of each item, shared with the parent; -1: not begun
 
@@ -64,15 +68,17 @@ def run_each(
 
 
 def _one_by_one(work: Callable[[Item, Progress], Outcome], items: Sequence[Item], watch: Watch) -> Generator[tuple[int, Outcome]]:
-    reached = [0] * len(items)
+    ended_ns = reached_ns = 0  # of the items before, and of this one
     for i, item in enumerate(items):
 
-        def progress(ns: int, i: int = i) -> None:
-            reached[i] = ns
-            watch(i, sum(reached))
+        def progress(ns: int, i: int = i, before_ns: int = ended_ns) -> None:
+            nonlocal reached_ns
+            reached_ns = ns
+            watch(i, before_ns + ns)
 
         yield i, work(item, progress)
-        watch(i + 1, sum(reached))
+        ended_ns, reached_ns = ended_ns + reached_ns, 0
+        watch(i + 1, ended_ns)
 
 
 def _short_ones_here(
@@ -108,15 +114,17 @@ def _side_by_side(
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
     clock = context.Array("q", [-1] * len(items), lock=False)
     left = dict.fromkeys(range(len(items)))  # an ordered set
+    ended_ns = 0
 
-    def watched(finished: int) -> None:
-        watch(finished, sum(max(ns, 0) for ns in clock))
+    def watched(running: Iterable[int]) -> None:
+        watch(len(items) - len(left), ended_ns + sum(max(clock[i], 0) for i in running))
 
     def run(indices: Sequence[int], jobs: int) -> Generator[tuple[int, Outcome]]:
-        for i, outcome in _pool(work, items, indices, jobs, context, clock, lambda: watched(len(items) - len(left))):
+        nonlocal ended_ns
+        for i, outcome in _pool(work, items, indices, jobs, context, clock, watched):
             del left[i]
+            ended_ns += clock[i]
             yield i, outcome
-            watched(len(items) - len(left))
 
     while left:
         try:
@@ -134,24 +142,28 @@ def _side_by_side(
 
 def _pool(
     work: Callable[[Item, Progress], Outcome], items: Sequence[Item], indices: Sequence[int], jobs: int, context: Any, clock: Any,
-    tick: Callable[[], None],
+    tick: Callable[[Iterable[int]], None],
 ) -> Generator[tuple[int, Outcome]]:  # fmt: skip
-    """Outcomes of some items; BrokenProcessPool: a worker was killed.  No worker outlives the pool."""
+    """Outcomes of some items; BrokenProcessPool: a worker was killed.  No worker outlives the pool.  `tick` gets the items that run."""
     others = set(multiprocessing.active_children())
     in_main = threading.current_thread() is threading.main_thread()
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(clock, in_main))
+    coming = iter(indices)
+    running: dict[Future[Outcome], int] = {}
     try:
-        with delayed_signals(), without_handlers():  # the first submission starts the workers; callbacks at a fork swallow exceptions
-            running: dict[Future[Outcome], int] = {pool.submit(_do, work, i, items[i]): i for i in indices}
-        waiting = set(running)
-        while waiting:
-            done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+        while True:
+            with delayed_signals(), without_handlers():  # a submission may start workers; callbacks at a fork swallow exceptions
+                running |= {pool.submit(_do, work, i, items[i]): i for i in islice(coming, AHEAD * jobs - len(running))}
+            if not running:
+                break
+            done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+            ended = {future: running.pop(future) for future in done}
             broken = [future for future in done if isinstance(future.exception(), BrokenProcessPool)]
             for future in done - set(broken):
-                yield running[future], future.result()
+                yield ended[future], future.result()
             for future in broken:
                 future.result()
-            tick()
+            tick(running.values())
     except BaseException:
         for worker in set(multiprocessing.active_children()) - others:
             worker.terminate()

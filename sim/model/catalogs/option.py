@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import Enum, auto
+from functools import cache
+from types import MappingProxyType
 from typing import Any, get_args, get_type_hints
 
 
@@ -95,12 +97,12 @@ def option(
     return field(default=default, kw_only=keyword, metadata={Option: record})
 
 
-def options_of(model: type) -> dict[str, Option]:
-    """Key -> option of a dataclass, in the order of its fields."""
+@cache
+def options_of(model: type) -> Mapping[str, Option]:
+    """Key -> option of a dataclass, in the order of its fields.  Every scenario of a sweep asks for them."""
     hints = get_type_hints(model)
-    return {
-        found.key: found for at in fields(model) if Option in at.metadata for found in [_of_field(at, at.metadata[Option], hints[at.name])]
-    }
+    found = [_of_field(at, at.metadata[Option], hints[at.name]) for at in fields(model) if Option in at.metadata]
+    return MappingProxyType({record.key: record for record in found})
 
 
 def _of_field(at: Any, record: Option, hint: Any) -> Option:
