@@ -10,7 +10,7 @@ from sim.cells.cell import Row
 from sim.cells.local import Watch, no_watch
 from sim.cells.plan import Cell
 from sim.sweeps.results import collect
-from sim.sweeps.store import Store
+from sim.sweeps.store import Store, WaitingRows
 from sim.sweeps.workers import Workers
 
 if TYPE_CHECKING:
@@ -44,11 +44,21 @@ def sweep(
     """
     if missing := store.missing(planned):
         failed = 0
-        with store.keeping() as keep, closing(workers.rows(missing, engine, watch, check)) as coming:  # no worker outlives this block
-            for row in coming:
-                keep(row)
+        with store.keeping() as waiting, closing(workers.rows(missing, engine, _keeping(waiting, watch), check)) as coming:
+            for row in coming:  # no worker outlives this block
+                waiting.add(row)
                 on_row(row)
                 failed += row["status"] != "ok"
                 if max_failures is not None and failed > max_failures:
                     raise TooManyFailuresError(f"stopped after {failed} failed cells, the last one {row['cell']}: {row['error']}")
     return collect(store, planned)
+
+
+def _keeping(waiting: WaitingRows, watch: Watch) -> Watch:
+    """A watch that keeps rows which wait while no other comes: the next cell may take an hour."""
+
+    def look(finished: int, simulated_ns: int) -> None:
+        waiting.put_if_due()
+        watch(finished, simulated_ns)
+
+    return look

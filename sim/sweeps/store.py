@@ -7,7 +7,7 @@ folder: they have the same rows for the same cells.  Untrustworthy files are set
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -50,24 +50,13 @@ class Store:
             replace_file(self._cells / name, lambda path: path.write_bytes(content))
 
     @contextmanager
-    def keeping(self) -> Iterator[Callable[[Row], None]]:
-        """A receiver that keeps rows in batches; the last batch is kept however the block ends."""
-        waiting: list[Row] = []
-        kept = time.monotonic()
-
-        def keep(row: Row) -> None:
-            nonlocal kept
-            waiting.append(row)
-            if time.monotonic() - kept >= PATIENCE_S:
-                self.put(waiting)
-                waiting.clear()
-                kept = time.monotonic()
-
+    def keeping(self) -> Iterator[WaitingRows]:
+        """Where rows wait for a batch; the last batch is kept however the block ends."""
+        waiting = WaitingRows(self)
         try:
-            yield keep
+            yield waiting
         finally:
-            if waiting:
-                self.put(waiting)
+            waiting.put()
 
     def rows(self) -> dict[str, Row]:
         """Cell -> row; of a cell that ran twice the successful one.  Untrustworthy files count as missing: their cells run again."""
@@ -127,6 +116,29 @@ class Store:
             if known[1] is not row and _outcome(known[1], row) != _outcome(row, known[1]):
                 found |= {known[0]: None, path: None}
         return list(found)
+
+
+class WaitingRows:
+    """Finished rows that are not on disk yet.  None waits for longer than PATIENCE_S, whether or not another row comes."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._rows: list[Row] = []
+        self._last_put_s = time.monotonic()
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+        self.put_if_due()
+
+    def put_if_due(self) -> None:
+        if time.monotonic() - self._last_put_s >= PATIENCE_S:
+            self.put()
+
+    def put(self) -> None:
+        if self._rows:
+            self._store.put(self._rows)
+            self._rows.clear()
+            self._last_put_s = time.monotonic()
 
 
 def _outcome(row: Row, other: Row) -> str:

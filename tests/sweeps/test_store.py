@@ -12,6 +12,7 @@ from sim.cells.plan import cells
 from sim.sweeps import batch
 from sim.sweeps import store as room
 from sim.sweeps.results import collect
+from sim.sweeps.runners import sweep
 from sim.sweeps.store import Store
 from sim.whole_file import NotKeptError
 
@@ -52,19 +53,39 @@ def test_rows_wait_for_others_only_a_moment(planned, tmp_path, monkeypatch):
     store = Store(tmp_path)
 
     def work():
-        with store.keeping() as keep:
-            keep(row(planned[0]))
+        with store.keeping() as waiting:
+            waiting.add(row(planned[0]))
             assert {} == store.rows()
             now[0] = 1.0
-            keep(row(planned[1]))
+            waiting.add(row(planned[1]))
             assert 2 == len(store.rows())
-            keep(row(planned[0], status="error"))
+            waiting.add(row(planned[0], status="error"))
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         work()
 
     assert 2 == len(list((tmp_path / "cells").glob("*.parquet")))
+
+
+def test_a_row_does_not_wait_for_the_next_one(planned, tmp_path, monkeypatch):
+    """Looks at the running cell keep it: a kill during a long cell loses no finished row."""
+    now = [0.0]
+    monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
+    store = Store(tmp_path)
+    kept = []
+
+    class LongLastCell:
+        def rows(self, missing, engine, watch, check):
+            yield row(missing[0])
+            now[0] = 1.0
+            watch(1, 0)
+            kept.extend(store.rows())
+            yield from (row(cell) for cell in missing[1:])
+
+    sweep(planned, store, LongLastCell())
+
+    assert [planned[0].id] == kept
 
 
 def test_no_partial_file_counts(planned, tmp_path, monkeypatch):

@@ -75,7 +75,7 @@ def rows_on(spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch
                     yield from job.result()
                     finished += len(batch)
                     simulated_ns += sum(cell.scenario.run.duration_ns for cell in batch)
-                    watch(finished, simulated_ns)
+                watch(finished, simulated_ns)
         except BaseException:
             jobs.stopped = True
             threads.shutdown(wait=False, cancel_futures=True)
