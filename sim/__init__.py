@@ -16,9 +16,7 @@ if _typing.TYPE_CHECKING:
     from sim.api.advice import Advice, advise
     from sim.api.calibrated import Calibration, calibrate
     from sim.api.compared import compare, simulate
-    from sim.api.display import Picture
-    from sim.api.explanation import Explanation
-    from sim.api.files import columns, read_traces, schema, trace_windows
+    from sim.api.files import columns, read_traces, schema, trace_windows, write_report
     from sim.api.imported import ImportedJob, explain_job, import_job
     from sim.api.results import Results
     from sim.api.study import Study, load, loads
@@ -27,11 +25,13 @@ if _typing.TYPE_CHECKING:
     from sim.runtime.run.result import Result
     from sim.scenario.reference import explain_key
     from sim.scenario.text.problems import ScenarioError
+    from sim.verbs.display import Picture
+    from sim.verbs.explanation import Explanation
 
 __all__ = [
     "Advice", "Calibration", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep", "Validation",
     "advise", "calibrate", "columns", "compare", "explain_job", "explain_key", "import_job", "load", "loads", "read_traces", "schema",
-    "simulate", "sweep", "trace_windows", "validate",
+    "simulate", "sweep", "trace_windows", "validate", "write_report",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -43,8 +43,8 @@ _HOME = {
     "compare": "sim.api.compared",
     "Results": "sim.api.results",
     "Result": "sim.runtime.run.result",
-    "Picture": "sim.api.display",
-    "Explanation": "sim.api.explanation",
+    "Picture": "sim.verbs.display",
+    "Explanation": "sim.verbs.explanation",
     "advise": "sim.api.advice",
     "Advice": "sim.api.advice",
     "import_job": "sim.api.imported",
@@ -57,6 +57,7 @@ _HOME = {
     "read_traces": "sim.api.files",
     "trace_windows": "sim.api.files",
     "schema": "sim.api.files",
+    "write_report": "sim.api.files",
     "columns": "sim.api.files",
     "explain_key": "sim.scenario.reference",
     "validate": "sim.api.validated",

@@ -15,7 +15,7 @@ LEAVES = {"condition", "foreign", "model", "packed_records", "units", "whole_fil
 BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "checkers"}
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis", "sheet"}
 BELOW_VERBS = BELOW_CLI | {
-    "recordings", "evidence", "cells", "comparison", "explain", "history", "report", "sweeps", "advice",
+    "recordings", "evidence", "cells", "comparison", "explain", "history", "report", "sweeps", "advice", "timeline", "traces",
 }  # fmt: skip
 MAY_IMPORT: dict[str, set[str]] = {
     "condition": set(),
@@ -49,9 +49,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "advice": BELOW_CLI | {"cells", "evidence", "sweeps"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "series", "sweeps"},  # how the package gets to where Spark works
     "verbs": BELOW_VERBS,  # what the command and Python have in common
-    "api": BELOW_VERBS | {"timeline", "traces", "verbs"},
-    "cli": BELOW_VERBS | {"examples", "timeline", "traces", "verbs"},
-    "__init__": {"api", "scenario", "runtime"},  # the front door
+    "api": BELOW_VERBS | {"verbs"},
+    "cli": BELOW_VERBS | {"examples", "verbs"},
+    "__init__": {"api", "scenario", "runtime", "verbs"},  # the front door
     "__main__": {"cli"},
 }
 

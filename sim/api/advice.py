@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.api.changes import Changes, lines_of
-from sim.api.display import paragraph, preformatted, section_html, section_text
 from sim.api.progress import Notebook
 from sim.api.study import Study, load
 from sim.verbs import advise as verb
 from sim.verbs.advise import Advised, Job, Options
+from sim.verbs.display import paragraph, preformatted, section_html, section_text
 
 if TYPE_CHECKING:
     from sim.analysis.section import Section

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sim.api.display import paragraph
+from sim.verbs.display import paragraph
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.api.progress import Notebook
+
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sim.verbs.report import WrittenReport
 
 
 def read_traces(
@@ -61,6 +65,17 @@ def trace_windows(
         Path(file).parent.mkdir(parents=True, exist_ok=True)
         write_csv(found, Path(file), float_format="%.6g")
     return found
+
+
+def write_report(results: str | PathLike[str], file: str | PathLike[str], *, jobs: int | None = None) -> WrittenReport:
+    """Write results as one HTML file that needs no network.
+
+    `results`: a folder that `run`, `sweep` or `advise` kept; or a scenario or a sweep, which is run first and kept in ``runs``.
+    Raises FolderError (no results, a ValueError), ScenarioError.
+    """
+    from sim.verbs.report import write_report as write
+
+    return write(Path(results), Path(file), jobs=jobs, listener=Notebook())
 
 
 def schema(of: str = "scenario") -> dict[str, Any]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from sim.api.display import paragraph, preformatted
-from sim.api.explanation import Explanation
 from sim.api.progress import Notebook
 from sim.api.study import Study, loads
 from sim.verbs import explain as explain_verb
 from sim.verbs import importing as verb
+from sim.verbs.display import paragraph, preformatted
+from sim.verbs.explanation import Explanation
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,7 +30,7 @@ class ImportedJob(verb.ImportedJob):
         `verify`: simulate the job as it is, and with what would help.
         LookupError: there is no such checkpoint, or its statistics are not kept any more.
         """
-        return _explanation(explain_verb.explain_source(self.source, checkpoint, verify=verify))
+        return explain_verb.explain_source(self.source, checkpoint, verify=verify)
 
     def __repr__(self) -> str:
         return "\n".join([f"ImportedJob({self.name}), {len(self.text.splitlines())} lines", *self._lines()])
@@ -74,14 +74,9 @@ def explain_job(
     """The same without an import: nothing is watched or simulated.  `sources`, `job`, `deadline`, `headers` as of `import_job`."""
     if not sources:
         raise TypeError("explain_job needs an address, a folder, or files")
-    found = explain_verb.explain_job(
+    return explain_verb.explain_job(
         sources, checkpoint=checkpoint, job=job, deadline=deadline, headers=headers, listener=Notebook(show=progress)
     )
-    return _explanation(found)
-
-
-def _explanation(found: explain_verb.ExplainedJob) -> Explanation:
-    return Explanation(found.text, found.plain["explained"])
 
 
 def _path(given: str | PathLike[str] | None) -> Path | None:

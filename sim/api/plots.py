@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sim.analysis.strategies.picture import where_time_goes
-from sim.api.display import Picture
 from sim.report.figures import lines, phases
 from sim.report.one_checkpoint import one_checkpoint
 from sim.report.through_time import BACK_PRESSURE, QUANTITIES, Quantity, curves_of, failures_s, triggers_s
+from sim.verbs.display import Picture
 
 if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison

@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.strategies.side_by_side import texts
-from sim.api.display import paragraph, table_html, table_text
 from sim.api.plots import Plots
+from sim.api.progress import Notebook
+from sim.verbs.display import paragraph, table_html, table_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.api.explanation import Explanation
     from sim.comparison.comparison import Comparison
+    from sim.explain.runs import Runs
     from sim.model.backtest import Backtest
     from sim.runtime.run.result import Result
+    from sim.verbs.explanation import Explanation
     from sim.verbs.run import Compared
+    from sim.verbs.timeline import WrittenTimeline
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -163,29 +166,27 @@ class Results:
         """Where the time of one checkpoint went, and why; by default of the median and the slowest, of every strategy.
 
         `verify` simulates what each part would save.  The first replication is run again, watched closely.
-        KeyError: no such strategy.  LookupError: no such checkpoint.
+        OptionError (a ValueError): no such strategy.  LookupError: no such checkpoint.
         """
-        from sim.api.explanation import explained
+        from sim.verbs.explain_runs import explain_runs
 
-        return explained({name: runs[0].scenario for name, runs in self.runs.items()}, checkpoint, strategy=strategy, verify=verify)
+        return explain_runs(self._again, checkpoint, strategy=strategy, verify=verify, listener=Notebook())
 
-    def timeline(self, file: str | PathLike[str], *, strategy: str | None = None, **window: Any) -> Path:
-        """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev; returns the path.
+    def timeline(self, file: str | PathLike[str], *, strategy: str | None = None, **window: Any) -> WrittenTimeline:
+        """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev.
 
         `strategy`: the first by default.  `begin` and `end` (such as "30 s") narrow the window, `step` is the time between two looks,
-        `limit` the number of events at most.
+        `limit` the number of events at most.  OptionError (a ValueError): no such strategy, or a window that shows nothing.
         """
-        from sim.api.explanation import write_timeline
+        from sim.verbs.timeline import write_timeline
 
-        chosen = {name: runs[0].scenario for name, runs in self.runs.items()}
-        return write_timeline(chosen, Path(file), strategy=strategy, **window)
+        return write_timeline(self._again, Path(file), strategy=strategy, listener=Notebook(), **window)
 
     def report(self, file: str | PathLike[str]) -> Path:
         """Write everything as one HTML file that needs no network; returns the path."""
         from sim.report.comparison_page import comparison_page
-        from sim.report.page import html
         from sim.report.results import Results as Reported
-        from sim.whole_file import replace_text
+        from sim.verbs.report import write_page
 
         command = "" if self.compared is None else self.compared.request.command(self.compared.folder)
         first = {name: stories[0] for name, stories in self.violations.items()}
@@ -193,8 +194,7 @@ class Results:
         reported = Reported(
             self.comparison, self.assumptions, command, first, self.backtest, findings, tuple(notes), tuple(outcomes), self.errors
         )
-        page = comparison_page(reported)
-        replace_text(Path(file), html(page))
+        write_page(comparison_page(reported), Path(file))
         return Path(file)
 
     def save(self, folder: str | PathLike[str]) -> Path:
@@ -241,6 +241,13 @@ class Results:
             + extra
             + "".join(map(paragraph, self._stories()))
         )
+
+    @property
+    def _again(self) -> Runs:
+        """The first replications, to be run again."""
+        from sim.explain.runs import Runs
+
+        return Runs(self.comparison.name, self.question, {name: runs[0].scenario for name, runs in self.runs.items()})
 
     def _stories(self) -> Iterator[str]:
         """What went wrong, first lines only."""

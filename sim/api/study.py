@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.api.changes import Changes, lines_of
-from sim.api.display import MOST_ROWS, paragraph, preformatted, table_html, table_text
 from sim.api.progress import Notebook
 from sim.api.results import Results
 from sim.comparison.comparison import label
@@ -22,12 +21,15 @@ from sim.scenario.study import Study as Read
 from sim.scenario.study import loads as read
 from sim.scenario.text.plain import compose
 from sim.scenario.text.problems import Reading
+from sim.verbs.display import MOST_ROWS, paragraph, preformatted, table_html, table_text
 from sim.verbs.run import Origin, origin_of, read_request, run
 
 if TYPE_CHECKING:
-    from sim.api.explanation import Explanation
+    from sim.explain.runs import Runs
     from sim.model.scenario import Scenario
     from sim.plane import Engine
+    from sim.verbs.explanation import Explanation
+    from sim.verbs.timeline import WrittenTimeline
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -129,15 +131,15 @@ class Study:
 
     def explain(self, checkpoint: int | None = None, *, strategy: str | None = None, verify: bool = False) -> Explanation:
         """Why checkpoints take as long as they do, along their critical paths: `Results.explain`, without keeping the run."""
-        from sim.api.explanation import explained
+        from sim.verbs.explain_runs import explain_runs
 
-        return explained(self._by_label(), checkpoint, strategy=strategy, verify=verify)
+        return explain_runs(self._again, checkpoint, strategy=strategy, verify=verify, listener=Notebook())
 
-    def timeline(self, file: str | PathLike[str], *, strategy: str | None = None, **window: Any) -> Path:
+    def timeline(self, file: str | PathLike[str], *, strategy: str | None = None, **window: Any) -> WrittenTimeline:
         """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev: `Results.timeline`."""
-        from sim.api.explanation import write_timeline
+        from sim.verbs.timeline import write_timeline
 
-        return write_timeline(self._by_label(), Path(file), strategy=strategy, **window)
+        return write_timeline(self._again, Path(file), strategy=strategy, listener=Notebook(), **window)
 
     def flink_configuration(self) -> str:
         """Lines for config.yaml of Flink.  ValueError: the study has several combinations."""
@@ -203,8 +205,12 @@ class Study:
             rows.append([name, vertices, str(model.checkpoint.barriers), interval, format_duration(model.run.duration_ns)])
         return header, rows
 
-    def _by_label(self) -> dict[str, Scenario]:
-        return dict(zip(self.labels, self.models, strict=True))
+    @property
+    def _again(self) -> Runs:
+        """The combinations, to be run and watched."""
+        from sim.explain.runs import Runs
+
+        return Runs(self.name, self.question, dict(zip(self.labels, self.models, strict=True)))
 
     def _choice(self) -> str:
         return f'study["{self.labels[0]}"]' if self.models else "study[0]"

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.api.changes import Changes, lines_of, lists_of
-from sim.api.display import MOST_ROWS, Picture, paragraph, section_html, section_text
 from sim.api.progress import Notebook
 from sim.api.study import Study
 from sim.sweeps.file.definition import Definition
+from sim.verbs.display import MOST_ROWS, Picture, paragraph, section_html, section_text
 from sim.verbs.sweep import Request, read_request
 from sim.verbs.sweep import sweep as run_sweep
 

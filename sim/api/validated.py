@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sim.api.display import MOST_ROWS, paragraph
 from sim.api.progress import watching
+from sim.verbs.display import MOST_ROWS, paragraph
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,15 +17,15 @@ from sim.cli.calibrate import calibrate_environment
 from sim.cli.console.errors import interrupted
 from sim.cli.console.overview import Overview
 from sim.cli.console.stopping import exit_code, is_reported, listen, stopped_by
+from sim.cli.explain import explain_checkpoints
 from sim.cli.explain_key import print_key
 from sim.cli.importing import import_recording
 from sim.cli.init import write_example
-from sim.cli.looking.explain import explain_checkpoints
-from sim.cli.looking.report import write_report
-from sim.cli.looking.timeline import draw_timeline
+from sim.cli.report import write_report
 from sim.cli.run import run_scenarios
 from sim.cli.schema import print_schema
 from sim.cli.sweep import run_sweep
+from sim.cli.timeline import draw_timeline
 from sim.cli.traces import traces_app
 from sim.cli.validate import validate_recordings
 

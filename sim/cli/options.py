@@ -48,6 +48,10 @@ SetOption = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Replace a value, e.g. run.duration='1 h'.", show_default=False),
 ]
 
+StrategyOption = Annotated[
+    str | None, typer.Option(metavar="LABEL", help="Only this strategy, as the table of run names it.", show_default=False)
+]
+
 
 def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
     """A quantity as `parse` of `sim.units` reads it."""

@@ -55,7 +55,7 @@ def run_scenarios(
         for request in requests:
             default = default_folder(request.study)
             folder = default if out is None else out / default.name if len(requests) > 1 else out
-            console = Console(_print_json if as_json else _print)
+            console = Console(_print_json if as_json else show_run)
             found = run(
                 request, folder, engine=engine.value, jobs=jobs, checks=checks, picture=picture, try_assumptions=try_assumptions,
                 listener=console,
@@ -78,7 +78,8 @@ def _print_json(found: Compared) -> None:
     print(json.dumps({**found.plain(), "folder": str(found.folder)}, allow_nan=False))
 
 
-def _print(found: Compared) -> None:
+def show_run(found: Compared) -> None:
+    """Table, sentence and what else came of it."""
     from sim.analysis.strategies.side_by_side import texts
 
     comparison = found.comparison

@@ -61,7 +61,7 @@ def run_sweep(
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]
         with naming_axes(axes or ()):
             request = read_request(file, changes, racing)
-        console = Console(_print_json if as_json else _print)
+        console = Console(_print_json if as_json else show_sweep)
         found = sweep(
             request, out, engine=engine.value, jobs=jobs, master=master, conf=on_spark, checks=checks,
             max_failures=0 if fail_fast else max_failures, listener=console,
@@ -77,7 +77,7 @@ def _print_json(found: SweepResult) -> None:
     print(json.dumps({"name": found.definition.name, "question": found.definition.text, **answer, "rows": rows}))
 
 
-def _print(found: SweepResult) -> None:
+def show_sweep(found: SweepResult) -> None:
     """What the sweep file wants to know."""
     if found.definition.question is None:
         return

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sim.history.answer import answer
 from sim.history.choice import MissingCheckpointError
 from sim.history.reading import history_of
 from sim.history.record import plain
 from sim.history.text import answer_text
+from sim.verbs.explanation import Explanation
 from sim.verbs.importing import source_of
 from sim.verbs.listener import Listener
 
@@ -25,16 +25,10 @@ _SCENARIOS = (".yaml", ".yml")
 _GZIP = b"\x1f\x8b"
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedJob:
-    text: str  # 80 columns
-    plain: dict[str, Any]  # the same as plain values; `explained`: a record per checkpoint, as of simulated ones
-
-
 def explain_job(
     sources: Sequence[str | PathLike[str]], *, checkpoint: int | None = None, job: str | None = None, deadline: str | None = None,
     headers: Mapping[str, str] | None = None, verify: bool = False, listener: Listener | None = None,
-) -> ExplainedJob:  # fmt: skip
+) -> Explanation:  # fmt: skip
     """The checkpoint of this id, or the slow ones of the history.
 
     `verify`: the job is imported and simulated as it is and with what its path says would help; metrics of a live one are watched a minute.
@@ -53,15 +47,16 @@ def explain_job(
 
 def explain_source(
     source: RecordingSource, checkpoint: int | None = None, *, verify: bool = False, listener: Listener | None = None
-) -> ExplainedJob:
+) -> Explanation:
     """Explain what was read before.  RecordingError: to verify, and no scenario comes of it."""
     found = answer(history_of(source), checkpoint)
+    history = plain(found)
     if not verify:
-        return ExplainedJob(answer_text(found), plain(found))
+        return Explanation(answer_text(found), history["explained"], history)
     from sim.verbs.helped import helped
 
     changes = helped(source, found.accounts, listener or Listener())
-    return ExplainedJob(f"{answer_text(found)}\n\n{changes.text}", plain(found) | {"what_if": changes.plain})
+    return Explanation(f"{answer_text(found)}\n\n{changes.text}", history["explained"], history | {"what_if": changes.plain})
 
 
 def is_real(name: str) -> bool:

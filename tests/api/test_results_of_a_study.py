@@ -66,8 +66,8 @@ def test_results_are_kept_as_the_command_keeps_them(results, tmp_path):
 
 def test_a_report_and_a_timeline_are_files(results, tmp_path):
     assert results.report(tmp_path / "report.html").read_text().startswith("<!doctype html>")
-    assert json.loads(results.timeline(tmp_path / "t.json", strategy="unaligned", end="1 s").read_text())["traceEvents"]
-    with pytest.raises(ValueError, match=r"begin: the window ends at .*: nothing lies in it"):
+    assert json.loads(results.timeline(tmp_path / "t.json", strategy="unaligned", end="1 s").file.read_text())["traceEvents"]
+    with pytest.raises(ValueError, match=r"begin: 5 s: the window ends at .*: nothing lies in it"):
         results.timeline(tmp_path / "t.json", begin="5 s")
 
 

@@ -36,7 +36,7 @@ def both_ways(tmp_path, monkeypatch):
 
     def call(files, command, python):
         for name in ("command", "python"):
-            (tmp_path / name).mkdir()
+            (tmp_path / name).mkdir(exist_ok=True)
             for file, text in files.items():
                 (tmp_path / name / file).write_text(text)
         clock = StoppedClock()

@@ -21,6 +21,7 @@ NAMED = {
     "sim.folder_lock.FolderInUseError": 2,
     "sim.scenario.text.problems.ScenarioError": 3,
     "sim.explain.runs.FolderError": 3,
+    "sim.explain.choice.NoCheckpointError": 2,
     "sim.scenario.reference.UnknownKeyError": 2,
     "sim.recordings.source.files.RecordingError": 3,
     "sim.history.choice.MissingCheckpointError": 2,
@@ -35,7 +36,7 @@ NAMED = {
     "sim.sweeps.spark.java.MissingDependencyError": 5,
 }
 """Errors that say themselves what is wrong.  By name: importing them all takes longer than saying it."""
-OPTIONS = {"folder": "--out", "changes": "--set", "headers": "--header", "sources": "SOURCE"}
+OPTIONS = {"folder": "--out", "begin": "--from", "end": "--to", "changes": "--set", "headers": "--header", "sources": "SOURCE"}
 """The name of an option in Python -> on the command line, where that is another."""
 
 

@@ -1,0 +1,51 @@
+"""``ckptsim timeline``: a run as a file that Perfetto opens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sim.cli.console.errors import print_message, speaking, stoppable
+from sim.cli.console.listener import Console
+from sim.cli.options import Engine, EngineOption, SetOption, StrategyOption
+
+if TYPE_CHECKING:
+    from sim.verbs.timeline import WrittenTimeline
+
+
+def draw_timeline(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of results, or a scenario file.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.json).", show_default=False)],
+    strategy: StrategyOption = None,
+    begin: Annotated[str, typer.Option("--from", metavar="TIME", help="Beginning of the window, e.g. '30 s'.")] = "0 s",
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Its end. (Default: of the run.)", show_default=False)] = None,
+    step: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Between two looks at threads and queues. (Default: 1/1000.)", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Events at most: viewers open about a million.")] = 300_000,
+    overrides: SetOption = None,
+    engine: EngineOption = Engine.COMPILED,
+) -> None:
+    """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev."""
+    with speaking(), stoppable("nothing is kept"):
+        from sim.explain.runs import runs_of
+        from sim.verbs.timeline import write_timeline
+
+        console = Console(_show)
+        write_timeline(
+            runs_of(run, overrides or ()), out, strategy=strategy, begin=begin, end=end, step=step, limit=limit, engine=engine.value,
+            listener=console,
+        )  # fmt: skip
+        console.finish()
+
+
+def _show(written: WrittenTimeline) -> None:
+    if written.others:
+        print_message(f"of {written.strategy}; --strategy picks another: {', '.join(written.others)}")
+    if written.left_out:
+        print_message(
+            f"{written.left_out} events after {written.end} are left out: narrow the window with --from and --to, or raise --limit"
+        )
+    print_message(f"{written.file}: open it with ui.perfetto.dev")
