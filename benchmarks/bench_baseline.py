@@ -22,7 +22,7 @@ from benchmarks.measure import interleaved, print_table, record
 from benchmarks.simpy_idiomatic import IdiomaticModel
 from benchmarks.simpy_lean import LeanModel
 from benchmarks.workloads import SEGMENT, SINK_NS, Workload, chain, service
-from sim.plane.seam.interface import Source
+from sim.plane.seam.interface import SourceSpec
 
 Engine = Callable[..., Callable[[], Any]]
 SECONDS = {(3, 1): 41.0, (3, 4): 21.0, (4, 16): 5.0}
@@ -31,7 +31,7 @@ SECONDS = {(3, 1): 41.0, (3, 4): 21.0, (4, 16): 5.0}
 def same_workload(stages: int, parallelism: int, load: float, seconds: float, interval: float) -> Workload:
     """That workload in the plane's words: a record fills a buffer, sources serve without pause."""
     spec = chain(stages, parallelism, record_bytes=SEGMENT, load=None, buffer_timeout_ns=-1)
-    source = replace(spec.vertices[0], service=(service(SINK_NS / load),), source=Source())
+    source = replace(spec.vertices[0], service=(service(SINK_NS / load),), source=SourceSpec())
     spec = replace(spec, vertices=(source, *spec.vertices[1:]))
     return Workload(f"{stages}x{parallelism} load {load}", spec, round(seconds * 1e9), round(interval * 1e9))
 

@@ -26,7 +26,7 @@ from benchmarks.scenarios import scenario_text
 from sim.plane import warm
 from sim.plane.seam.interface import Notice
 from sim.runtime.observe.sampling import Sampler
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from sim.scenario import loads
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,16 +55,16 @@ def measured(parallelism: int, barriers: str, checkpoints: int) -> dict[str, flo
     scenario = loads(text).scenarios[0]
     warm()
     gc.set_threshold(50_000)  # as `simulate` does
-    building_s, world = cpu_seconds(lambda: World(scenario, "compiled"))
-    Sampler(world.context, world.counters, None)
+    building_s, instance = cpu_seconds(lambda: JobInstance(scenario, "compiled"))
+    Sampler(instance.context, instance.counters, None)
     spent = [0.0]
-    vars(world.plane)["advance"] = timed(world.plane.advance, spent)
-    world.start()
-    total_s, _ = cpu_seconds(lambda: world.env.run(until=scenario.run.duration_ns))
-    check_s, _ = cpu_seconds(world.violations)
+    vars(instance.plane)["advance"] = timed(instance.plane.advance, spent)
+    instance.start()
+    total_s, _ = cpu_seconds(lambda: instance.env.run(until=scenario.run.duration_ns))
+    check_s, _ = cpu_seconds(instance.violations)
     outside_s = total_s - spent[0]
     return {
-        "outside_ms": outside_s * 1e3 / (len(world.stats) * STAGES * parallelism), "building_s": building_s, "check_s": check_s,
+        "outside_ms": outside_s * 1e3 / (len(instance.stats) * STAGES * parallelism), "building_s": building_s, "check_s": check_s,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }  # fmt: skip
 

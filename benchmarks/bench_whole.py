@@ -26,7 +26,7 @@ from benchmarks.scenarios import scenario_text
 from sim import simulate
 from sim.plane import warm
 from sim.runtime.run.instances import Chain
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from sim.scenario import loads
 
 __all__ = ["CASES", "PARTS", "channels"]
@@ -99,14 +99,14 @@ def measured(case: str) -> dict[str, float]:
 
         return run
 
-    build = World.__init__
+    build = JobInstance.__init__
 
-    def built(world: Any, *given: Any, **named: Any) -> None:
-        counted("building", build)(world, *given, **named)
-        vars(world.plane)["advance"] = counted("advance", world.plane.advance)
+    def built(instance: Any, *given: Any, **named: Any) -> None:
+        counted("building", build)(instance, *given, **named)
+        vars(instance.plane)["advance"] = counted("advance", instance.plane.advance)
 
-    World.__init__ = built  # type: ignore[method-assign]
-    World.violations = counted("checks", World.violations)  # type: ignore[method-assign]
+    JobInstance.__init__ = built  # type: ignore[method-assign]
+    JobInstance.violations = counted("checks", JobInstance.violations)  # type: ignore[method-assign]
     Chain.run = counted("run", Chain.run)  # type: ignore[method-assign]
     total_s, result = cpu_seconds(lambda: simulate(scenario))
     if result.violations:

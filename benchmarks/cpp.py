@@ -1,7 +1,7 @@
 """The kernel's own text as C++: the yardstick for what the compiler of the product leaves on the table.
 
 The restricted Python of ``sim.plane.kernel.text`` is printed statement by statement, compiled by ``g++ -O3 -march=native`` and
-run on the same memory.  A world is a structure of base addresses, rows are structures of integers, in the order and
+run on the same memory.  A state is a structure of base addresses, rows are structures of integers, in the order and
 of the width in which the product lays them out.  Not part of the product: nobody who uses it needs a C++ compiler.
 """
 
@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 from sim.plane.kernel import jit, machine_code
 from sim.plane.kernel.plane import KernelPlane
-from sim.plane.kernel.rows import World, record_dtype
+from sim.plane.kernel.rows import PlaneState, record_dtype
 from sim.plane.kernel.text.elements import fetch
 from sim.plane.seam.interface import PlaneSpec
 
@@ -46,10 +46,10 @@ def safe(name: str) -> str:
     return f"{name}_" if name in KEYWORDS else name
 
 
-def world_types() -> dict[str, str]:
-    """What the fields of a world are in C++: "Task*" for one row or many, "i64*" for words."""
+def state_types() -> dict[str, str]:
+    """What the fields of a state are in C++: "Task*" for one row or many, "i64*" for words."""
     types = {}
-    for name, hint in get_type_hints(World).items():
+    for name, hint in get_type_hints(PlaneState).items():
         row = get_args(hint)[0] if get_args(hint) else hint
         types[name] = "i64*" if row is int else f"{row.__name__}*"
     return types
@@ -58,25 +58,25 @@ def world_types() -> dict[str, str]:
 class Printer:
     """One function; `kinds` are the C++ types of its names, "i64" if not said otherwise."""
 
-    def __init__(self, world: dict[str, str], function: ast.FunctionDef) -> None:
-        self.world = world
+    def __init__(self, state: dict[str, str], function: ast.FunctionDef) -> None:
+        self.state = state
         self.function = function
-        self.kinds = {function.args.args[0].arg: "World*"} if function.args.args and self.takes_world() else {}
+        self.kinds = {function.args.args[0].arg: "PlaneState*"} if function.args.args and self.takes_state() else {}
         self.lines: list[str] = []
         for node in ast.walk(function):
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 self.kinds[node.targets[0].id] = self.kind(node.value)
 
-    def takes_world(self) -> bool:
+    def takes_state(self) -> bool:
         annotation = self.function.args.args[0].annotation
-        return isinstance(annotation, ast.Name) and annotation.id == "World"
+        return isinstance(annotation, ast.Name) and annotation.id == "PlaneState"
 
     def kind(self, node: ast.expr) -> str:
         match node:
             case ast.Name(name):
                 return self.kinds.get(name, INTEGER)
-            case ast.Attribute(ast.Name(name), field) if self.kinds.get(name) == "World*":
-                return self.world[field]
+            case ast.Attribute(ast.Name(name), field) if self.kinds.get(name) == "PlaneState*":
+                return self.state[field]
             case ast.Subscript(value, _):
                 return self.kind(value) if self.kind(value) != "i64*" else INTEGER
         return INTEGER
@@ -177,11 +177,11 @@ def print_row(row: type) -> str:
 
 def print_kernel() -> str:
     """The whole kernel as one C++ file with one door."""
-    types = world_types()
-    rows = [get_args(hint)[0] if get_args(hint) else hint for hint in get_type_hints(World).values()]
+    types = state_types()
+    rows = [get_args(hint)[0] if get_args(hint) else hint for hint in get_type_hints(PlaneState).values()]
     source = [PRELUDE]
     source += [print_row(row) for row in rows if row is not int]
-    source.append("struct World { " + " ".join(f"{kind} {name};" for name, kind in types.items()) + " };")
+    source.append("struct PlaneState { " + " ".join(f"{kind} {name};" for name, kind in types.items()) + " };")
     constants: dict[str, int] = {}
     printers = []
     for module in jit.texts():
@@ -193,7 +193,7 @@ def print_kernel() -> str:
     source += [f"static const i64 {name} = {value}LL;" for name, value in constants.items()]
     source += [f"static {printer.signature()};" for printer in printers]
     source += [printer.text() for printer in printers]
-    arguments = "World* w, i64 op, i64 t, i64 a, i64 b, i64 c, i64 d"
+    arguments = "PlaneState* w, i64 op, i64 t, i64 a, i64 b, i64 c, i64 d"
     source += ["}", f'extern "C" i64 enter({arguments}) {{ return plane::door(w, op, t, a, b, c, d); }}']
     return "\n".join(source)
 

@@ -8,7 +8,7 @@ input, the last one ends the capture.
 from __future__ import annotations
 
 from benchmarks.workloads import Outcome, Snapshot, Workload
-from sim.plane.seam.interface import DataPlane, Kind, Marker, Notice, Trait
+from sim.plane.seam.interface import DataPlane, Marker, Notice, NoticeKind, Trait
 
 __all__ = ["drive", "outcome"]
 
@@ -31,14 +31,14 @@ class Driver:
         trigger = interval or until
         while True:
             notice = plane.advance(min(trigger, until))
-            if notice.kind == Kind.QUIET:
+            if notice.kind == NoticeKind.QUIET:
                 if plane.now >= until:
                     return
                 trigger += interval
                 self.trigger()
-            elif notice.kind == Kind.SAFE:
+            elif notice.kind == NoticeKind.SAFE:
                 self.forward(notice.task)
-            elif notice.kind == Kind.ARRIVED:
+            elif notice.kind == NoticeKind.ARRIVED:
                 self.on_barrier(notice)
 
     def trigger(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sim.model.job import Distribution
 from sim.model.randomness.quantiles import quantile_table
-from sim.plane.seam.interface import Edge, PlaneSpec, RateSegment, Ship, Source, Vertex
+from sim.plane.seam.interface import EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
 
 __all__ = ["SIZES", "Outcome", "Snapshot", "Workload", "chain", "with_total", "workload"]
 
@@ -79,10 +79,9 @@ def chain(
     sink_ns = SINK_NS * record_bytes / SEGMENT
     segments = () if load is None else (RateSegment(0, 0, round(load * 1000), round(sink_ns * 1000)),)
     share = [0.1] + [0.6] * (stages - 2) + [1.0]
-    vertices = tuple(
-        Vertex(f"v{i}", parallelism, (service(sink_ns * share[i]),), Source(segments, total) if i == 0 else None) for i in range(stages)
-    )
-    edges = tuple(Edge(f"e{i}", i, i + 1, Ship.HASH, (record_bytes,)) for i in range(stages - 1))
+    source = SourceSpec(segments, total)
+    vertices = tuple(VertexSpec(f"v{i}", parallelism, (service(sink_ns * share[i]),), source if i == 0 else None) for i in range(stages))
+    edges = tuple(EdgeSpec(f"e{i}", i, i + 1, Ship.HASH, (record_bytes,)) for i in range(stages - 1))
     return PlaneSpec(vertices, edges, tuple(range(stages * parallelism)), seed=seed, **plane)
 
 

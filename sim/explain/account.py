@@ -13,7 +13,7 @@ from sim.metrics.critical_path import CriticalPath, Part
 from sim.metrics.stats import CheckpointStats
 
 if TYPE_CHECKING:
-    from sim.explain.close_up import Instance
+    from sim.explain.close_up import ObservedInstance
 
 NOTABLE = 0.05
 """Parts with at least this share of the duration are spoken about."""
@@ -68,7 +68,7 @@ class Account:
         return () if self.path.is_open else tuple(change for change in saved.values() if change.saved_ns >= least_ns)
 
 
-def account(strategy: str, job: int, instance: Instance, checkpoint: int) -> Account:
+def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int) -> Account:
     """KeyError: there is no such checkpoint."""
     stats, path = instance.context.stats[checkpoint], instance.path_finder().of(checkpoint)
     causes = Causes(instance, checkpoint)
@@ -76,7 +76,7 @@ def account(strategy: str, job: int, instance: Instance, checkpoint: int) -> Acc
     return Account(strategy, job, stats, path, lines, tuple(_lines(path.after, causes, instance)))
 
 
-def _lines(parts: tuple[Part, ...], causes: Causes, instance: Instance) -> Iterator[Line]:
+def _lines(parts: tuple[Part, ...], causes: Causes, instance: ObservedInstance) -> Iterator[Line]:
     for (kind, _, _), group in groupby(parts, key=lambda part: (part.kind, part.task, part.channel)):
         alike = tuple(group)
         yield Line(alike, causes.place(alike[0]), causes.text(alike), what_if(kind, alike, causes.slow(alike), instance.context))

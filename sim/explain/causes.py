@@ -15,7 +15,7 @@ from sim.storage.ledger import FileId
 from sim.units import format_duration
 
 if TYPE_CHECKING:
-    from sim.explain.close_up import Instance
+    from sim.explain.close_up import ObservedInstance
     from sim.metrics.stats import CheckpointStats
     from sim.storage.ledger import StoredFile
 
@@ -26,7 +26,7 @@ _SECOND = 1_000_000_000
 class Causes:
     """What is known about one checkpoint of one job instance."""
 
-    def __init__(self, instance: Instance, checkpoint: int) -> None:
+    def __init__(self, instance: ObservedInstance, checkpoint: int) -> None:
         self.instance = instance
         self.context = instance.context
         self.checkpoint = checkpoint

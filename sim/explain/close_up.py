@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sim.plane import Engine
     from sim.runtime.contents import StateSnapshot, TaskSnapshot
     from sim.runtime.context import Context
+    from sim.runtime.run.job_instance import JobInstance
     from sim.runtime.run.result import Result
-    from sim.runtime.run.world import World
 
 
 class Queued(NamedTuple):
@@ -35,8 +35,8 @@ class Queued(NamedTuple):
 
 
 @dataclass(slots=True)
-class Instance:
-    """A job instance of the run."""
+class ObservedInstance:
+    """What was observed of one job instance: queues before barriers, records that windows hold, files below level 0."""
 
     context: Context
     queued: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # (checkpoint, task): by output channel, two columns
@@ -75,37 +75,37 @@ class Instance:
 @dataclass(frozen=True, slots=True)
 class CloseUp:
     result: Result
-    instances: tuple[Instance, ...]
+    instances: tuple[ObservedInstance, ...]
 
 
 def look(
     scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None,
-    attach: Callable[[World], None] = lambda _: None,
+    attach: Callable[[JobInstance], None] = lambda _: None,
 ) -> CloseUp:  # fmt: skip
     """Simulate again: the same run, since nothing that is watched changes anything.  `attach`: whoever else wants to look."""
-    instances: list[Instance] = []
+    instances: list[ObservedInstance] = []
 
-    def watch(world: World) -> None:
-        instance = Instance(world.context)
+    def watch(job: JobInstance) -> None:
+        instance = ObservedInstance(job.context)
         instances.append(instance)
-        heard = world.contents.on_cut
-        vertices = world.scenario.job.vertices
-        windows = {task for task, vertex in enumerate(world.layout.vertex) if vertices[vertex].window is not None}
+        heard = job.contents.on_cut
+        vertices = job.scenario.job.vertices
+        windows = {task for task, vertex in enumerate(job.layout.vertex) if vertices[vertex].window is not None}
 
         def cut(checkpoint: int, task: int, part: TaskSnapshot) -> None:
             heard(checkpoint, task, part)
-            mine = channels_out(world.layout, task)
+            mine = channels_out(job.layout, task)
             if mine:
-                instance.queued[checkpoint, task] = _two_columns(world.plane.channels()[mine])
-            for reader in sorted({task, *(world.layout.reader[channel] for channel in mine)} & windows):
-                instance.waiting[checkpoint, task, reader] = world.plane.position(reader).late
+                instance.queued[checkpoint, task] = _two_columns(job.plane.channels()[mine])
+            for reader in sorted({task, *(job.layout.reader[channel] for channel in mine)} & windows):
+                instance.waiting[checkpoint, task, reader] = job.plane.position(reader).late
 
         def stored(checkpoint: int, task: int, files: StateSnapshot) -> None:
             if isinstance(files.keyed.image, TreeImage):
                 instance.merged[checkpoint, task] = frozenset(table.name for level in files.keyed.image.levels[1:] for table in level)
 
-        world.contents.on_cut, world.contents.on_stored = cut, stored
-        attach(world)
+        job.contents.on_cut, job.contents.on_stored = cut, stored
+        attach(job)
 
     result = simulate(scenario, engine=engine, progress=progress, check=False, attach=watch)
     return CloseUp(result, tuple(instances))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sim.plane.seam.interface import DataPlane, PlaneSpec, Source, Vertex
+from sim.plane.seam.interface import DataPlane, PlaneSpec, SourceSpec, VertexSpec
 
 __all__ = ["Engine", "build", "compiled_kernel", "warm"]
 
@@ -37,7 +37,7 @@ def warm(kernel: tuple[str, bytes] | None = None) -> bool:
 
     if kernel:
         machine_code.receive(*kernel)
-    build(PlaneSpec(vertices=(Vertex("warm", 1, ((1,),), Source(total=0)),), edges=(), hosts=(0,))).advance(1)
+    build(PlaneSpec(vertices=(VertexSpec("warm", 1, ((1,),), SourceSpec(total=0)),), edges=(), hosts=(0,))).advance(1)
     return machine_code.compiled_here()
 
 

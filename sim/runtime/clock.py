@@ -12,7 +12,7 @@ from typing import Any
 
 import simpy
 
-from sim.plane.seam.interface import DataPlane, Kind, Notice
+from sim.plane.seam.interface import DataPlane, Notice, NoticeKind
 
 FOREVER = 1 << 61
 """Later than any run [ns]: what `peek()` is clamped to when no control event is scheduled."""
@@ -33,7 +33,7 @@ class TwoPlaneEnvironment(simpy.Environment):
 
     def step(self) -> None:
         """Let the data plane catch up with the next control event, then process that event."""
-        while (notice := self.plane.advance(self._next_control())).kind != Kind.QUIET:
+        while (notice := self.plane.advance(self._next_control())).kind != NoticeKind.QUIET:
             self._now = notice.time
             self.on_notice(notice)
         super().step()

@@ -13,16 +13,16 @@ from sim.foreign import one_line
 Event = dict[str, Any]
 
 
-class Slice(NamedTuple):
+class TimelineSlice(NamedTuple):
     name: str
     begin_ns: int
     end_ns: int
     values: dict[str, Any]  # what a viewer shows when it is chosen
 
 
-def lanes(slices: Iterable[Slice]) -> list[list[Slice]]:
+def lanes(slices: Iterable[TimelineSlice]) -> list[list[TimelineSlice]]:
     """Slices that overlap come into different lanes: a viewer nests what lies on one track."""
-    found: list[list[Slice]] = []
+    found: list[list[TimelineSlice]] = []
     for row in sorted(slices, key=lambda row: (row.begin_ns, row.end_ns)):
         lane = next((lane for lane in found if lane[-1].end_ns <= row.begin_ns), None)
         if lane is None:
@@ -31,7 +31,7 @@ def lanes(slices: Iterable[Slice]) -> list[list[Slice]]:
     return found
 
 
-def slice_event(process: int, track: int, row: Slice) -> Event:
+def slice_event(process: int, track: int, row: TimelineSlice) -> Event:
     times = {"ts": row.begin_ns / 1e3, "dur": (row.end_ns - row.begin_ns) / 1e3}
     return {"ph": "X", "pid": process, "tid": track, "name": row.name, **times, "args": row.values}
 

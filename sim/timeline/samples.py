@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 
 STATES = ("processing", "idle", "back-pressured")
 """What the time of a thread is spent on; work for checkpoints counts as processing, as in Flink."""
@@ -31,31 +31,31 @@ class Samples:
     end_ns: int
     by_instance: list[list[Sample]] = field(default_factory=list)
 
-    def attach(self, world: World) -> None:
-        _Looking(self, world)
+    def attach(self, instance: JobInstance) -> None:
+        _Looking(self, instance)
 
 
 class _Looking:
-    def __init__(self, samples: Samples, world: World) -> None:
+    def __init__(self, samples: Samples, instance: JobInstance) -> None:
         self.samples = samples
-        self.world = world
+        self.instance = instance
         self._rows: list[Sample] = []
         samples.by_instance.append(self._rows)
-        self._vertex = np.array(world.layout.vertex)
+        self._vertex = np.array(instance.layout.vertex)
         self._before = self._spent()
-        now = world.env.now
+        now = instance.env.now
         self._arm(max(0, samples.begin_ns - now) or samples.step_ns)
 
     def _arm(self, delay_ns: int) -> None:
-        self.world.env.timeout(delay_ns).callbacks.append(lambda _: self._look())
+        self.instance.env.timeout(delay_ns).callbacks.append(lambda _: self._look())
 
     def _look(self) -> None:
-        now, spent = self.world.env.now, self._spent()
+        now, spent = self.instance.env.now, self._spent()
         if now > self.samples.end_ns:
             return
-        channels = self.world.plane.channels()
-        count = len(self.world.spec.vertices)
-        reader, writer = self._vertex[np.array(self.world.layout.reader)], self._vertex[np.array(self.world.layout.writer)]
+        channels = self.instance.plane.channels()
+        count = len(self.instance.spec.vertices)
+        reader, writer = self._vertex[np.array(self.instance.layout.reader)], self._vertex[np.array(self.instance.layout.writer)]
         received = np.bincount(reader, channels["arrived"] - channels["taken"], count)
         unsent = np.bincount(writer, channels["written"] - channels["sent"], count)
         in_flight = int((channels["written"] - channels["taken"]).sum())
@@ -64,5 +64,5 @@ class _Looking:
         self._arm(self.samples.step_ns)
 
     def _spent(self) -> np.ndarray:
-        rows = self.world.plane.tasks()
+        rows = self.instance.plane.tasks()
         return np.stack([sum(rows[column] for column in columns) for columns in _COLUMNS], axis=1)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from sim.metrics.journal import Happening
 from sim.runtime.context import Context
 from sim.storage.media.dfs import DistributedFileSystem
-from sim.timeline.events import Slice
+from sim.timeline.events import TimelineSlice
 from sim.timeline.samples import STATES, Sample
 
 _Times = dict[Happening, int]
@@ -18,7 +18,7 @@ _SHORTEST_NS = 1
 """An instant, as long as it must be to be seen and to end an arrow."""
 
 
-def threads(samples: Sequence[Sample], task: int, step_ns: int) -> Iterator[Slice]:
+def threads(samples: Sequence[Sample], task: int, step_ns: int) -> Iterator[TimelineSlice]:
     """What the thread did most, step by step; equal neighbours are one slice."""
     begin_ns = end_ns = 0
     current = ""
@@ -27,16 +27,16 @@ def threads(samples: Sequence[Sample], task: int, step_ns: int) -> Iterator[Slic
         state = STATES[int(spent.argmax())] if spent.sum() else ""
         if state != current or sample.time_ns - step_ns > end_ns:
             if current:
-                yield Slice(current, begin_ns, end_ns, {})
+                yield TimelineSlice(current, begin_ns, end_ns, {})
             current, begin_ns = state, max(end_ns, sample.time_ns - step_ns)
         end_ns = sample.time_ns
     if current:
-        yield Slice(current, begin_ns, end_ns, {})
+        yield TimelineSlice(current, begin_ns, end_ns, {})
 
 
-def snapshots(found_stories: Stories) -> dict[int, list[Slice]]:
+def snapshots(found_stories: Stories) -> dict[int, list[TimelineSlice]]:
     """By task: waiting for the last barrier, work before the barrier, the synchronous part."""
-    found: dict[int, list[Slice]] = defaultdict(list)
+    found: dict[int, list[TimelineSlice]] = defaultdict(list)
     for (checkpoint, task), (times, arrivals) in found_stories.items():
         begun_ns, forwarded_ns = times.get(Happening.SNAPSHOT_BEGUN), times.get(Happening.BARRIER_FORWARDED)
         if arrivals:
@@ -47,9 +47,9 @@ def snapshots(found_stories: Stories) -> dict[int, list[Slice]]:
     return found
 
 
-def asynchronous(context: Context, found_stories: Stories) -> dict[int, list[Slice]]:
+def asynchronous(context: Context, found_stories: Stories) -> dict[int, list[TimelineSlice]]:
     """By task: the wait for its asynchronous thread, the work there, and the wait for channel state and its file."""
-    found: dict[int, list[Slice]] = defaultdict(list)
+    found: dict[int, list[TimelineSlice]] = defaultdict(list)
     for (checkpoint, task), (times, _) in found_stories.items():
         row = context.stats[checkpoint].subtasks.get(task) if checkpoint in context.stats else None
         begun_ns, finished_ns = times.get(Happening.SYNC_FINISHED), times.get(Happening.ASYNC_FINISHED)
@@ -63,9 +63,9 @@ def asynchronous(context: Context, found_stories: Stories) -> dict[int, list[Sli
     return found
 
 
-def checkpoints(context: Context) -> list[Slice]:
+def checkpoints(context: Context) -> list[TimelineSlice]:
     """From the trigger to the end of each."""
-    slices: list[Slice] = []
+    slices: list[TimelineSlice] = []
     for row in context.stats.values():
         end_ns = row.failed_ns if row.status == "FAILED" else row.completed_ns
         name = f"{row.savepoint_format} savepoint {row.number}" if row.savepoint_format else f"checkpoint {row.number}"
@@ -73,9 +73,9 @@ def checkpoints(context: Context) -> list[Slice]:
     return slices
 
 
-def files(context: Context) -> dict[str, list[Slice]]:
+def files(context: Context) -> dict[str, list[TimelineSlice]]:
     """By the node or the task manager that takes it: every file, from its first byte until it is durable."""
-    found: dict[str, list[Slice]] = defaultdict(list)
+    found: dict[str, list[TimelineSlice]] = defaultdict(list)
     medium = context.storage.medium
     for file in context.storage.files:
         end_ns = file.durable_ns if file.given_up_ns is None else file.given_up_ns
@@ -91,20 +91,20 @@ def files(context: Context) -> dict[str, list[Slice]]:
     return found
 
 
-def barriers(context: Context, found_stories: Stories) -> tuple[dict[int, list[Slice]], list[tuple[int, int, int, int, int]]]:
+def barriers(context: Context, found_stories: Stories) -> tuple[dict[int, list[TimelineSlice]], list[tuple[int, int, int, int, int]]]:
     """Barriers as they leave and arrive, by task; and their ways: (checkpoint, writer, left [ns], reader, arrived [ns])."""
-    moments: dict[int, list[Slice]] = defaultdict(list)
+    moments: dict[int, list[TimelineSlice]] = defaultdict(list)
     ways: list[tuple[int, int, int, int, int]] = []
     for (checkpoint, task), (times, arrivals) in found_stories.items():
         forwarded_ns = times.get(Happening.BARRIER_FORWARDED)
         if forwarded_ns is not None:
-            moments[task].append(Slice(f"barrier {checkpoint} leaves", forwarded_ns, forwarded_ns + _SHORTEST_NS, {}))
+            moments[task].append(TimelineSlice(f"barrier {checkpoint} leaves", forwarded_ns, forwarded_ns + _SHORTEST_NS, {}))
         writers: dict[int, list[int]] = {}
         for time_ns, channel in dict.fromkeys(arrivals):
             writers.setdefault(time_ns, []).append(context.layout.writer[channel])
         for time_ns, senders in writers.items():
             names = {"from": ", ".join("{}[{}]".format(*context.names[writer]) for writer in senders)}
-            moments[task].append(Slice(f"barrier {checkpoint} arrives", time_ns, time_ns + _SHORTEST_NS, names))
+            moments[task].append(TimelineSlice(f"barrier {checkpoint} arrives", time_ns, time_ns + _SHORTEST_NS, names))
             for writer in senders:
                 left_ns = found_stories.get((checkpoint, writer), ({}, []))[0].get(Happening.BARRIER_FORWARDED)
                 if left_ns is not None:
@@ -125,8 +125,8 @@ def stories(context: Context) -> Stories:
     return found
 
 
-def _slice(name: str, begin_ns: int | None, end_ns: int | None, **values: object) -> list[Slice]:
+def _slice(name: str, begin_ns: int | None, end_ns: int | None, **values: object) -> list[TimelineSlice]:
     """Nothing, if it did not begin, is not over, or took no time."""
     if begin_ns is None or end_ns is None or end_ns <= begin_ns:
         return []
-    return [Slice(name, begin_ns, end_ns, values)]
+    return [TimelineSlice(name, begin_ns, end_ns, values)]

@@ -9,9 +9,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from sim.explain.close_up import Instance
+from sim.explain.close_up import ObservedInstance
 from sim.runtime.context import Context
-from sim.timeline.events import Event, Slice, counter, flow, lanes, named, slice_event
+from sim.timeline.events import Event, TimelineSlice, counter, flow, lanes, named, slice_event
 from sim.timeline.samples import Sample, Samples
 from sim.timeline.slices import Stories, asynchronous, barriers, checkpoints, files, snapshots, stories, threads
 
@@ -35,7 +35,7 @@ class _Page:
     processes: int = 0
     flows: int = 0
 
-    def process(self, name: str, tracks: Iterable[tuple[str, Iterable[Slice]]]) -> tuple[int, dict[tuple[str, int], int]]:
+    def process(self, name: str, tracks: Iterable[tuple[str, Iterable[TimelineSlice]]]) -> tuple[int, dict[tuple[str, int], int]]:
         """A process and its tracks, each in as many lanes as it needs; returns its number and the track of (slice, begin)."""
         self.processes += 1
         titles: dict[int, str] = {}
@@ -55,12 +55,12 @@ class _Page:
     def inside(self, time_ns: int) -> bool:
         return self.begin_ns <= time_ns <= self.end_ns
 
-    def _clipped(self, row: Slice) -> Slice | None:
+    def _clipped(self, row: TimelineSlice) -> TimelineSlice | None:
         begin_ns, end_ns = max(row.begin_ns, self.begin_ns), min(row.end_ns, self.end_ns)
         return row._replace(begin_ns=begin_ns, end_ns=end_ns) if end_ns > begin_ns else None
 
 
-def timeline(instances: Sequence[Instance], samples: Samples, limit: int) -> Timeline:
+def timeline(instances: Sequence[ObservedInstance], samples: Samples, limit: int) -> Timeline:
     """`limit`: events at most, names apart; later ones are left out, and the window ends before the first of them."""
     page = _Page(samples.begin_ns, samples.end_ns)
     for number, (instance, looked) in enumerate(zip(instances, samples.by_instance, strict=True)):
@@ -94,7 +94,7 @@ def _draw_vertices(page: _Page, context: Context, samples: Sequence[Sample], ste
     where: dict[int, tuple[int, dict[tuple[str, int], int]]] = {}
     for v, vertex in enumerate(context.scenario.job.vertices):
         tasks = [task for task, number in enumerate(context.layout.vertex) if number == v]
-        tracks: list[tuple[str, Iterable[Slice]]] = []
+        tracks: list[tuple[str, Iterable[TimelineSlice]]] = []
         for task in tasks:
             name = f"{vertex.name}[{context.layout.subtask[task]}]"
             tracks.append((f"{name} thread", threads(samples, task, step_ns)))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sim.explain.runs import Runs
     from sim.model.scenario import Scenario
     from sim.plane import Engine
-    from sim.runtime.run.world import World
+    from sim.runtime.run.job_instance import JobInstance
 
 
 def explain_runs(
@@ -73,7 +73,9 @@ def chosen_of(runs: Runs, strategy: str | None, listener: Listener) -> dict[str,
     return {strategy: taking[strategy]}
 
 
-def watched(name: str, scenario: Scenario, engine: Engine, listener: Listener, attach: Callable[[World], None] = lambda _: None) -> CloseUp:
+def watched(
+    name: str, scenario: Scenario, engine: Engine, listener: Listener, attach: Callable[[JobInstance], None] = lambda _: None
+) -> CloseUp:
     """The run again; `attach` is called with each job instance."""
     warm(engine)
     with listener.progress(name, scenario.run.duration_ns, 1) as watch:

@@ -12,7 +12,7 @@ from sim.model.cluster import Cluster, Debloating, NetworkMemory, Storage
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 
 __all__ = ["MS", "SECOND", "barriers", "chain", "completed", "jobs", "perhaps_killed", "run", "scenario", "scenarios", "with_barriers"]
 
@@ -150,14 +150,14 @@ def scenarios(draw: st.DrawFn, kinds: st.SearchStrategy[Barriers] | None = None)
     return replace(base, checkpoint=options, cluster=cluster, run=replace(base.run, seed=draw(st.integers(1, 3))))
 
 
-def run(scenario: Scenario, engine: str = "compiled") -> World:
+def run(scenario: Scenario, engine: str = "compiled") -> JobInstance:
     """Run a scenario to its end with cuts recorded and the plane's conservation checked."""
-    world = World(scenario, engine, digests=True, record_cuts=True)
-    world.start()
-    world.env.run(until=world.env.timeout(scenario.run.duration_ns))
-    world.plane.check()
-    return world
+    instance = JobInstance(scenario, engine, digests=True, record_cuts=True)
+    instance.start()
+    instance.env.run(until=instance.env.timeout(scenario.run.duration_ns))
+    instance.plane.check()
+    return instance
 
 
-def completed(world: World) -> set[int]:
-    return {number for number, row in world.stats.items() if row.status == "COMPLETED"}
+def completed(instance: JobInstance) -> set[int]:
+    return {number for number, row in instance.stats.items() if row.status == "COMPLETED"}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sim.metrics.journal import Happening
 from sim.model.job import Alignment, Distribution, Input, Job, Rate, Source, Vertex, Watermark, Window
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import MS, SECOND, barriers, perhaps_killed, run, scenario
 from tests.laws.test_laws_windows import ENGINES, INTERVAL, late, served, tasks, to_the_end
 
@@ -36,12 +36,12 @@ def job(drift_ns: int, buffer: int, *, total: int | None = None) -> Job:
 @given(st.sampled_from([200 * MS, 500 * MS]), st.sampled_from([0, 3]))
 def test_law_77_drift_is_bounded(engine, drift_ns, buffer):
     """By the drift, and by what a source reads (at twice the speed of its records) before its watermark is judged by a new limit."""
-    world = World(scenario(job(drift_ns, buffer), seconds=6), engine)
-    world.start()
+    instance = JobInstance(scenario(job(drift_ns, buffer), seconds=6), engine)
+    instance.start()
     for tenth in range(20, 60):
-        world.env.run(until=tenth * 100 * MS)
-        (slow,) = served(world, "slow")
-        ahead_ns = (max(served(world, "fast")) - slow) * SECOND // RATE
+        instance.env.run(until=tenth * 100 * MS)
+        (slow,) = served(instance, "slow")
+        ahead_ns = (max(served(instance, "fast")) - slow) * SECOND // RATE
 
         assert ahead_ns <= drift_ns + 2 * ((2 + buffer) * EVERY + 2 * INTERVAL)
 
@@ -50,12 +50,12 @@ def test_law_77_drift_is_bounded(engine, drift_ns, buffer):
 @quick
 @given(barriers(), st.sampled_from([0, 3]))
 def test_law_78_a_source_that_waits_delays_no_barrier(engine, kind, buffer):
-    world = run(scenario(job(200 * MS, buffer), kind, interval_ms=170), engine=engine)
-    begun = [row for row in world.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(world, "fast")]
+    instance = run(scenario(job(200 * MS, buffer), kind, interval_ms=170), engine=engine)
+    begun = [row for row in instance.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(instance, "fast")]
 
     assert len(begun) > 20
-    assert max(row.time_ns - world.stats[row.checkpoint].trigger_ns for row in begun) < 5 * MS
-    assert () == world.violations()
+    assert max(row.time_ns - instance.stats[row.checkpoint].trigger_ns for row in begun) < 5 * MS
+    assert () == instance.violations()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -67,10 +67,10 @@ def test_law_79_sources_in_step_lose_nothing(engine, data):
     base = scenario(
         job(data.draw(st.sampled_from([20 * MS, 400 * MS])), data.draw(st.sampled_from([0, 1, 3])), total=150), kind, interval_ms=130
     )
-    world = to_the_end(perhaps_killed(data, base, [("fast", 0), ("slow", 0), ("stage0", 0)]), engine)
+    instance = to_the_end(perhaps_killed(data, base, [("fast", 0), ("slow", 0), ("stage0", 0)]), engine)
 
-    assert "FINISHED" == world.job_status
-    assert [0, 0] == late(world, "stage0")
-    assert [150, 150, 150] == [*served(world, "fast"), *served(world, "slow")]
-    assert [450] * 2 == [sum(served(world, "stage0")), sum(served(world, "sink"))]
-    assert () == world.violations()
+    assert "FINISHED" == instance.job_status
+    assert [0, 0] == late(instance, "stage0")
+    assert [150, 150, 150] == [*served(instance, "fast"), *served(instance, "slow")]
+    assert [450] * 2 == [sum(served(instance, "stage0")), sum(served(instance, "sink"))]
+    assert () == instance.violations()

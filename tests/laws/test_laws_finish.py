@@ -12,7 +12,7 @@ from sim.model.actions import Action
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, scenario, scenarios, source
 from tests.laws.test_laws_transport import bounded, quick
 
@@ -54,20 +54,20 @@ def finishing(base, finish):
 
 
 def to_the_end(base, seconds=60, engine=ENGINE, **options):
-    world = World(base, engine, record_cuts=True, **options)
-    world.start()
-    world.env.run(until=world.outcome.finished | world.env.timeout(seconds * SECOND))
-    world.plane.check()
-    return world
+    instance = JobInstance(base, engine, record_cuts=True, **options)
+    instance.start()
+    instance.env.run(until=instance.outcome.finished | instance.env.timeout(seconds * SECOND))
+    instance.plane.check()
+    return instance
 
 
-def times(world, happening):
-    return [row.time_ns for row in world.journal if row.happening is happening]
+def times(instance, happening):
+    return [row.time_ns for row in instance.journal if row.happening is happening]
 
 
-def completed_after(world, time_ns):
+def completed_after(instance, time_ns):
     """Checkpoints that began to hold the end of something: triggered calls executed after `time_ns`."""
-    return [n for n, row in sorted(world.stats.items()) if row.status == "COMPLETED" and row.trigger_ns + TRIGGER > time_ns]
+    return [n for n, row in sorted(instance.stats.items()) if row.status == "COMPLETED" and row.trigger_ns + TRIGGER > time_ns]
 
 
 # ---------------------------------------------------------------------------------------------- the oracle: N against 1
@@ -103,11 +103,11 @@ def expected_end(n, end_ns, finish):
 def test_law_31_n_tasks_end_with_one_checkpoint_or_with_n(n, finish):
     """To the nanosecond, at every phase of the interval."""
     for end_ns in ENDS:
-        world = to_the_end(finishing(line(n, end_ns), finish))
+        instance = to_the_end(finishing(line(n, end_ns), finish))
         end, checkpoints = expected_end(n, end_ns, finish)
 
-        assert "FINISHED" == world.job_status
-        assert (end, checkpoints) == (world.env.now, len(completed_after(world, end_ns + SERVICE))), end_ns
+        assert "FINISHED" == instance.job_status
+        assert (end, checkpoints) == (instance.env.now, len(completed_after(instance, end_ns + SERVICE))), end_ns
 
 
 def test_law_31_the_phases_are_all_there():
@@ -123,10 +123,10 @@ def test_law_31_the_phases_are_all_there():
 @pytest.mark.parametrize("finish", ["commit-at-finish", "discard", "off"])
 def test_law_31_before_flip_147_the_end_takes_no_checkpoint(finish, end_ns):
     """And there is none after the first task has finished: it waits until its end is read, the others for their inputs."""
-    world = to_the_end(finishing(line(4, end_ns), finish))
-    begun = [row.trigger_ns for row in world.stats.values() if row.status == "COMPLETED"]
+    instance = to_the_end(finishing(line(4, end_ns), finish))
+    begun = [row.trigger_ns for row in instance.stats.values() if row.status == "COMPLETED"]
 
-    assert end_ns + 2 * SERVICE + 4 * CLOSE + ACKNOWLEDGE == world.env.now
+    assert end_ns + 2 * SERVICE + 4 * CLOSE + ACKNOWLEDGE == instance.env.now
     assert max(begun) + TRIGGER <= end_ns + SERVICE
 
 
@@ -135,9 +135,9 @@ def test_law_31_before_flip_147_the_end_takes_no_checkpoint(finish, end_ns):
 def test_law_31_all_tasks_have_the_same_final_checkpoint(kind):
     """All data has ended before the trigger: one checkpoint holds the end of everybody, however its barriers travel."""
     base = line(5, 237 * MS)
-    world = to_the_end(replace(base, checkpoint=replace(base.checkpoint, barriers=kind)))
+    instance = to_the_end(replace(base, checkpoint=replace(base.checkpoint, barriers=kind)))
 
-    assert 1 == len({host.ending.machine.final for host in world.tasks})
+    assert 1 == len({host.ending.machine.final for host in instance.tasks})
 
 
 @quick
@@ -149,10 +149,10 @@ def test_law_31_a_completed_checkpoint_holds_the_end_of_every_task(world_of):
     """
     work_ns = max(vertex.snapshot.pre_barrier_ns + vertex.snapshot.sync_ns for vertex in world_of.job.vertices)
     options = replace(world_of.checkpoint, timeout_ns=10 * SECOND, interval_ns=max(world_of.checkpoint.interval_ns, 2 * work_ns))
-    world = to_the_end(bounded(replace(world_of, checkpoint=options), 120))
+    instance = to_the_end(bounded(replace(world_of, checkpoint=options), 120))
 
-    assert "FINISHED" == world.job_status
-    for host in world.tasks:
+    assert "FINISHED" == instance.job_status
+    for host in instance.tasks:
         assert host.ending.machine.final <= host.ending.machine.completed
 
 
@@ -162,19 +162,19 @@ def test_law_31_a_completed_checkpoint_holds_the_end_of_every_task(world_of):
 @pytest.mark.parametrize("end_ns", [230 * MS, 260 * MS])
 def test_law_32_the_final_checkpoint_is_triggered_at_once(end_ns):
     """When the last end of data is reported; nothing is pending then."""
-    world = to_the_end(line(3, end_ns))
-    last = max(times(world, Happening.END_OF_DATA))
+    instance = to_the_end(line(3, end_ns))
+    last = max(times(instance, Happening.END_OF_DATA))
 
-    assert max(row.trigger_ns for row in world.stats.values()) == last + ACKNOWLEDGE
+    assert max(row.trigger_ns for row in instance.stats.values()) == last + ACKNOWLEDGE
 
 
 def test_law_32_not_while_a_task_goes_on():
     """One source never ends: finished tasks wait for the next periodic checkpoint."""
-    world = to_the_end(mixed(), seconds=2)
-    triggers = [row.trigger_ns for row in world.stats.values()]
+    instance = to_the_end(mixed(), seconds=2)
+    triggers = [row.trigger_ns for row in instance.stats.values()]
 
     assert [10 * MS + k * 400 * MS for k in range(5)] == triggers
-    assert "RUNNING" == world.job_status
+    assert "RUNNING" == instance.job_status
 
 
 def mixed(finish="flink", *, kind=ALIGNED, **options):
@@ -188,21 +188,21 @@ def mixed(finish="flink", *, kind=ALIGNED, **options):
 @pytest.mark.parametrize("kind", [ALIGNED, UNALIGNED])
 def test_law_32_finished_tasks_count_as_acknowledged(kind):
     """`a` finishes with the second checkpoint; the later ones do without it and complete."""
-    world = to_the_end(mixed(kind=kind), seconds=2)
-    third = world.stats[3]
+    instance = to_the_end(mixed(kind=kind), seconds=2)
+    third = instance.stats[3]
 
-    assert {"COMPLETED"} == {row.status for row in world.stats.values()}
+    assert {"COMPLETED"} == {row.status for row in instance.stats.values()}
     assert (3, 3, {1, 2}) == (third.tasks, third.acknowledged, set(third.subtasks))
-    assert world.job.job_end.finished == {0}
+    assert instance.job.job_end.finished == {0}
 
 
 @pytest.mark.parametrize("finish", ["off", "discard", "commit-at-finish"])
 def test_law_32_no_checkpoint_without_flip_147(finish):
     """The unbounded half never checkpoints again."""
-    world = to_the_end(mixed(finish), seconds=2)
+    instance = to_the_end(mixed(finish), seconds=2)
 
-    assert [1] == sorted(world.stats)
-    assert {"NOT_ALL_REQUIRED_TASKS_RUNNING"} == {row.detail for row in world.journal if row.happening is Happening.REFUSED}
+    assert [1] == sorted(instance.stats)
+    assert {"NOT_ALL_REQUIRED_TASKS_RUNNING"} == {row.detail for row in instance.journal if row.happening is Happening.REFUSED}
 
 
 # ---------------------------------------------------------------------------------------------- 33: order
@@ -212,31 +212,33 @@ def test_law_32_no_checkpoint_without_flip_147(finish):
 @given(scenarios())
 def test_law_33_nothing_follows_the_end(world_of):
     """No record after the end of data, no marker after the end of the partition, and tasks close after what holds their end."""
-    world = World(bounded(replace(world_of, checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND))), ENGINE)
-    outputs = {t: [c for p in world.layout.task_partitions[t] for c in world.layout.partitions[p][2]] for t in range(len(world.tasks))}
-    written, over, wrong, forward = {}, set(), [], world.plane.forward
+    instance = JobInstance(bounded(replace(world_of, checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND))), ENGINE)
+    outputs = {
+        t: [c for p in instance.layout.task_partitions[t] for c in instance.layout.partitions[p][2]] for t in range(len(instance.tasks))
+    }
+    written, over, wrong, forward = {}, set(), [], instance.plane.forward
 
     def watched(task, marker, edge=None):
         if task in over:
             wrong.append(f"task {task} forwards {marker} after its end")
         if marker.series == END_OF_DATA:
-            written[task] = world.plane.channels()["written"][outputs[task]].tolist()
+            written[task] = instance.plane.channels()["written"][outputs[task]].tolist()
         if marker.series == END_OF_PARTITION:
             over.add(task)
         return forward(task, marker, edge)
 
-    world.plane.forward = watched
-    world.start()
-    world.env.run(until=world.outcome.finished | world.env.timeout(120 * SECOND))
-    rows = world.plane.channels()["written"]
-    closed = {row.task: row.time_ns for row in world.journal if row.happening is Happening.TASK_FINISHED}
+    instance.plane.forward = watched
+    instance.start()
+    instance.env.run(until=instance.outcome.finished | instance.env.timeout(120 * SECOND))
+    rows = instance.plane.channels()["written"]
+    closed = {row.task: row.time_ns for row in instance.journal if row.happening is Happening.TASK_FINISHED}
 
     assert [] == wrong
     assert set(outputs) == over == set(written) == set(closed)
     for task, channels in outputs.items():
         assert written[task] == rows[channels].tolist(), "records after the end of data"
-        assert world.stats[world.tasks[task].ending.machine.final].trigger_ns < closed[task]
-        assert any(row.status == "COMPLETED" and row.completed_ns < closed[task] for row in world.stats.values())
+        assert instance.stats[instance.tasks[task].ending.machine.final].trigger_ns < closed[task]
+        assert any(row.status == "COMPLETED" and row.completed_ns < closed[task] for row in instance.stats.values())
 
 
 @quick
@@ -250,12 +252,12 @@ def test_law_33_a_job_stops_at_any_time(world_of, at_ms, stop, kills):
         faults=tuple(Fault(Kill(), When((ms * MS,))) for ms in kills),
         restart=Restart("fixed-delay", delay_ns=50 * MS),
     )
-    world = to_the_end(requested, 20)
-    stopped = any(row.stops and row.status == "COMPLETED" for row in world.stats.values())
+    instance = to_the_end(requested, 20)
+    stopped = any(row.stops and row.status == "COMPLETED" for row in instance.stats.values())
 
     if world_of.checkpoint.barriers.kind != "at-least-once":
-        assert () == world.violations()
-    assert stopped == (world.job_status != "RUNNING")
+        assert () == instance.violations()
+    assert stopped == (instance.job_status != "RUNNING")
     assert stopped or kills, "only a failure keeps it from stopping"
 
 
@@ -272,19 +274,19 @@ def lopsided(*, union):
 @pytest.mark.parametrize("union", [True, False])
 def test_law_34_union_state_waits_for_the_whole_vertex(union):
     """With it no checkpoint completes while one subtask's operators have finished and the other's have not."""
-    world = World(lopsided(union=union), ENGINE)
-    world.plane.scale(1, 10, 1)
-    world.start()
-    world.env.run(until=world.outcome.finished | world.env.timeout(20 * SECOND))
-    first, last = (next(r.time_ns for r in world.journal if r.happening is Happening.END_OF_DATA and r.task == t) for t in (0, 1))
-    between = [row for row in world.stats.values() if first < row.trigger_ns < last - MS]
+    instance = JobInstance(lopsided(union=union), ENGINE)
+    instance.plane.scale(1, 10, 1)
+    instance.start()
+    instance.env.run(until=instance.outcome.finished | instance.env.timeout(20 * SECOND))
+    first, last = (next(r.time_ns for r in instance.journal if r.happening is Happening.END_OF_DATA and r.task == t) for t in (0, 1))
+    between = [row for row in instance.stats.values() if first < row.trigger_ns < last - MS]
 
-    assert "FINISHED" == world.job_status
+    assert "FINISHED" == instance.job_status
     assert len(between) > 8
     if union:
         assert {"FAILED"} == {row.status for row in between}
         assert {"CHECKPOINT_DECLINED_TASK_CLOSING"} == {row.failure for row in between}
-        assert 1 == len({host.ending.machine.completed for host in world.tasks}), "they share the final checkpoint"
+        assert 1 == len({host.ending.machine.completed for host in instance.tasks}), "they share the final checkpoint"
     else:
         assert {"COMPLETED"} == {row.status for row in between}
 
@@ -298,19 +300,19 @@ def test_law_35_a_restored_finished_vertex_emits_nothing(kind):
     failing = replace(
         mixed(kind=kind), faults=(Fault(Kill("sink"), When((1000 * MS,))),), restart=Restart("fixed-delay", delay_ns=100 * MS)
     )
-    world = to_the_end(failing, seconds=3)
-    served = world.counters.rows()["served"]
-    recovered = next(row.time_ns for row in world.journal if row.happening is Happening.JOB_RESTORED)
+    instance = to_the_end(failing, seconds=3)
+    served = instance.counters.rows()["served"]
+    recovered = next(row.time_ns for row in instance.journal if row.happening is Happening.JOB_RESTORED)
 
     assert 30 == served[0], "no record twice"
     assert served[1] > 200
-    assert {0} == world.job.job_end.finished, "and it finishes again, with a checkpoint of its second life"
-    assert "COMPLETED" in {row.status for row in world.stats.values() if row.trigger_ns > recovered}
+    assert {0} == instance.job.job_end.finished, "and it finishes again, with a checkpoint of its second life"
+    assert "COMPLETED" in {row.status for row in instance.stats.values() if row.trigger_ns > recovered}
 
 
 def test_law_35_without_flip_147_everything_is_replayed():
     """No checkpoint since `a` finished: it is read again, and so is all of `b` since the last one."""
     failing = replace(mixed("off"), faults=(Fault(Kill("sink"), When((1000 * MS,))),), restart=Restart("fixed-delay", delay_ns=100 * MS))
-    world = to_the_end(failing, seconds=3)
+    instance = to_the_end(failing, seconds=3)
 
-    assert 30 + 30 - 2 <= world.counters.rows()["served"][0]
+    assert 30 + 30 - 2 <= instance.counters.rows()["served"][0]

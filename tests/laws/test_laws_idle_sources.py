@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sim.metrics.journal import Happening
 from sim.model.job import Job, Window
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, perhaps_killed, run, scenario
 from tests.laws.test_laws_windows import ENGINES, INTERVAL, SIZE, late, served, tasks, to_the_end, windowed, windows_of_all_kinds
 
@@ -33,12 +33,12 @@ def test_law_74_idle_sources_lose_nothing_while_another_one_is_active(engine, da
     job = with_idle_sources(job, data.draw(st.sampled_from([60 * MS, 200 * MS])), data.draw(st.integers(0, 1)))
     kind = data.draw(barriers())
     base = scenario(job, kind, interval_ms=130)
-    world = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine)
+    instance = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine)
 
-    assert "FINISHED" == world.job_status
-    assert [0, 0] == late(world, "stage0")
-    assert sum(served(world, "source")) == sum(served(world, "stage0")) == sum(served(world, "sink"))
-    assert () == world.violations()
+    assert "FINISHED" == instance.job_status
+    assert [0, 0] == late(instance, "stage0")
+    assert sum(served(instance, "source")) == sum(served(instance, "stage0")) == sum(served(instance, "sink"))
+    assert () == instance.violations()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -47,13 +47,15 @@ def test_law_74_idle_sources_lose_nothing_while_another_one_is_active(engine, da
 def test_law_75_a_silent_subtask_holds_windows_back_for_its_timeout_at_most(engine, tenth, idles):
     """Idle no earlier than the timeout, and no later than that and four looks; without a timeout never."""
     timeout_ns = SIZE + tenth * 40 * MS
-    world = World(scenario(with_idle_sources(windowed(Window(SIZE, "event")), timeout_ns if idles else None, 1), seconds=3), engine)
-    world.start()
-    world.env.run(until=timeout_ns)
-    assert 0 == sum(served(world, "sink"))
-    world.env.run(until=timeout_ns + 4 * INTERVAL + 200 * MS)  # buffers that are not full wait for their flush
+    instance = JobInstance(
+        scenario(with_idle_sources(windowed(Window(SIZE, "event")), timeout_ns if idles else None, 1), seconds=3), engine
+    )
+    instance.start()
+    instance.env.run(until=timeout_ns)
+    assert 0 == sum(served(instance, "sink"))
+    instance.env.run(until=timeout_ns + 4 * INTERVAL + 200 * MS)  # buffers that are not full wait for their flush
 
-    assert idles == (sum(served(world, "sink")) > 0)
+    assert idles == (sum(served(instance, "sink")) > 0)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -62,8 +64,8 @@ def test_law_75_a_silent_subtask_holds_windows_back_for_its_timeout_at_most(engi
 def test_law_76_an_idle_source_delays_no_barrier(engine, kind, interval_ms, idles):
     """A job with empty queues: barriers of a silent subtask come as soon as those of the others, idle or not."""
     job = with_idle_sources(windowed(Window(100 * SECOND, "event"), rate=50), 100 * MS if idles else None, 1)
-    world = run(scenario(job, kind, interval_ms=interval_ms), engine=engine)
-    begun = [row for row in world.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(world, "sink")]
+    instance = run(scenario(job, kind, interval_ms=interval_ms), engine=engine)
+    begun = [row for row in instance.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(instance, "sink")]
 
     assert len(begun) > 4
-    assert max(row.time_ns - world.stats[row.checkpoint].trigger_ns for row in begun) < 10 * MS
+    assert max(row.time_ns - instance.stats[row.checkpoint].trigger_ns for row in begun) < 10 * MS

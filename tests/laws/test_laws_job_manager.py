@@ -11,7 +11,7 @@ from sim.model.faults import Fault, JobManagerDown, Kill, Restart, TaskManagerLo
 from sim.protocol.coordinator.coordinator import Coordinator
 from sim.protocol.vocabulary import LeaderElected, LeaderLost
 from sim.runtime.jobmanager.alignment import WatermarkAlignment
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import MS, SECOND, chain, run, scenario, scenarios
 from tests.laws.test_laws_aligned_sources import job as aligned_sources
 
@@ -37,11 +37,11 @@ def outages(draw, base):
 @given(st.data())
 def test_law_82_nothing_happens_that_needs_a_job_manager(data):
     """The run watches itself; the journal is looked through here as well, and tasks stand still behind their heartbeat."""
-    world = World(data.draw(outages(data.draw(scenarios()))), "compiled")
-    world.start()
-    world.env.run(until=world.env.timeout(3 * SECOND) | world.outcome.failed | world.outcome.finished)
+    instance = JobInstance(data.draw(outages(data.draw(scenarios()))), "compiled")
+    instance.start()
+    instance.env.run(until=instance.env.timeout(3 * SECOND) | instance.outcome.failed | instance.outcome.finished)
     absent_since = None
-    for row in world.journal:
+    for row in instance.journal:
         if row.happening in (Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED):
             absent_since = row.time_ns if row.happening is Happening.JOB_MANAGER_LOST else None
         elif absent_since is not None and row.time_ns > absent_since:
@@ -49,7 +49,7 @@ def test_law_82_nothing_happens_that_needs_a_job_manager(data):
             if row.time_ns > absent_since + HEARTBEAT:
                 assert row.happening not in (Happening.SNAPSHOT_BEGUN, Happening.END_OF_DATA)
 
-    assert () == world.violations()
+    assert () == instance.violations()
 
 
 @quick
@@ -69,7 +69,7 @@ def test_law_83_a_job_manager_counts_what_it_has_seen(at_ms, attempts):
     assert ("RUNNING", ()) == (with_another.job_status, with_another.violations())
 
 
-def lost_for_a_second(job, **options) -> World:
+def lost_for_a_second(job, **options) -> JobInstance:
     base = scenario(job, seconds=4, **options)
     return run(replace(base, faults=(Fault(JobManagerDown(SECOND), When((1500 * MS,))),)))
 

@@ -13,7 +13,7 @@ from sim.model.job import Input, Job, Snapshot, Source, Vertex
 from sim.protocol.phases import ASYNC_OPERATE, Phases
 from sim.protocol.strategies import strategy
 from sim.protocol.task.checkpointing import TaskCheckpointing
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, completed, run, scenario, scenarios, source
 
 ENGINE = "interpreted"
@@ -29,16 +29,16 @@ def with_pre_barrier(base, pre_barrier_ns):
 
 def ran(base, phases: Phases | None = None):
     """A whole run; with `phases` instead of the strategy's own."""
-    world = World(base, ENGINE, digests=True, record_cuts=True)
-    for task, host in enumerate(world.tasks):
-        host._loop.machine = TaskCheckpointing.configured(strategy(base.checkpoint.barriers), len(world.layout.task_gates[task]), phases)
-    world.start()
-    world.env.run(until=world.env.timeout(base.run.duration_ns))
-    return world
+    instance = JobInstance(base, ENGINE, digests=True, record_cuts=True)
+    for task, host in enumerate(instance.tasks):
+        host._loop.machine = TaskCheckpointing.configured(strategy(base.checkpoint.barriers), len(instance.layout.task_gates[task]), phases)
+    instance.start()
+    instance.env.run(until=instance.env.timeout(base.run.duration_ns))
+    return instance
 
 
-def rows(world, *columns):
-    table = subtasks_table([world.stats[n] for n in sorted(completed(world))], world.names)
+def rows(instance, *columns):
+    table = subtasks_table([instance.stats[n] for n in sorted(completed(instance))], instance.names)
     return table[table["vertex"] == "sink"][list(columns)]
 
 
@@ -60,7 +60,9 @@ def test_law_29_with_pre_barrier_work_they_differ(kind):
     """40 ms per operator: the baseline's barriers wait for them at each stage, the variant writes them while records flow."""
     base = with_pre_barrier(scenario(chain(1, stages=2, rate=20, sink_ns=MS), kind, seconds=2), 40 * MS)
     baseline, variant = ran(base), ran(base, ASYNC_OPERATE)
-    before, after = (rows(world, "start_delay", "x_pre_barrier", "async_duration", "end_to_end_duration") for world in (baseline, variant))
+    before, after = (
+        rows(instance, "start_delay", "x_pre_barrier", "async_duration", "end_to_end_duration") for instance in (baseline, variant)
+    )
 
     assert len(before) >= 3
     assert (before["start_delay"] >= 3 * 40).all(), "source and two stages stand before the sink"
@@ -88,18 +90,18 @@ def test_law_29_the_smaller_the_work_the_smaller_the_difference(kind):
 def test_law_29_the_cut_stays_consistent():
     """Moved work changes when the barrier leaves, not what belongs to the snapshot."""
     base = with_pre_barrier(scenario(chain(), UNALIGNED), 20 * MS)
-    world = ran(base, ASYNC_OPERATE)
+    instance = ran(base, ASYNC_OPERATE)
 
-    assert len(completed(world)) >= 5
-    assert () == world.violations()
+    assert len(completed(instance)) >= 5
+    assert () == instance.violations()
 
 
 @quick
 @given(scenarios())
 def test_law_25_hidden_time_covers_the_pre_barrier_work(world_of):
     """Under every protocol: what Flink does not report is never negative, and holds the pre-barrier work."""
-    world = run(world_of, ENGINE)
-    table = subtasks_table([world.stats[n] for n in completed(world)], world.names)
+    instance = run(world_of, ENGINE)
+    table = subtasks_table([instance.stats[n] for n in completed(instance)], instance.names)
 
     assert (table["x_hidden"] >= table["x_pre_barrier"] - 1e-6).all()
 

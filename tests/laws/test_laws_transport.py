@@ -13,9 +13,9 @@ from sim.model.job import Job, Source
 from sim.plane import build
 from sim.plane.reference import ReferencePlane
 from sim.plane.reference.parts import Slice
-from sim.plane.seam.interface import BARRIERS, Kind, State, Trait
+from sim.plane.seam.interface import BARRIERS, NoticeKind, ThreadState, Trait
 from sim.plane.seam.layout import layout
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import MS, SECOND, chain, scenario, scenarios
 from tests.plane.worlds import drive, scripts, worlds
 
@@ -72,12 +72,12 @@ class Spy:
         notice = self.plane.advance(until)
         key = notice.series, notice.number, notice.channel
         overtakes = notice.series == BARRIERS and (notice.task, notice.number) in self.prioritised
-        if notice.kind is Kind.ARRIVED and key in self.written and not overtakes:
+        if notice.kind is NoticeKind.ARRIVED and key in self.written and not overtakes:
             offset = int(self.plane.channels()["taken"][notice.channel])
             self.misplaced += [(notice, self.written[key], offset)] if offset != self.written[key] else []
-        if notice.kind is Kind.NONE_LATE:
+        if notice.kind is NoticeKind.NONE_LATE:
             self.waiting.discard(notice.task)
-        if notice.kind is Kind.QUIET and moves:
+        if notice.kind is NoticeKind.QUIET and moves:
             self.quiet()
         return notice
 
@@ -161,29 +161,29 @@ def test_laws_02_and_05_nobody_sends_blocked_or_without_credit(spec, script):
 @given(scenarios())
 def test_laws_02_03_and_05_on_whole_runs(world_of):
     """Under every protocol: senders obey credits and blocks, credits and buffers add up at every twentieth control event."""
-    world = World(world_of, "reference")
-    watch = Watch(world.plane)
-    world.start()
+    instance = JobInstance(world_of, "reference")
+    watch = Watch(instance.plane)
+    instance.start()
     events = 0
-    while world.env.peek() < SECOND:
-        world.env.step()
+    while instance.env.peek() < SECOND:
+        instance.env.step()
         events += 1
         if events % 20 == 0:
-            world.plane.check()
-    world.plane.check()
+            instance.plane.check()
+    instance.plane.check()
 
     assert watch.seen > 0
 
 
 def test_law_05_counts_something():
     """The law is not vacuous: aligned runs block channels, and all of them are resumed."""
-    world = World(scenario(chain(), seconds=2), "reference")
-    watch = Watch(world.plane)
-    world.start()
-    world.env.run(until=world.env.timeout(2 * SECOND))
-    done = [row for row in world.stats.values() if row.status == "COMPLETED"]
+    instance = JobInstance(scenario(chain(), seconds=2), "reference")
+    watch = Watch(instance.plane)
+    instance.start()
+    instance.env.run(until=instance.env.timeout(2 * SECOND))
+    done = [row for row in instance.stats.values() if row.status == "COMPLETED"]
 
-    assert watch.stops >= len(world.layout.writer) * len(done) > 0
+    assert watch.stops >= len(instance.layout.writer) * len(done) > 0
 
 
 # ---------------------------------------------------------------------------------------------- 4: liveness
@@ -194,10 +194,10 @@ def bounded(base, total=8):
     return replace(base, job=Job(tuple(vertices)))
 
 
-def at_rest(world):
+def at_rest(instance):
     """Every record of every source has been served by everybody it was meant for."""
-    tasks, channels, vertices = world.plane.tasks(), world.plane.channels(), world.scenario.job.vertices
-    emitted = all(tasks["served"][t] == vertices[v].source.total for t, v in enumerate(world.layout.vertex) if vertices[v].source)
+    tasks, channels, vertices = instance.plane.tasks(), instance.plane.channels(), instance.scenario.job.vertices
+    emitted = all(tasks["served"][t] == vertices[v].source.total for t, v in enumerate(instance.layout.vertex) if vertices[v].source)
     return emitted and bool((channels["consumed"] == channels["written"]).all())
 
 
@@ -208,27 +208,27 @@ def test_law_04_bounded_jobs_come_to_rest(world_of):
 
     Without flushes a partial buffer leaves with the next barrier: the checkpoints have to go on.
     """
-    world = World(bounded(world_of), "interpreted")
-    world.start()
+    instance = JobInstance(bounded(world_of), "interpreted")
+    instance.start()
     for second in range(1, 121):
-        world.env.run(until=second * SECOND)
-        if at_rest(world):
+        instance.env.run(until=second * SECOND)
+        if at_rest(instance):
             break
 
-    assert at_rest(world), world.plane.channels()[["written", "sent", "arrived", "taken", "consumed", "queued", "blocked", "credit"]]
+    assert at_rest(instance), instance.plane.channels()[["written", "sent", "arrived", "taken", "consumed", "queued", "blocked", "credit"]]
 
 
 @quick
 @given(scenarios())
 def test_law_04_bounded_jobs_finish(world_of):
     """No protocol leaves a channel blocked or a buffer pinned for ever: the checkpoint that holds the end of the data completes."""
-    world = World(replace(bounded(world_of), checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND)), "interpreted")
-    world.start()
-    world.env.run(until=world.outcome.finished | world.env.timeout(120 * SECOND))
+    instance = JobInstance(replace(bounded(world_of), checkpoint=replace(world_of.checkpoint, timeout_ns=10 * SECOND)), "interpreted")
+    instance.start()
+    instance.env.run(until=instance.outcome.finished | instance.env.timeout(120 * SECOND))
 
-    assert "FINISHED" == world.job_status
-    assert at_rest(world)
-    assert "COMPLETED" in {row.status for row in world.stats.values()}
+    assert "FINISHED" == instance.job_status
+    assert at_rest(instance)
+    assert "COMPLETED" in {row.status for row in instance.stats.values()}
 
 
 # ---------------------------------------------------------------------------------------------- 6, 7: nobody idles, time is spent once
@@ -238,7 +238,7 @@ def idlers(spy):
     """Sentences about tasks that rest although they could work, and channels that hold data they may send."""
     tasks, channels, partitions, plan = spy.tasks(), spy.channels(), spy.partitions(), spy.layout
     for c, row in enumerate(channels):
-        idle = tasks["state"][plan.reader[c]] == State.IDLE and plan.reader[c] not in spy.waiting
+        idle = tasks["state"][plan.reader[c]] == ThreadState.IDLE and plan.reader[c] not in spy.waiting
         closed = row["queued"] >= 2 and not row["blocked"]  # only the last element can be an open buffer
         if idle and row["received"] > 0:
             yield f"task {plan.reader[c]} is idle with {row['received']} elements on channel {c}"
@@ -248,7 +248,7 @@ def idlers(spy):
             yield f"channel {c} keeps {row['queued']} elements with {row['credit']} credits"
     for t, row in enumerate(tasks):
         open_outputs = all(partitions["available"][p] for p in plan.task_partitions[t])
-        if row["state"] == State.SOFT and open_outputs:
+        if row["state"] == ThreadState.SOFT and open_outputs:
             yield f"task {t} is back-pressured with all outputs available"
 
 
@@ -288,10 +288,10 @@ def test_law_07_time_is_spent_once(engine, spec, script):
 @given(scenarios())
 def test_law_07_on_whole_runs(world_of):
     """Held for a checkpoint is busy: nothing is left over and nothing counted twice."""
-    world = World(world_of, "interpreted")
-    world.start()
+    instance = JobInstance(world_of, "interpreted")
+    instance.start()
     for until in (7 * MS, 333 * MS, SECOND):
-        world.env.run(until=until)
-        tasks = world.plane.tasks()
+        instance.env.run(until=until)
+        tasks = instance.plane.tasks()
 
         assert {until} == set((tasks["busy_ns"] + tasks["idle_ns"] + tasks["soft_ns"] + tasks["hard_ns"]).tolist())

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.model.job import Window
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, barriers, completed, run, scenario
 from tests.laws.test_laws_windows import ENGINES, interruptible, late, served, tasks, windowed
 
@@ -27,13 +27,13 @@ def test_law_71_the_first_stage_holds_nothing_behind_a_barrier(engine, time, kin
     """All rows are written before the barrier, under every protocol: no snapshot holds any."""
     window = Window(500 * MS, "event" if time == "event" else "processing", fire_ns, record_bytes=7, early=True)
     base = scenario(windowed(window), kind, interval_ms=130)
-    world = run(interruptible(base) if yields else base, engine=engine)
-    parts = [world.contents.checkpoints.get(number, {}) for number in completed(world)]
-    late_counts = [part[task].position.late for part in parts for task in tasks(world, "stage0") if task in part]
+    instance = run(interruptible(base) if yields else base, engine=engine)
+    parts = [instance.contents.checkpoints.get(number, {}) for number in completed(instance)]
+    late_counts = [part[task].position.late for part in parts for task in tasks(instance, "stage0") if task in part]
 
     assert late_counts
     assert {0} == set(late_counts)
-    assert () == world.violations()
+    assert () == instance.violations()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -44,13 +44,13 @@ def test_law_72_what_slides_stays_in_state_until_its_last_window_ends(engine, ov
     size_ns = 400 * MS
     step_ns = size_ns // overlapping
     window = Window(size_ns, "processing", record_bytes=1, api=api, every_ns=step_ns)
-    world = run(scenario(windowed(window), kind, interval_ms=170, seconds=3), engine=engine)
+    instance = run(scenario(windowed(window), kind, interval_ms=170, seconds=3), engine=engine)
     seen = []
-    for number in completed(world):
-        parts = world.contents.checkpoints.get(number, {})
-        trigger_ns = world.stats[number].trigger_ns
-        if trigger_ns > size_ns + step_ns and all(task in parts for task in tasks(world, "stage0")):
-            kept_bytes = sum(snapshot.window_bytes for task in tasks(world, "stage0") for snapshot, _ in parts[task].parts)
+    for number in completed(instance):
+        parts = instance.contents.checkpoints.get(number, {})
+        trigger_ns = instance.stats[number].trigger_ns
+        if trigger_ns > size_ns + step_ns and all(task in parts for task in tasks(instance, "stage0")):
+            kept_bytes = sum(snapshot.window_bytes for task in tasks(instance, "stage0") for snapshot, _ in parts[task].parts)
             open_s = trigger_ns % step_ns / SECOND
             copies = overlapping if api == "datastream" else 1
             older = sum(overlapping - age if api == "datastream" else 1 for age in range(1, overlapping))
@@ -67,14 +67,14 @@ def test_law_72_what_slides_stays_in_state_until_its_last_window_ends(engine, ov
 def test_law_73_no_session_ends_before_its_gap(engine, gap_ns, tenth):
     """Nothing leaves before it, everything older than gap, watermark and line has left."""
     window = replace(Window(gap_ns, "event"), every_ns=1, hold_ns=gap_ns)
-    world = World(scenario(windowed(window), ALIGNED, seconds=3), engine)
-    world.start()
-    world.env.run(until=gap_ns - 1)
-    assert 0 == sum(served(world, "sink"))
+    instance = JobInstance(scenario(windowed(window), ALIGNED, seconds=3), engine)
+    instance.start()
+    instance.env.run(until=gap_ns - 1)
+    assert 0 == sum(served(instance, "sink"))
     at_ns = 2 * SECOND + tenth * 20 * MS
-    world.env.run(until=at_ns)
+    instance.env.run(until=at_ns)
 
-    waiting = sum(late(world, "stage0"))
+    waiting = sum(late(instance, "stage0"))
     assert RATE * gap_ns / SECOND * 0.85 <= waiting <= RATE * (gap_ns + 200 * MS) / SECOND
 
 
@@ -84,14 +84,14 @@ def test_law_73_no_session_ends_before_its_gap(engine, gap_ns, tenth):
 def test_law_80_no_bundle_holds_more_than_its_size(engine, size, kind, fire_ns):
     """One that is full is fired before another record is read; what is not full leaves at the end of its window, or before a barrier."""
     window = Window(SECOND, "processing", fire_ns, early=True, bundle=size)
-    world = World(scenario(windowed(window), kind, interval_ms=330), engine)
-    world.start()
+    instance = JobInstance(scenario(windowed(window), kind, interval_ms=330), engine)
+    instance.start()
     for step in range(1, 60):
-        world.env.run(until=step * 37 * MS)
+        instance.env.run(until=step * 37 * MS)
 
-        assert max(late(world, "stage0")) <= size
-    assert sum(served(world, "stage0")) - sum(late(world, "stage0")) >= sum(served(world, "sink")) > 0
-    assert () == world.violations()
+        assert max(late(instance, "stage0")) <= size
+    assert sum(served(instance, "stage0")) - sum(late(instance, "stage0")) >= sum(served(instance, "sink")) > 0
+    assert () == instance.violations()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -100,10 +100,10 @@ def test_law_80_no_bundle_holds_more_than_its_size(engine, size, kind, fire_ns):
 def test_law_81_no_session_of_processing_time_ends_before_its_gap(engine, gap_ns, tenth, kind):
     """Nothing leaves before it; what is older than gap and step has left."""
     step_ns = gap_ns // 32
-    world = World(scenario(windowed(replace(Window(gap_ns), every_ns=step_ns, hold_ns=gap_ns)), kind, seconds=3), engine)
-    world.start()
-    world.env.run(until=gap_ns - 1)
-    assert 0 == sum(served(world, "sink"))
-    world.env.run(until=2 * SECOND + tenth * 20 * MS)
+    instance = JobInstance(scenario(windowed(replace(Window(gap_ns), every_ns=step_ns, hold_ns=gap_ns)), kind, seconds=3), engine)
+    instance.start()
+    instance.env.run(until=gap_ns - 1)
+    assert 0 == sum(served(instance, "sink"))
+    instance.env.run(until=2 * SECOND + tenth * 20 * MS)
 
-    assert RATE * gap_ns / SECOND * 0.85 <= sum(late(world, "stage0")) <= RATE * (gap_ns + step_ns + 100 * MS) / SECOND
+    assert RATE * gap_ns / SECOND * 0.85 <= sum(late(instance, "stage0")) <= RATE * (gap_ns + step_ns + 100 * MS) / SECOND

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sim.metrics.journal import Happening
 from sim.model.job import Job, Source, Watermark, Window
 from sim.model.scenario import Scenario
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, chain, completed, perhaps_killed, run, scenario
 
 ENGINES = ("interpreted", "reference")
@@ -58,24 +58,24 @@ def interruptible(base: Scenario) -> Scenario:
     return replace(base, checkpoint=replace(base.checkpoint, interruptible_timers=True))
 
 
-def to_the_end(base: Scenario, engine: str) -> World:
-    world = World(base, engine)
-    world.start()
-    world.env.run(until=world.outcome.finished | world.env.timeout(60 * SECOND))
-    world.plane.check()
-    return world
+def to_the_end(base: Scenario, engine: str) -> JobInstance:
+    instance = JobInstance(base, engine)
+    instance.start()
+    instance.env.run(until=instance.outcome.finished | instance.env.timeout(60 * SECOND))
+    instance.plane.check()
+    return instance
 
 
-def tasks(world: World, vertex: str) -> list[int]:
-    return [task for task, (name, _) in enumerate(world.names) if name == vertex]
+def tasks(instance: JobInstance, vertex: str) -> list[int]:
+    return [task for task, (name, _) in enumerate(instance.names) if name == vertex]
 
 
-def served(world: World, vertex: str) -> list[int]:
-    return [int(world.plane.served()[task]) for task in tasks(world, vertex)]
+def served(instance: JobInstance, vertex: str) -> list[int]:
+    return [int(instance.plane.served()[task]) for task in tasks(instance, vertex)]
 
 
-def late(world: World, vertex: str) -> list[int]:
-    return [world.plane.position(task).late for task in tasks(world, vertex)]
+def late(instance: JobInstance, vertex: str) -> list[int]:
+    return [instance.plane.position(task).late for task in tasks(instance, vertex)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -88,13 +88,13 @@ def test_law_65_what_windows_hold_leaves_once(engine, data):
     kind = data.draw(barriers())
     base = scenario(job, kind, interval_ms=130)
     base = interruptible(base) if data.draw(st.booleans()) else base
-    world = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine)
+    instance = to_the_end(perhaps_killed(data, base, [("stage0", 0), ("stage0", 1)]), engine)
 
-    assert "FINISHED" == world.job_status
-    assert [0, 0] == late(world, "stage0")
-    assert 300 == sum(served(world, "stage0"))
-    assert sum(int(records * fan_out) for records in served(world, "stage0")) == sum(served(world, "sink"))
-    assert () == world.violations()
+    assert "FINISHED" == instance.job_status
+    assert [0, 0] == late(instance, "stage0")
+    assert 300 == sum(served(instance, "stage0"))
+    assert sum(int(records * fan_out) for records in served(instance, "stage0")) == sum(served(instance, "sink"))
+    assert () == instance.violations()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -103,18 +103,18 @@ def test_law_65_what_windows_hold_leaves_once(engine, data):
 def test_law_66_a_snapshot_holds_what_is_not_fired(engine, window, kind, yields):
     """Its state grows by the records held, and a restore finds as many of them as the state says."""
     base = scenario(windowed(window), kind, interval_ms=170)
-    world = run(interruptible(base) if yields else base, engine=engine)
+    instance = run(interruptible(base) if yields else base, engine=engine)
     parts = [
         (part, snapshot)
-        for number in completed(world)
-        for task, part in world.contents.checkpoints.get(number, {}).items()
+        for number in completed(instance)
+        for task, part in instance.contents.checkpoints.get(number, {}).items()
         for snapshot, _ in part.parts
-        if task in tasks(world, "stage0")
+        if task in tasks(instance, "stage0")
     ]
 
     assert parts
     assert [part.position.late * window.record_bytes for part, _ in parts] == [snapshot.window_bytes for _, snapshot in parts]
-    assert () == world.violations()
+    assert () == instance.violations()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -123,13 +123,13 @@ def test_law_66_a_snapshot_holds_what_is_not_fired(engine, window, kind, yields)
 def test_law_67_windows_of_processing_time_end_together(engine, window):
     """Right after an end nothing older than that is held, once the thread has fired it; before it everything since the last end is."""
     window = replace(window, fire_ns=0)
-    world = World(scenario(windowed(window), seconds=3), engine)
-    world.start()
+    instance = JobInstance(scenario(windowed(window), seconds=3), engine)
+    instance.start()
     end = 2 * SECOND + window.phase_ns
     for at, lasts in ((end - MS, window.size_ns), (end + 20 * MS, 20 * MS)):
-        world.env.run(until=at)
+        instance.env.run(until=at)
 
-        assert 400 * lasts / SECOND == pytest.approx(sum(late(world, "stage0")), abs=30)  # some are in buffers that are not full
+        assert 400 * lasts / SECOND == pytest.approx(sum(late(instance, "stage0")), abs=30)  # some are in buffers that are not full
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -141,9 +141,9 @@ def test_law_68_with_interruptible_timers_a_barrier_waits_for_one_of_them(engine
     base = scenario(windowed(window), UNALIGNED, interval_ms=90, seconds=2.4)
     delays = {}
     for name, variant in (("off", base), ("on", interruptible(base))):
-        world = run(variant, engine=engine)
-        begun = [row for row in world.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(world, "stage0")]
-        delays[name] = max(row.time_ns - world.stats[row.checkpoint].trigger_ns for row in begun)
+        instance = run(variant, engine=engine)
+        begun = [row for row in instance.journal if row.happening is Happening.SNAPSHOT_BEGUN and row.task in tasks(instance, "stage0")]
+        delays[name] = max(row.time_ns - instance.stats[row.checkpoint].trigger_ns for row in begun)
 
     assert delays["off"] > 200 * MS
     assert (delays["on"] < 40 * MS) == (api == "sql")
@@ -156,11 +156,11 @@ def test_law_69_interrupted_or_not_the_same_leaves(engine, phase, kind):
     """Who looks at mails between two firings fires the same records, in their order, on the same channels."""
     job = windowed(Window(SIZE, "event", FIRE, phase_ns=10 * phase * MS), total=150)
     base = scenario(job, kind, interval_ms=110)
-    worlds = [to_the_end(variant, engine) for variant in (base, interruptible(base))]
-    channels = [world.plane.channels()["records_in"].tolist() for world in worlds]
+    instances = [to_the_end(variant, engine) for variant in (base, interruptible(base))]
+    channels = [instance.plane.channels()["records_in"].tolist() for instance in instances]
 
     assert channels[0] == channels[1]
-    assert [()] * 2 == [world.violations() for world in worlds]
+    assert [()] * 2 == [instance.violations() for instance in instances]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -170,10 +170,10 @@ def test_law_70_a_watermark_waits_behind_its_records(engine, kind, slower):
     """A window ends when all its records are read: a reader that takes `slower` times as long fires as much later."""
     source, reader, sink = windowed(Window(SIZE, "event")).vertices
     slow = replace(reader, inputs=(replace(reader.inputs[0], service=replace(reader.inputs[0].service, mean=slower * 5 * MS)),))
-    world = World(scenario(Job((source, slow, sink)), kind, seconds=6), engine)
-    world.start()
-    world.env.run(until=slower * SIZE * 3 // 4)
-    assert 0 == sum(served(world, "sink"))
-    world.env.run(until=slower * (SIZE + INTERVAL) * 5 // 4 + 200 * MS)
+    instance = JobInstance(scenario(Job((source, slow, sink)), kind, seconds=6), engine)
+    instance.start()
+    instance.env.run(until=slower * SIZE * 3 // 4)
+    assert 0 == sum(served(instance, "sink"))
+    instance.env.run(until=slower * (SIZE + INTERVAL) * 5 // 4 + 200 * MS)
 
-    assert 0 < sum(served(world, "sink"))
+    assert 0 < sum(served(instance, "sink"))

@@ -29,7 +29,7 @@ from sim.model.job import Distribution, Job, Snapshot, Source, Vertex
 from sim.model.randomness.fault_times import gap_ns
 from sim.model.randomness.streams import stream
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 
 MS = 1_000_000
 SECOND = 1_000 * MS
@@ -77,17 +77,17 @@ def job(interval, hours, seed, when):
 
 
 def ran(scenario, engine="compiled"):
-    world = World(scenario, engine, check=False)
-    world.start()
-    world.env.run(until=world.env.timeout(scenario.run.duration_ns))
-    return world
+    instance = JobInstance(scenario, engine, check=False)
+    instance.start()
+    instance.env.run(until=instance.env.timeout(scenario.run.duration_ns))
+    return instance
 
 
 @cache
 def waste(interval, hours, seed):
     """Share of a run that did not advance the source for good."""
-    world = ran(job(interval, hours, seed, When(every=FaultLaw(MTBF * SECOND, "exponential"))))
-    reached = int(world.plane.tasks()["served"][0])
+    instance = ran(job(interval, hours, seed, When(every=FaultLaw(MTBF * SECOND, "exponential"))))
+    reached = int(instance.plane.tasks()["served"][0])
     return 1 - reached * SERVICE / (hours * 3600)
 
 
@@ -176,10 +176,10 @@ def budget(interval=100):
 
 def test_a_failure_loses_half_an_interval_and_the_checkpoint():
     """Renewal: E[lost] = I / 2 + D, from the trigger of the latest completed checkpoint to the failure, within 1 %."""
-    times, world = budget()
-    lost = [row.failed_ns - world.stats[row.checkpoint].trigger_ns for row in world.job.recovery.stats.values()]
+    times, instance = budget()
+    lost = [row.failed_ns - instance.stats[row.checkpoint].trigger_ns for row in instance.job.recovery.stats.values()]
 
-    took = [row.completed_ns - row.trigger_ns for row in world.stats.values() if row.status == "COMPLETED"]
+    took = [row.completed_ns - row.trigger_ns for row in instance.stats.values() if row.status == "COMPLETED"]
 
     assert len(times) == len(lost) == FAILURES
     assert COST < mean(took) / SECOND < COST + 2 * SERVICE
@@ -188,14 +188,14 @@ def test_a_failure_loses_half_an_interval_and_the_checkpoint():
 
 def test_the_time_of_a_run_is_accounted_for():
     """Work that lasts, work lost, checkpoints and downtime: together the run, within 1 %; work lost as the renewal argument has it."""
-    _, world = budget()
-    lasts = int(world.plane.tasks()["served"][0]) * SERVICE
-    lost = sum(row.replayed_records for row in world.job.recovery.stats.values()) * SERVICE
-    checkpoints = sum(1 for row in world.stats.values() if row.status == "COMPLETED") * COST
-    cut_short = sum((row.failed_ns - row.trigger_ns) / SECOND for row in world.stats.values() if row.status == "FAILED")
+    _, instance = budget()
+    lasts = int(instance.plane.tasks()["served"][0]) * SERVICE
+    lost = sum(row.replayed_records for row in instance.job.recovery.stats.values()) * SERVICE
+    checkpoints = sum(1 for row in instance.stats.values() if row.status == "COMPLETED") * COST
+    cut_short = sum((row.failed_ns - row.trigger_ns) / SECOND for row in instance.stats.values() if row.status == "FAILED")
     down = FAILURES * DOWN
 
-    assert world.env.now / SECOND == pytest.approx(lasts + lost + checkpoints + cut_short + down, rel=0.01)
+    assert instance.env.now / SECOND == pytest.approx(lasts + lost + checkpoints + cut_short + down, rel=0.01)
     assert FAILURES * (100 / 2 - PAUSED) == pytest.approx(lost, rel=0.01)
 
 

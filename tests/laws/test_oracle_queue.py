@@ -14,8 +14,8 @@ import pytest
 from sim.model.job import Distribution
 from sim.model.randomness.quantiles import quantile_table
 from sim.plane import build
-from sim.plane.seam.interface import Kind
-from sim.plane.seam.spec import Edge, PlaneSpec, Ship, Source, Vertex
+from sim.plane.seam.interface import NoticeKind
+from sim.plane.seam.spec import EdgeSpec, PlaneSpec, Ship, SourceSpec, VertexSpec
 
 SECOND = 1_000_000_000
 RECORD = 512  # bytes: a segment
@@ -28,8 +28,8 @@ def ran(rho, seed, *, exclusive, floating, max_per_channel, local, seconds):
     arrivals, services = (quantile_table(Distribution(mean_ns, "exponential")) for mean_ns in (every_ns, SERVICE_NS))
     plane = build(
         PlaneSpec(
-            vertices=(Vertex("source", 1, (arrivals,), source=Source()), Vertex("sink", 1, (services,))),
-            edges=(Edge("edge", 0, 1, Ship.FORWARD, (RECORD,)),),
+            vertices=(VertexSpec("source", 1, (arrivals,), source=SourceSpec()), VertexSpec("sink", 1, (services,))),
+            edges=(EdgeSpec("edge", 0, 1, Ship.FORWARD, (RECORD,)),),
             hosts=(0, 0) if local else (0, 1),
             seed=seed,
             segment_bytes=RECORD,
@@ -43,7 +43,7 @@ def ran(rho, seed, *, exclusive, floating, max_per_channel, local, seconds):
         "compiled",
     )
     horizon = seconds * SECOND
-    while plane.advance(horizon).kind != Kind.QUIET:
+    while plane.advance(horizon).kind != NoticeKind.QUIET:
         pass
     source, sink = plane.tasks()
     return source["soft_ns"] / horizon, sink["idle_ns"] / horizon, sink["served"] / seconds

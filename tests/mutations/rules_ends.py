@@ -138,14 +138,14 @@ EVENTS = (
     Rule(
         "a rescale begins from the savepoint of its own stop",
         "runtime/run/instances.py",
-        "(world.outcome.finished.triggered and not stopped_with(world.stats))",
+        "(instance.outcome.finished.triggered and not stopped_with(instance.stats))",
         "False",
         f"{RUNTIME}run/test_segments.py::test_a_job_whose_stop_failed_and_that_ends_by_itself_is_not_rescaled",
     ),
     Rule(
         "a stop that fails is requested again",
         "runtime/run/instances.py",
-        "                request(world.context, world.job.coordinator, segment.stop)\n",
+        "                request(instance.context, instance.job.coordinator, segment.stop)\n",
         "                pass\n",
         f"{RUNTIME}run/test_segments.py::test_a_stop_that_fails_is_requested_again",
     ),

@@ -138,7 +138,7 @@ FILES = (
     Rule(
         "a job begins from a copy only if the copy is whole",
         "runtime/run/instances.py",
-        "        if not restorable(snapshot, directories, copied=copied, exists=world.job.files.exists):\n",
+        "        if not restorable(snapshot, directories, copied=copied, exists=instance.job.files.exists):\n",
         "        if False:\n",
         f"{RUNTIME}run/test_instances.py::test_a_lost_cluster",
     ),

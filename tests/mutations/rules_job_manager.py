@@ -26,7 +26,7 @@ JOB_MANAGER = (
     Rule(
         "a rescale waits for a JobManager",
         "runtime/run/instances.py",
-        "                    self._await_job_manager(world)\n",
+        "                    self._await_job_manager(instance)\n",
         "                    pass\n",
         f"{_WORLDS}a_rescale_waits_for_a_job_manager",
     ),

@@ -120,7 +120,7 @@ RECOVERY = (
         "a restart that has not deployed yet is given up when its tasks fail again",
         "runtime/jobmanager/recovery_host.py",
         "restore.give_up(tasks)",
-        "restore.give_up([task for task in tasks if not self.world.tasks[task].stopped])",
+        "restore.give_up([task for task in tasks if not self.tasks[task].stopped])",
         f"{_HOST}a_failure_noticed_while_deploying_restarts_again",
     ),
     Rule(
@@ -231,7 +231,7 @@ RECOVERY = (
     Rule(
         "a rescale that never comes is told",
         "runtime/run/instances.py",
-        "if segment.stop is not None and not stopped_with(world.stats):",
+        "if segment.stop is not None and not stopped_with(instance.stats):",
         "if False:",
         "tests/runtime/run/test_segments.py::test_a_rescale_that_never_comes_is_told",
     ),

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sim.plane.seam.interface import DataPlane, Kind
+from sim.plane.seam.interface import DataPlane, NoticeKind
 
 Make = Callable[[], DataPlane]
 Drive = Callable[[DataPlane, int], Sequence[object]]
@@ -39,7 +39,7 @@ class Difference:
 def run_freely(plane: DataPlane, until: int) -> list[object]:
     """Without a control plane: the notices up to `until`."""
     seen: list[object] = []
-    while (notice := plane.advance(until)).kind != Kind.QUIET:
+    while (notice := plane.advance(until)).kind != NoticeKind.QUIET:
         seen.append(notice)
     return seen
 

@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.seam.interface import DataPlane, Kind, Notice, PlaneSpec, Position, Trait
+from sim.plane.seam.interface import DataPlane, Notice, NoticeKind, PlaneSpec, Position, Trait
 from sim.plane.seam.layout import Layout, layout
 from sim.plane.seam.positions import channels_in, channels_out
 from tests.plane.worlds import Driver, Script, Step, Trigger, scripts
@@ -199,7 +199,7 @@ class Recovering(Failing):
         self.start(positions, fault.stagger_ns)
 
     def on(self, notice: Notice) -> None:
-        self.recovered[notice.task] += notice.kind == Kind.RECOVERED
+        self.recovered[notice.task] += notice.kind == NoticeKind.RECOVERED
         super().on(notice)
 
 

@@ -3,30 +3,42 @@
 from dataclasses import replace
 from typing import Any
 
-from sim.plane.seam.interface import DataPlane, Edge, Kind, Law, Notice, PlaneSpec, RateSegment, Ship, Source, State, Vertex
+from sim.plane.seam.interface import (
+    DataPlane,
+    EdgeSpec,
+    Law,
+    Notice,
+    NoticeKind,
+    PlaneSpec,
+    RateSegment,
+    Ship,
+    SourceSpec,
+    ThreadState,
+    VertexSpec,
+)
 
 FOREVER = 10**12
 
 
-def source(name: str = "a", parallelism: int = 1, *, service: int | Law = 10, total: int = -1, every: int | None = None) -> Vertex:
+def source(name: str = "a", parallelism: int = 1, *, service: int | Law = 10, total: int = -1, every: int | None = None) -> VertexSpec:
     """Records as fast as they are served, or one `every` ns beginning at 0."""
     segments = () if every is None else (RateSegment(0, 0, 1, every),)
-    return Vertex(name, parallelism, (law_of(service),), Source(segments, total))
+    return VertexSpec(name, parallelism, (law_of(service),), SourceSpec(segments, total))
 
 
-def vertex(name: str = "b", parallelism: int = 1, *, service: tuple[int | Law, ...] = (10,)) -> Vertex:
-    return Vertex(name, parallelism, tuple(law_of(s) for s in service))
+def vertex(name: str = "b", parallelism: int = 1, *, service: tuple[int | Law, ...] = (10,)) -> VertexSpec:
+    return VertexSpec(name, parallelism, tuple(law_of(s) for s in service))
 
 
-def edge(up: int = 0, down: int = 1, ship: Ship = Ship.FORWARD, size: int | Law = 100, **options: Any) -> Edge:
-    return Edge(f"{up}-{down}", up, down, ship, law_of(size), **options)
+def edge(up: int = 0, down: int = 1, ship: Ship = Ship.FORWARD, size: int | Law = 100, **options: Any) -> EdgeSpec:
+    return EdgeSpec(f"{up}-{down}", up, down, ship, law_of(size), **options)
 
 
 def law_of(value: int | Law) -> Law:
     return (value,) if isinstance(value, int) else value
 
 
-def world(vertices: list[Vertex], edges: list[Edge], hosts: tuple[int, ...] | None = None, **options: Any) -> PlaneSpec:
+def world(vertices: list[VertexSpec], edges: list[EdgeSpec], hosts: tuple[int, ...] | None = None, **options: Any) -> PlaneSpec:
     """Every task on a host of its own unless told otherwise; no latency, no flush timer, plenty of buffers."""
     tasks = sum(v.parallelism for v in vertices)
     spec = PlaneSpec(
@@ -44,15 +56,15 @@ def pipe(*, total: int = -1, size: int | Law = 100, service: int = 10, local: bo
 def run(plane: DataPlane, until: int) -> list[Notice]:
     """Advance through all notices; EXHAUSTED is left out, bounded sources are everywhere in these tests."""
     notices = []
-    while (notice := plane.advance(until)).kind != Kind.QUIET:
-        if notice.kind != Kind.EXHAUSTED:
+    while (notice := plane.advance(until)).kind != NoticeKind.QUIET:
+        if notice.kind != NoticeKind.EXHAUSTED:
             notices.append(notice)
     return notices
 
 
 def next_notice(plane: DataPlane) -> Notice:
     """The next one that is not EXHAUSTED."""
-    while (notice := plane.advance(FOREVER)).kind == Kind.EXHAUSTED:
+    while (notice := plane.advance(FOREVER)).kind == NoticeKind.EXHAUSTED:
         pass
     return notice
 
@@ -75,8 +87,8 @@ def pick(row: Any, columns: tuple[str, ...]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def state(plane: DataPlane, t: int) -> State:
-    return State(task(plane, t, "state"))
+def state(plane: DataPlane, t: int) -> ThreadState:
+    return ThreadState(task(plane, t, "state"))
 
 
 def pool(plane: DataPlane, p: int = 0) -> int:

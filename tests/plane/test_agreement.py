@@ -15,7 +15,7 @@ from sim.plane import build
 from sim.plane.kernel import assembly
 from sim.plane.kernel.tables import column
 from sim.plane.reference import ReferencePlane
-from sim.plane.seam.interface import Debloating, Edge, PlaneSpec, RateSegment, Ship, Source, Vertex
+from sim.plane.seam.interface import Debloating, EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
 from tests.plane.difference import differences, first_difference, run_freely
 from tests.plane.test_worlds import owed, served
 from tests.plane.worlds import SHAPES, drive, scripts, worlds
@@ -60,11 +60,11 @@ def test_three_engines_agree(shape, data):
 def shuffle(parallelism: int, **options) -> PlaneSpec:
     """Source, map and sink, all-to-all, random sizes, services and routes."""
     vertices = (
-        Vertex("source", parallelism, ((400, 900),), Source((RateSegment(0, 0, 1, 800), RateSegment(300, 250_000, 3, 1_700)))),
-        Vertex("map", parallelism, ((100, 300, 800),)),
-        Vertex("sink", parallelism, ((600, 650, 700),)),
+        VertexSpec("source", parallelism, ((400, 900),), SourceSpec((RateSegment(0, 0, 1, 800), RateSegment(300, 250_000, 3, 1_700)))),
+        VertexSpec("map", parallelism, ((100, 300, 800),)),
+        VertexSpec("sink", parallelism, ((600, 650, 700),)),
     )
-    edges = (Edge("in", 0, 1, Ship.HASH, (90, 100, 330)), Edge("out", 1, 2, Ship.REBALANCE, (80,)))
+    edges = (EdgeSpec("in", 0, 1, Ship.HASH, (90, 100, 330)), EdgeSpec("out", 1, 2, Ship.REBALANCE, (80,)))
     hosts = tuple(i % 5 for i in range(3 * parallelism))
     return PlaneSpec(vertices, edges, hosts, seed=7, segment_bytes=1024, starting_buffer_bytes=1024, digests=True, **options)
 
@@ -76,7 +76,7 @@ def test_what_is_fetched_ahead_changes_nothing(engine, monkeypatch):
     monkeypatch.setattr(assembly, "FIT_INTO_CACHE", 0)
     plane = build(shuffle(4), engine)
 
-    assert 1 == int(column(plane._world.g, "fetches")[0])
+    assert 1 == int(column(plane._state.g, "fetches")[0])
     assert [] == list(differences(run_freely(reference, 1_000_000), run_freely(plane, 1_000_000), reference, plane))
 
 
@@ -93,8 +93,8 @@ def test_engines_agree_on_a_longer_run():
 
 
 def pipe(*segments: RateSegment) -> PlaneSpec:
-    source = Vertex("source", 1, ((100,),), Source((RateSegment(0, 0, 1, 800), *segments)))
-    return PlaneSpec((source, Vertex("sink", 1, ((100,),))), (Edge("edge", 0, 1, Ship.FORWARD, (100,)),), hosts=(0, 1))
+    source = VertexSpec("source", 1, ((100,),), SourceSpec((RateSegment(0, 0, 1, 800), *segments)))
+    return PlaneSpec((source, VertexSpec("sink", 1, ((100,),))), (EdgeSpec("edge", 0, 1, Ship.FORWARD, (100,)),), hosts=(0, 1))
 
 
 def test_the_first_difference_is_found_and_told():

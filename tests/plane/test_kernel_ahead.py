@@ -10,7 +10,7 @@ import pytest
 from sim.plane import build
 from sim.plane.kernel import assembly
 from sim.plane.kernel.assembly import runs_ahead
-from sim.plane.seam.interface import Edge, Lag, Marker, PlaneSpec, RateSegment, Ship, Source, Trait, Vertex, Wait
+from sim.plane.seam.interface import EdgeSpec, Lag, Marker, PlaneSpec, RateSegment, Ship, SourceSpec, Trait, VertexSpec, Wait
 from sim.plane.seam.layout import layout
 from tests.plane.difference import differences
 from tests.plane.lab import edge, run, source, vertex, world
@@ -38,11 +38,11 @@ def test_a_table_shows_this_moment():
     for until in range(0, 400, 3):
         plane.advance(until)
         reference.advance(until)
-    ahead = plane._world.tasks[0].ahead
+    ahead = plane._state.tasks[0].ahead
 
     assert ahead > 1
     assert [] == list(differences([], [], reference, plane))
-    assert 0 == plane._world.tasks[0].ahead
+    assert 0 == plane._state.tasks[0].ahead
 
 
 @pytest.mark.parametrize("local", [False, True])
@@ -86,8 +86,8 @@ def test_verbs_stop_and_scale_a_task_where_it_is_now():
 def test_sources_go_through_idle_times_and_changes_of_rate(waits):
     segments = (RateSegment(0, 5, 3, 20), RateSegment(15, 150, 1, 40), RateSegment(40, 1200, 2, 5))
     spec = PlaneSpec(
-        (Vertex("a", 1, ((3, 9),), Source(segments, total=97, waits=waits)), vertex(service=((5, 6),))),
-        (Edge("e", 0, 1, Ship.FORWARD, (10,)),),
+        (VertexSpec("a", 1, ((3, 9),), SourceSpec(segments, total=97, waits=waits)), vertex(service=((5, 6),))),
+        (EdgeSpec("e", 0, 1, Ship.FORWARD, (10,)),),
         hosts=(0, 1), segment_bytes=100, starting_buffer_bytes=100, buffer_timeout_ns=-1, digests=True,
     )  # fmt: skip
 
@@ -115,10 +115,10 @@ def test_only_tasks_whose_records_pass_unseen_run_ahead():
     assert [False, True] == ahead(source(), vertex(), edges=[small], buffer_timeout_ns=0)
     assert [False, True, True] == ahead(source(), vertex(parallelism=2), edges=[edge(size=10, ship=Ship.BROADCAST)])
     assert [False, True] == ahead(source(), vertex(), edges=[edge(size=10, fan_out=(3, 2))])
-    assert [True, False] == ahead(source(), Vertex("b", 1, ((10,),), lag=Lag(times=(5,), capacity=3)), edges=[small])
-    assert [False, True] == ahead(Vertex("a", 1, ((10,),), Source(waits=Wait.LOCK)), vertex(), edges=[small])
+    assert [True, False] == ahead(source(), VertexSpec("b", 1, ((10,),), lag=Lag(times=(5,), capacity=3)), edges=[small])
+    assert [False, True] == ahead(VertexSpec("a", 1, ((10,),), SourceSpec(waits=Wait.LOCK)), vertex(), edges=[small])
     assert [False, True, True] == ahead(source(), vertex(), vertex("c"), edges=[small, edge(0, 2, size=10)])
-    joined = Vertex("c", 1, ((10,), (10,)), joined=True)
+    joined = VertexSpec("c", 1, ((10,), (10,)), joined=True)
     assert [True, True, False] == ahead(source(), source("b"), joined, edges=[edge(0, 2, size=10), edge(1, 2, size=10)])
 
 
@@ -133,8 +133,8 @@ def test_where_channels_come_from_memory_few_records_are_served_one_by_one(buffe
         nonlocal most
         for until in range(0, 1000, 7):
             yield from run(plane, until)
-            if hasattr(plane, "_world"):
-                most = max(most, plane._world.tasks[1].ahead)
+            if hasattr(plane, "_state"):
+                most = max(most, plane._state.tasks[1].ahead)
 
     assert [] == compared(spec, act)
     assert far == (most > 0)

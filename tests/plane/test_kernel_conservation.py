@@ -79,7 +79,7 @@ LOST = [
 @pytest.mark.parametrize(("make", "rows", "place", "field", "amount", "message"), LOST)
 def test_what_is_lost_is_told(make, rows, place, field, amount, message):
     plane = make()
-    row = getattr(plane._world, rows)[place]
+    row = getattr(plane._state, rows)[place]
     setattr(row, field, getattr(row, field) + amount)
 
     with pytest.raises(AssertionError, match=message):

@@ -32,7 +32,7 @@ def test_a_start_gives_every_element_back(local):
         plane.forward(0, Marker(3, Trait.BLOCKING))
         run(plane, plane.now + 27)
         plane.halt(tasks)
-        rows = plane._world
+        rows = plane._state
 
         assert rows.g.markers > 0
         assert free_elements(rows) < rows.g.fresh - 8
@@ -52,4 +52,4 @@ def test_what_was_given_back_is_used_first():
         plane.forward(0, Marker(number))
         run(plane, plane.now + 10)
 
-    assert (1, 0) == (plane._world.g.fresh, plane._world.g.markers)
+    assert (1, 0) == (plane._state.g.fresh, plane._state.g.markers)

@@ -15,15 +15,15 @@ from sim.plane.kernel import jit, machine_code
 from sim.plane.kernel.plane import MARKER_ROOM
 from sim.plane.kernel.tables import assign, picked
 from sim.plane.kernel.text.draws import scaled
-from sim.plane.seam.interface import Edge, Kind, Marker, PlaneSpec, Ship, Source, State, Trait, Vertex
+from sim.plane.seam.interface import EdgeSpec, Marker, NoticeKind, PlaneSpec, Ship, SourceSpec, ThreadState, Trait, VertexSpec
 
 ENGINES = ("interpreted", "compiled")
 ROOT = Path(__file__).parents[2]
 
 
 def pipe(total: int = -1, **options) -> PlaneSpec:
-    vertices = (Vertex("source", 1, ((10,),), Source(total=total)), Vertex("sink", 1, ((10,),)))
-    return PlaneSpec(vertices, (Edge("edge", 0, 1, Ship.FORWARD, (100,)),), hosts=(0, 1), **options)
+    vertices = (VertexSpec("source", 1, ((10,),), SourceSpec(total=total)), VertexSpec("sink", 1, ((10,),)))
+    return PlaneSpec(vertices, (EdgeSpec("edge", 0, 1, Ship.FORWARD, (100,)),), hosts=(0, 1), **options)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -32,8 +32,8 @@ def test_time_has_an_end_and_no_way_back(engine):
     plane = build(pipe(total=0, buffer_timeout_ns=-1), engine)
     bits = 63 - 3  # six leaves: two tasks, two lines, two timers
 
-    assert Kind.EXHAUSTED == plane.advance(2**bits - 2).kind
-    assert Kind.QUIET == plane.advance(2**bits - 2).kind
+    assert NoticeKind.EXHAUSTED == plane.advance(2**bits - 2).kind
+    assert NoticeKind.QUIET == plane.advance(2**bits - 2).kind
     with pytest.raises(ValueError, match="last possible time"):
         plane.advance(2**bits)
     with pytest.raises(ValueError, match="now is"):
@@ -49,7 +49,7 @@ def test_markers_without_number(engine):
     for number in range(1, count + 1):
         plane.forward(0, Marker(number))
     arrived = []
-    while (notice := plane.advance(10_000)).kind != Kind.QUIET:
+    while (notice := plane.advance(10_000)).kind != NoticeKind.QUIET:
         arrived.append(notice.number)
     plane.check()
 
@@ -62,7 +62,7 @@ def test_verbs_at_the_wrong_moment_are_refused(engine):
     plane = build(pipe(), engine)
     plane.advance(15)
 
-    assert State.BUSY == plane.tasks()["state"][0]
+    assert ThreadState.BUSY == plane.tasks()["state"][0]
     with pytest.raises(ValueError, match="in service"):
         plane.hold(0)
     with pytest.raises(ValueError, match="not held"):
@@ -83,13 +83,13 @@ def test_an_obsolete_marker_does_not_resume_what_another_holds_back(engine):
     plane = build(pipe(total=0), engine)
     plane.hold(1)
     plane.forward(0, Marker(1))
-    assert [Kind.EXHAUSTED, Kind.QUIET] == [plane.advance(10).kind, plane.advance(10).kind]
+    assert [NoticeKind.EXHAUSTED, NoticeKind.QUIET] == [plane.advance(10).kind, plane.advance(10).kind]
     plane.forward(0, Marker(2, Trait.PRIORITY | Trait.BLOCKING, series=1))
     plane.settle(1, 1)
     plane.release(1)
 
     assert 2 == plane.advance(20).number
-    assert Kind.QUIET == plane.advance(20).kind
+    assert NoticeKind.QUIET == plane.advance(20).kind
     assert 1 == plane.channels()["blocked"][0]
 
 
@@ -115,7 +115,7 @@ def test_a_lost_credit_is_noticed(engine):
     plane = build(pipe(), engine)
     plane.advance(1000)
     plane.check()
-    channel = plane._world.channels[0]
+    channel = plane._state.channels[0]
     if engine == "compiled":
         channel["credit"] -= 1
     else:
@@ -143,13 +143,13 @@ def test_a_lost_record_is_noticed(engine, field):
     """A record nobody served, one nobody wrote, while others lie in the channel."""
     spec = pipe(total=20, exclusive=1)
     plane = build(replace(spec, vertices=(spec.vertices[0], replace(spec.vertices[1], service=((500,),)))), engine)
-    while plane.advance(1000).kind != Kind.QUIET:
+    while plane.advance(1000).kind != NoticeKind.QUIET:
         pass
     plane.check()
     if engine == "reference":
         setattr(plane.all_channels[0], field, getattr(plane.all_channels[0], field) + 1)
     else:
-        assign(plane._world.channels, field, [0], int(picked(plane._world.channels, field, [0])[0]) + 1)
+        assign(plane._state.channels, field, [0], int(picked(plane._state.channels, field, [0])[0]) + 1)
 
     with pytest.raises(AssertionError, match=r"channel 0|copies|edge"):
         plane.check()
@@ -159,7 +159,7 @@ def test_a_lost_record_is_noticed(engine, field):
 def test_a_record_without_bytes_is_refused(sizes):
     """Nothing in its stream would show that it passed."""
     with pytest.raises(ValueError, match=r"edge edge: .* every record has at least 1 B"):
-        Edge("edge", 0, 1, Ship.FORWARD, sizes)
+        EdgeSpec("edge", 0, 1, Ship.FORWARD, sizes)
 
 
 def test_an_unknown_engine_is_named():
@@ -172,7 +172,7 @@ def test_an_announced_marker_without_outputs_has_left():
     plane = build(pipe(total=0), "compiled")
     plane.forward(1, Marker(3, Trait.ANNOUNCED))
 
-    assert (Kind.LEFT, 1, 3) == (notice := plane.advance(0), notice.kind, notice.task, notice.number)[1:]
+    assert (NoticeKind.LEFT, 1, 3) == (notice := plane.advance(0), notice.kind, notice.task, notice.number)[1:]
 
 
 @pytest.mark.parametrize(("environment", "reason"), [

@@ -19,7 +19,7 @@ OPERATORS = (
     ast.And, ast.Or, ast.Not, ast.USub, ast.Invert, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift,
     ast.BitAnd, ast.BitOr, ast.BitXor, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Load, ast.Store,
 )  # fmt: skip
-TYPES = {"World", "int", "bool", "None"}
+TYPES = {"PlaneState", "int", "bool", "None"}
 
 
 def complaints(source: str, known: set[str]) -> list[str]:
@@ -41,7 +41,7 @@ def in_function(function: ast.FunctionDef, known: set[str]):
         yield function.lineno, "plain positional arguments only"
     for annotation in [*(arg.annotation for arg in a.args), function.returns]:
         if annotation is None or ast.unparse(annotation) not in TYPES:
-            yield function.lineno, "an argument or the result is no World, int, bool or None"
+            yield function.lineno, "an argument or the result is no PlaneState, int, bool or None"
     body = function.body[1:] if is_text(function.body[0]) else function.body
     for statement in body:
         for node in ast.walk(statement):
@@ -130,17 +130,17 @@ def test_function_names_are_unique():
 ])  # fmt: skip
 def test_everything_else_is_refused(line):
     """The lint sees what it is there for."""
-    source = "def work(w: World, t: int) -> None:\n" + "\n".join("    " + part for part in line.split("\n"))
+    source = "def work(w: PlaneState, t: int) -> None:\n" + "\n".join("    " + part for part in line.split("\n"))
 
     assert [] != complaints(source, set())
 
 
-@pytest.mark.parametrize("arguments", ["w: World, t: int = 0", "w: World, t: float", "w", "*w: World", "*, w: World"])
+@pytest.mark.parametrize("arguments", ["w: PlaneState, t: int = 0", "w: PlaneState, t: float", "w", "*w: PlaneState", "*, w: PlaneState"])
 def test_signatures_are_plain(arguments):
-    """World, int and bool are the only types; nothing is optional."""
+    """PlaneState, int and bool are the only types; nothing is optional."""
     assert [] != complaints(f"def work({arguments}) -> None:\n    return\n", set())
 
 
 def test_modules_keep_nothing():
-    """State belongs to the world."""
+    """State belongs to the state of the plane."""
     assert [] != complaints("COUNT = 0\n", set())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sim.model.job import Distribution
 from sim.model.randomness.quantiles import quantile_table
 from sim.model.randomness.streams import draw, stream
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from sim.scenario import loads, write
 from tests.plane.recount import due_times, key_group_shares, quantiles, recount, uniform
 
@@ -68,25 +68,28 @@ def documents(draw):
 
 
 def ended(document, engine="compiled"):
-    """The world of a bounded job when it has ended."""
+    """The instance of a bounded job when it has ended."""
     (scenario,) = loads(write(document, "Does the count add up?")).scenarios
-    world = World(scenario, engine)
-    world.start()
-    world.env.run(until=world.outcome.finished | world.env.timeout(scenario.run.duration_ns))
-    assert "FINISHED" == world.job_status
-    return world
+    instance = JobInstance(scenario, engine)
+    instance.start()
+    instance.env.run(until=instance.outcome.finished | instance.env.timeout(scenario.run.duration_ns))
+    assert "FINISHED" == instance.job_status
+    return instance
 
 
-def assert_counts(document, world):
+def assert_counts(document, instance):
     """Every task and channel, one by one.  A slice's mean that lies at a half is rounded either way: one unit per record."""
-    expected, channels, tasks = recount(document), world.plane.channels(), world.plane.tasks()
-    names = world.names
+    expected, channels, tasks = recount(document), instance.plane.channels(), instance.plane.tasks()
+    names = instance.names
 
-    places = [(*name, host) for name, host in zip(names, world.context.hosts, strict=True)]
+    places = [(*name, host) for name, host in zip(names, instance.context.hosts, strict=True)]
 
     assert places == [(task.vertex, task.subtask, task.host) for task in expected.tasks]
     assert [task.served for task in expected.tasks] == tasks["served"].tolist()
-    ends = [(names[w], names[r], local) for w, r, local in zip(world.layout.writer, world.layout.reader, world.layout.local, strict=True)]
+    ends = [
+        (names[w], names[r], local)
+        for w, r, local in zip(instance.layout.writer, instance.layout.reader, instance.layout.local, strict=True)
+    ]
     assert sorted((c.writer, c.reader, c.local) for c in expected.channels) == sorted(ends)
     for channel, end, row in zip(expected.channels, ends, channels, strict=True):
         assert (channel.writer, channel.reader, channel.local) == end
@@ -99,10 +102,10 @@ def assert_counts(document, world):
 @given(documents())
 def test_every_record_travels_where_the_recount_says(document):
     """Tasks, hosts, channels, who is local, records and bytes of each channel, time of service of each task."""
-    world = ended(document)
+    instance = ended(document)
 
-    assert_counts(document, world)
-    for task, busy in zip(recount(document).tasks, world.plane.tasks()["busy_ns"].tolist(), strict=True):
+    assert_counts(document, instance)
+    for task, busy in zip(recount(document).tasks, instance.plane.tasks()["busy_ns"].tolist(), strict=True):
         if task.service_ns is not None:
             assert task.service_ns == pytest.approx(busy, abs=task.served)
 
@@ -150,14 +153,14 @@ def test_sources_emit_what_is_due():
     job = {"a": {"source": source, "service": "1 ns"}, "b": {"input": {"a": "forward"}, "service": "1 ns"}}
     document = {"version": 1, "job": job, "checkpoint": {"interval": "20 s"}, "run": {"duration": "4 s", "seed": 3}}
     (scenario,) = loads(write(document, "What is due?")).scenarios
-    world = World(scenario, "compiled")
-    world.start()
+    instance = JobInstance(scenario, "compiled")
+    instance.start()
     due = due_times(STEPS, 4)
 
     for tenth in range(1, 40):
         until = Fraction(tenth, 10) + Fraction(1, 997)
-        world.env.run(until=int(until * 1_000_000_000))
-        assert sum(time < until for time in due) == world.plane.tasks()["served"][0]
+        instance.env.run(until=int(until * 1_000_000_000))
+        assert sum(time < until for time in due) == instance.plane.tasks()["served"][0]
 
 
 def test_key_groups_are_dealt_as_flink_deals_them():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.plane.seam.interface import Marker, Ship, State, Trait
+from sim.plane.seam.interface import Marker, Ship, ThreadState, Trait
 from tests.plane.lab import channel, column, edge, pipe, pool, run, source, state, vertex, world
 
 
@@ -111,7 +111,7 @@ def filled(build, **options):
     plane.hold(1)
     run(plane, 100)
 
-    assert State.SOFT == state(plane, 0)
+    assert ThreadState.SOFT == state(plane, 0)
 
     return plane
 
@@ -167,7 +167,7 @@ def test_C4_arriving_buffers_are_pinned_until_the_marker_comes(build):
     run(plane, 1000)
 
     assert 200 == channel(plane, 0, "cap_in")
-    assert (State.IDLE, 900) == (state(plane, 1), channel(plane, 0, "consumed"))
+    assert (ThreadState.IDLE, 900) == (state(plane, 1), channel(plane, 0, "consumed"))
 
 
 def test_C4_exclusive_buffers_go_back_before_floating_ones(build):
@@ -234,7 +234,7 @@ def test_C4_releasing_output_wakes_the_writer(build):
     plane.release(1)
     run(plane, 500)
 
-    assert (State.SOFT, 200) == (state(plane, 0), channel(plane, 0, "sent"))
+    assert (ThreadState.SOFT, 200) == (state(plane, 0), channel(plane, 0, "sent"))
 
     plane.release_capture(0)
     run(plane, 511)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.plane.seam.interface import Kind, Marker, Notice, Position, Trait
+from sim.plane.seam.interface import Marker, Notice, NoticeKind, Position, Trait
 from tests.plane.lab import channel, edge, idle_floating, pipe, run, source, task, vertex, world
 
 NONE = np.zeros(0, np.int64)
@@ -30,7 +30,7 @@ def test_P9_a_task_has_recovered_before_it_reads(build, local):
     plane = build(pipe(total=5, local=local, opens_at_once=True))
     start(plane, captured=300, written=300, records=3)
 
-    assert [Notice(0, Kind.RECOVERED, 0), Notice(0, Kind.RECOVERED, 1)] == run(plane, 25)
+    assert [Notice(0, NoticeKind.RECOVERED, 0), Notice(0, NoticeKind.RECOVERED, 1)] == run(plane, 25)
     assert (2, 0) == (task(plane, 1, "served"), channel(plane, 0, "blocked"))
 
     plane.check()
@@ -65,7 +65,7 @@ def test_P9_an_ordinary_marker_waits_behind_it(build, local):
     run(plane, 5)
     plane.forward(0, Marker(1, Trait.BLOCKING))
 
-    assert [30] == [notice.time for notice in run(plane, 100) if notice.kind == Kind.ARRIVED]
+    assert [30] == [notice.time for notice in run(plane, 100) if notice.kind == NoticeKind.ARRIVED]
 
 
 def test_P9_a_marker_that_becomes_urgent_leaves_recovered_input_ready(build):
@@ -92,7 +92,7 @@ def test_P9_all_gates_open_whatever_is_left_in_them(build, joined):
     for t in range(3):
         plane.release(t)
 
-    assert [0, 0, 0] == [notice.time for notice in run(plane, 1) if notice.kind == Kind.RECOVERED]
+    assert [0, 0, 0] == [notice.time for notice in run(plane, 1) if notice.kind == NoticeKind.RECOVERED]
 
     run(plane, 1000)
     plane.check()

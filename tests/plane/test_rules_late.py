@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.seam.interface import Kind, Lag, Marker, State, Trait
+from sim.plane.seam.interface import Lag, Marker, NoticeKind, ThreadState, Trait
 from tests.plane.lab import edge, pool, run, source, state, task, vertex, world
 
 
@@ -35,7 +35,7 @@ def test_with_a_full_list_the_next_record_stays_in_hand(build):
     plane = build(chain(Lag((100,), 2)))
     run(plane, 60)
 
-    assert (State.BUSY, 3, 3) == (state(plane, 1), task(plane, 1, "served"), plane.position(1).late)
+    assert (ThreadState.BUSY, 3, 3) == (state(plane, 1), task(plane, 1, "served"), plane.position(1).late)
     assert [1, 2, 2, 3, 3, 4] == written(plane, 121, 131, 220, 221, 230, 231)
 
 
@@ -46,9 +46,9 @@ def test_a_record_in_hand_keeps_the_thread(build):
     plane.interrupt(1)
     with pytest.raises(ValueError, match=r"hold|held"):
         plane.hold(1)
-    notice = next(notice for notice in iter(lambda: plane.advance(1000), None) if notice.kind in (Kind.SAFE, Kind.QUIET))
+    notice = next(notice for notice in iter(lambda: plane.advance(1000), None) if notice.kind in (NoticeKind.SAFE, NoticeKind.QUIET))
 
-    assert (Kind.SAFE, 120) == (notice.kind, notice.time)
+    assert (NoticeKind.SAFE, 120) == (notice.kind, notice.time)
 
 
 def test_none_overtakes_the_one_ahead(build):
@@ -64,7 +64,7 @@ def test_late_outputs_do_not_wait_for_the_pool(build):
     plane = build(chain(Lag((100,), 20), total=20, last=100_000, exclusive=1, floating=3))
     run(plane, 5000)
 
-    assert (State.HARD, 4 + 2) == (state(plane, 1), pool(plane, 1))
+    assert (ThreadState.HARD, 4 + 2) == (state(plane, 1), pool(plane, 1))
 
 
 def test_what_waits_to_be_let_go_waits(build):
@@ -113,7 +113,7 @@ def notices(plane, until):
     seen = []
     while plane.now < until:
         notice = plane.advance(until)
-        if notice.kind not in (Kind.QUIET, Kind.EXHAUSTED):
+        if notice.kind not in (NoticeKind.QUIET, NoticeKind.EXHAUSTED):
             seen.append((notice.time, notice.kind))
     return seen
 
@@ -124,8 +124,8 @@ def test_who_waits_for_late_outputs_takes_nothing_before_them(build):
     run(plane, 45)
     plane.wait_for_late(1)
 
-    assert [(150, Kind.NONE_LATE)] == notices(plane, 151)
-    assert (4, 0, State.BUSY) == (task(plane, 1, "served"), plane.position(1).late, state(plane, 1))
+    assert [(150, NoticeKind.NONE_LATE)] == notices(plane, 151)
+    assert (4, 0, ThreadState.BUSY) == (task(plane, 1, "served"), plane.position(1).late, state(plane, 1))
     assert [5] == written(plane, 261)
     assert [] == notices(plane, 1000)
 
@@ -139,7 +139,7 @@ def test_who_waits_for_late_outputs_runs_mails(build):
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert [(60, Kind.SAFE), (150, Kind.NONE_LATE), (150, Kind.ARRIVED)] == notices(plane, 200)
+    assert [(60, NoticeKind.SAFE), (150, NoticeKind.NONE_LATE), (150, NoticeKind.ARRIVED)] == notices(plane, 200)
 
 
 def test_nothing_late_is_waited_for_no_longer_than_a_turn(build):
@@ -148,7 +148,7 @@ def test_nothing_late_is_waited_for_no_longer_than_a_turn(build):
     run(plane, 1000)
     plane.wait_for_late(1)
 
-    assert [(1000, Kind.NONE_LATE)] == notices(plane, 1001)
+    assert [(1000, NoticeKind.NONE_LATE)] == notices(plane, 1001)
 
 
 def test_a_start_ends_the_waiting(build):
@@ -162,7 +162,7 @@ def test_a_start_ends_the_waiting(build):
     for t in range(3):
         plane.release(t)
 
-    assert Kind.NONE_LATE not in {kind for _, kind in notices(plane, 2000)}
+    assert NoticeKind.NONE_LATE not in {kind for _, kind in notices(plane, 2000)}
 
 
 def fired(plane, until, *, let_go=4, at=100):
@@ -180,7 +180,7 @@ def test_firing_takes_the_thread_for_each_output(build):
 
     assert [0, 1, 1, 2, 3, 4] == written(plane, 130, 131, 160, 161, 191, 221)
     assert 4 * 30 - 1 == task(plane, 1, "busy_ns") - busy
-    assert State.IDLE == state(plane, 1)
+    assert ThreadState.IDLE == state(plane, 1)
 
 
 def test_a_record_without_outputs_takes_no_firing(build):
@@ -209,7 +209,7 @@ def test_nothing_passes_while_a_task_fires(build):
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert [(220, Kind.SAFE), (220, Kind.ARRIVED)] == notices(plane, 400)
+    assert [(220, NoticeKind.SAFE), (220, NoticeKind.ARRIVED)] == notices(plane, 400)
 
 
 def test_a_task_that_yields_takes_mails_and_priority_between_two_firings(build):
@@ -219,7 +219,7 @@ def test_a_task_that_yields_takes_mails_and_priority_between_two_firings(build):
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert [(130, Kind.SAFE), (130, Kind.ARRIVED)] == notices(plane, 131)
+    assert [(130, NoticeKind.SAFE), (130, NoticeKind.ARRIVED)] == notices(plane, 131)
     assert 4 == plane.position(1).late
     assert [1, 1, 2] == written(plane, 131, 160, 161)
 
@@ -233,7 +233,7 @@ def test_a_task_that_yields_reads_no_record_before_the_last_firing(build):
     run(plane, 110)
     plane.interrupt(1)
 
-    assert [(125, Kind.SAFE)] == notices(plane, 126)
+    assert [(125, NoticeKind.SAFE)] == notices(plane, 126)
     run(plane, 216)
     assert (4, 4) == task(plane, 1, "served", "records_out")
     run(plane, 300)
@@ -245,7 +245,7 @@ def test_a_task_that_is_held_between_two_firings_goes_on_when_it_is_released(bui
     plane = build(chain(Lag(firing_ns=30, yields=True)))
     fired(plane, 110)
     plane.interrupt(1)
-    assert (130, Kind.SAFE) == next((notice.time, notice.kind) for notice in iter(lambda: plane.advance(200), None))
+    assert (130, NoticeKind.SAFE) == next((notice.time, notice.kind) for notice in iter(lambda: plane.advance(200), None))
     plane.hold(1)
     run(plane, 500)
     plane.release(1)
@@ -267,7 +267,7 @@ def test_firing_is_blocked_by_a_full_output(build):
     plane = build(chain(Lag(firing_ns=1), total=20, last=100_000, exclusive=1, floating=3))
     fired(plane, 5000, let_go=20, at=1000)
 
-    assert (State.HARD, 4 + 2) == (state(plane, 1), pool(plane, 1))
+    assert (ThreadState.HARD, 4 + 2) == (state(plane, 1), pool(plane, 1))
     assert plane.position(1).late > 0
 
 
@@ -281,7 +281,10 @@ def test_who_waits_for_fired_outputs_hears_of_the_last(build):
         plane.interrupt(1)
         times[yields] = notices(plane, 400)
 
-    assert {False: [(220, Kind.SAFE), (220, Kind.NONE_LATE)], True: [(130, Kind.SAFE), (220, Kind.NONE_LATE)]} == times
+    assert {
+        False: [(220, NoticeKind.SAFE), (220, NoticeKind.NONE_LATE)],
+        True: [(130, NoticeKind.SAFE), (220, NoticeKind.NONE_LATE)],
+    } == times
 
 
 def test_a_halt_ends_a_firing(build):
@@ -311,7 +314,7 @@ def test_what_was_let_go_is_reported_when_it_is_written(build):
     fired(plane, 110, let_go=2)
     plane.report_written(1)
 
-    assert [(160, Kind.WRITTEN)] == notices(plane, 1000)
+    assert [(160, NoticeKind.WRITTEN)] == notices(plane, 1000)
     assert 2 == plane.position(1).late
 
 
@@ -322,10 +325,10 @@ def test_nothing_to_write_is_reported_at_once(build):
     plane.wait_for_late(1)
     plane.report_written(1)
     plane.report_written(2)
-    assert [(1000, Kind.WRITTEN)] * 2 == notices(plane, 1100)
+    assert [(1000, NoticeKind.WRITTEN)] * 2 == notices(plane, 1100)
     plane.let_go(1, 4)
 
-    assert [(1220, Kind.NONE_LATE)] == notices(plane, 2000)
+    assert [(1220, NoticeKind.NONE_LATE)] == notices(plane, 2000)
 
 
 def test_mails_that_pass_come_before_the_report(build):
@@ -336,7 +339,7 @@ def test_mails_that_pass_come_before_the_report(build):
     plane.interrupt(1)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert [(130, Kind.SAFE), (130, Kind.ARRIVED), (220, Kind.WRITTEN)] == notices(plane, 400)
+    assert [(130, NoticeKind.SAFE), (130, NoticeKind.ARRIVED), (220, NoticeKind.WRITTEN)] == notices(plane, 400)
 
 
 def test_L10_a_full_bundle_leaves_at_once(build):
@@ -376,4 +379,4 @@ def test_L10_a_full_bundle_is_fired_and_nothing_passes(build):
     run(plane, 35)
     plane.interrupt(1)
 
-    assert [(90, Kind.SAFE)] == notices(plane, 120)
+    assert [(90, NoticeKind.SAFE)] == notices(plane, 120)

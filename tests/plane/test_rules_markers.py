@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.plane.seam.interface import BARRIERS, OPEN_COUNTS, Kind, Marker, Notice, Ship, Trait
+from sim.plane.seam.interface import BARRIERS, OPEN_COUNTS, Marker, Notice, NoticeKind, Ship, Trait
 from tests.plane.lab import channel, column, edge, next_notice, pipe, pool, run, source, task, vertex, world
 
 
@@ -12,7 +12,7 @@ def union(writers, **options):
 
 
 def arrived(t, task, number, channel, *, first=False, last=False, series=BARRIERS, gate=0):
-    return Notice(t, Kind.ARRIVED, task, gate, series, number, channel, first, last)
+    return Notice(t, NoticeKind.ARRIVED, task, gate, series, number, channel, first, last)
 
 
 def test_M1_markers_follow_the_data(build):
@@ -80,7 +80,7 @@ def test_M1_a_watched_marker_of_a_sink_has_left_at_once(build):
     run(plane, 10)
     plane.forward(1, Marker(3, Trait.ANNOUNCED))
 
-    assert Notice(10, Kind.LEFT, 1, number=3) == plane.advance(10)
+    assert Notice(10, NoticeKind.LEFT, 1, number=3) == plane.advance(10)
 
 
 def test_M1_a_hard_task_can_be_given_a_marker(build):
@@ -115,7 +115,7 @@ def test_M2_a_queued_marker_becomes_a_priority_marker(build):
     plane = queue_with_marker(build, Trait.BLOCKING | Trait.ANNOUNCED)
 
     assert 100 == plane.convert_output(0, 4)
-    assert [Notice(60, Kind.LEFT, 0, number=4)] == run(plane, 70)
+    assert [Notice(60, NoticeKind.LEFT, 0, number=4)] == run(plane, 70)
     assert (100, 0, 1, 100) == channel(plane, 0, "sent", "blocked", "queued", "cap_out")
 
     plane.release(1)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.seam.interface import Kind, Lag, Marker, Notice, Ship, Trait
+from sim.plane.seam.interface import Lag, Marker, Notice, NoticeKind, Ship, Trait
 from tests.plane.lab import FOREVER, edge, next_notice, pipe, run, source, vertex, world
 
 
@@ -13,13 +13,13 @@ def test_a_safe_point_names_its_task(build):
     run(plane, 25)
     plane.interrupt(1)
 
-    assert Notice(30, Kind.SAFE, 1) == next_notice(plane)
+    assert Notice(30, NoticeKind.SAFE, 1) == next_notice(plane)
 
 
 def test_an_exhausted_source_names_itself(build):
     plane = build(pipe(total=2))
 
-    assert Notice(20, Kind.EXHAUSTED, 0) == plane.advance(FOREVER)
+    assert Notice(20, NoticeKind.EXHAUSTED, 0) == plane.advance(FOREVER)
 
 
 def test_the_end_of_late_outputs_names_the_task(build):
@@ -27,7 +27,7 @@ def test_the_end_of_late_outputs_names_the_task(build):
     run(plane, 15)
     plane.wait_for_late(1)
 
-    assert Notice(120, Kind.NONE_LATE, 1) == next_notice(plane)
+    assert Notice(120, NoticeKind.NONE_LATE, 1) == next_notice(plane)
 
 
 def test_a_safe_point_of_a_task_that_waits_for_late_outputs_names_the_task(build):
@@ -37,7 +37,7 @@ def test_a_safe_point_of_a_task_that_waits_for_late_outputs_names_the_task(build
     run(plane, 50)
     plane.interrupt(1)
 
-    assert Notice(50, Kind.SAFE, 1) == next_notice(plane)
+    assert Notice(50, NoticeKind.SAFE, 1) == next_notice(plane)
 
 
 @pytest.mark.parametrize("vertices", [[source(total=0), vertex()], [source(total=0)]])
@@ -46,9 +46,9 @@ def test_a_marker_that_has_left_tells_its_task_and_number(build, vertices):
     plane = build(world(vertices, [edge()] if len(vertices) > 1 else []))
     plane.hold(0)
     plane.forward(0, Marker(7, Trait.ANNOUNCED))
-    left = [notice for notice in run(plane, 10) if notice.kind == Kind.LEFT]
+    left = [notice for notice in run(plane, 10) if notice.kind == NoticeKind.LEFT]
 
-    assert [Notice(0, Kind.LEFT, 0, number=7)] == left
+    assert [Notice(0, NoticeKind.LEFT, 0, number=7)] == left
 
 
 def test_an_announcement_tells_task_gate_and_number(build):
@@ -57,9 +57,9 @@ def test_an_announcement_tells_task_gate_and_number(build):
     plane = build(world(vertices, [edge(0, 2), edge(1, 2)], latency_ns=50))
     plane.hold(2)
     plane.forward(1, Marker(7, Trait.ANNOUNCED))
-    announced = [notice for notice in run(plane, 100) if notice.kind == Kind.ANNOUNCED]
+    announced = [notice for notice in run(plane, 100) if notice.kind == NoticeKind.ANNOUNCED]
 
-    assert [Notice(50, Kind.ANNOUNCED, 2, gate=1, number=7)] == announced
+    assert [Notice(50, NoticeKind.ANNOUNCED, 2, gate=1, number=7)] == announced
 
 
 def test_an_arrival_tells_task_gate_series_number_channel_and_which_marker_it_was(build):
@@ -69,8 +69,8 @@ def test_an_arrival_tells_task_gate_series_number_channel_and_which_marker_it_wa
     plane.forward(1, Marker(7, series=1))
 
     assert [
-        Notice(0, Kind.ARRIVED, 3, gate=1, series=1, number=7, channel=2, first=True),
-        Notice(0, Kind.ARRIVED, 3, gate=1, series=1, number=7, channel=1, last=True),
+        Notice(0, NoticeKind.ARRIVED, 3, gate=1, series=1, number=7, channel=2, first=True),
+        Notice(0, NoticeKind.ARRIVED, 3, gate=1, series=1, number=7, channel=1, last=True),
     ] == run(plane, 10)
 
 
@@ -83,4 +83,4 @@ def test_a_recovery_names_its_task(build, t):
     plane.start(positions)
     plane.release(t)
 
-    assert Notice(0, Kind.RECOVERED, t) == next_notice(plane)
+    assert Notice(0, NoticeKind.RECOVERED, t) == next_notice(plane)

@@ -1,7 +1,7 @@
 """Rules E: ties between data events, the work list, what advance returns and when, verbs between two advances."""
 
 from sim.model.randomness.streams import draw, stream
-from sim.plane.seam.interface import Debloating, Kind, Marker, Notice, Ship, State, Trait
+from sim.plane.seam.interface import Debloating, Marker, Notice, NoticeKind, Ship, ThreadState, Trait
 from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, run, source, state, task, vertex, world
 
 
@@ -29,9 +29,9 @@ def test_E1_tasks_by_number(build):
     plane.interrupt(1)
     plane.interrupt(0)
 
-    assert Notice(10, Kind.SAFE, 0) == plane.advance(100)
+    assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(100)
     assert [1, 0, 0, 0] == column(plane.tasks(), "served")
-    assert Notice(10, Kind.SAFE, 1) == plane.advance(100)
+    assert Notice(10, NoticeKind.SAFE, 1) == plane.advance(100)
 
 
 def test_E1_the_reverse_line_before_the_forward_line(build):
@@ -163,7 +163,7 @@ def test_E2_the_work_list_is_emptied_before_the_next_event(build):
     run(plane, 6)
     plane.interrupt(1)
 
-    assert Notice(10, Kind.EXHAUSTED, 0) == plane.advance(100)
+    assert Notice(10, NoticeKind.EXHAUSTED, 0) == plane.advance(100)
     assert [1, 0, 0, 0] == column(plane.tasks(), "served")
 
 
@@ -171,9 +171,9 @@ def test_E3_control_before_data(build):
     """The record that ends at 10 has not ended for a control event at 10."""
     plane = build(pipe())
 
-    assert Notice(10, Kind.QUIET) == plane.advance(10)
+    assert Notice(10, NoticeKind.QUIET) == plane.advance(10)
     assert (10, 0) == (plane.now, task(plane, 0, "served"))
-    assert Kind.QUIET == plane.advance(10).kind  # nothing runs at 10 before time goes on
+    assert NoticeKind.QUIET == plane.advance(10).kind  # nothing runs at 10 before time goes on
     assert 0 == task(plane, 0, "served")
 
     plane.advance(11)
@@ -187,8 +187,8 @@ def test_E3_work_at_the_present_waits_for_time_to_go_on(build):
     run(plane, 10)
     plane.interrupt(0)
 
-    assert Kind.QUIET == plane.advance(10).kind
-    assert Notice(10, Kind.SAFE, 0) == plane.advance(11)
+    assert NoticeKind.QUIET == plane.advance(10).kind
+    assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(11)
 
 
 def test_E3_pending_notices_come_first_whatever_until_is(build):
@@ -217,7 +217,7 @@ def test_E3_a_verb_between_pending_notices_acts_before_any_step(build):
     plane.hold(1)
     run(plane, 100)
 
-    assert (5, State.HELD, 0) == (notice.time, *task(plane, 1, "state", "served"))
+    assert (5, ThreadState.HELD, 0) == (notice.time, *task(plane, 1, "state", "served"))
 
 
 def test_E4_hold_drops_the_wake_up(build):
@@ -227,11 +227,11 @@ def test_E4_hold_drops_the_wake_up(build):
     plane.hold(0)
     run(plane, 40)
 
-    assert (State.HELD, 1) == task(plane, 0, "state", "served")
+    assert (ThreadState.HELD, 1) == task(plane, 0, "state", "served")
 
     plane.release(0)
 
-    assert State.HELD == state(plane, 0)  # until its turn
+    assert ThreadState.HELD == state(plane, 0)  # until its turn
 
     run(plane, 51)
 
@@ -247,7 +247,7 @@ def test_E4_an_interrupted_held_task_reports_after_its_release(build):
 
     plane.release(0)
 
-    assert [Notice(50, Kind.SAFE, 0)] == run(plane, 55)
+    assert [Notice(50, NoticeKind.SAFE, 0)] == run(plane, 55)
 
 
 def test_E4_release_stands_behind_the_work_already_there(build):

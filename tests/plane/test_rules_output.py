@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from sim.model.randomness.streams import draw, stream
-from sim.plane.seam.interface import Marker, Ship, State
+from sim.plane.seam.interface import Marker, Ship, ThreadState
 from tests.plane.lab import channel, column, edge, pipe, pool, run, source, state, task, vertex, world
 
 
@@ -52,7 +52,7 @@ def test_O2_a_full_pool_makes_the_output_unavailable(build):
     plane.hold(1)
     run(plane, 1000)
 
-    assert (State.SOFT, 8) == task(plane, 0, "state", "served")
+    assert (ThreadState.SOFT, 8) == task(plane, 0, "state", "served")
     assert (4, 4, 0) == tuple(int(plane.partitions()[0][name]) for name in ("used", "size", "available"))
 
 
@@ -63,7 +63,7 @@ def test_O2_a_channel_at_its_maximum_makes_the_output_unavailable(build):
     plane.hold(1)
     run(plane, 1000)
 
-    assert (State.SOFT, 7) == task(plane, 0, "state", "served")
+    assert (ThreadState.SOFT, 7) == task(plane, 0, "state", "served")
     assert (3, 6, 0) == tuple(int(plane.partitions()[0][name]) for name in ("used", "size", "available"))
 
 
@@ -74,7 +74,7 @@ def test_O3_overdraft_lets_a_record_be_finished(build):
     run(plane, 11)
 
     assert (250, 100) == channel(plane, 0, "written", "sent")
-    assert (State.SOFT, 2) == (state(plane, 0), pool(plane))
+    assert (ThreadState.SOFT, 2) == (state(plane, 0), pool(plane))
 
 
 def test_O4_a_refused_segment_leaves_the_task_inside_the_record(build):
@@ -83,7 +83,7 @@ def test_O4_a_refused_segment_leaves_the_task_inside_the_record(build):
     plane.hold(1)
     run(plane, 1000)
 
-    assert (State.HARD, 1, 0) == task(plane, 0, "state", "served", "records_out")
+    assert (ThreadState.HARD, 1, 0) == task(plane, 0, "state", "served", "records_out")
     assert (200, 100) == channel(plane, 0, "written", "sent")
     assert 990 == task(plane, 0, "hard_ns")
 
@@ -119,7 +119,7 @@ def test_O4_without_stretching_a_record_waits_in_small_buffers(build):
     plane.hold(1)
     run(plane, 15)
 
-    assert (State.HARD, 80, 40) == (state(plane, 0), *channel(plane, 0, "written", "sent"))
+    assert (ThreadState.HARD, 80, 40) == (state(plane, 0), *channel(plane, 0, "written", "sent"))
 
     plane.release(1)
     run(plane, 16)
@@ -157,7 +157,7 @@ def test_O1_a_broadcast_shares_its_segments(build):
         plane.hold(reader)
     run(plane, 10_000)
 
-    assert (State.SOFT, 10, [10, 10, 10]) == (state(plane, 0), pool(plane), column(plane.channels(), "queued"))
+    assert (ThreadState.SOFT, 10, [10, 10, 10]) == (state(plane, 0), pool(plane), column(plane.channels(), "queued"))
 
 
 def test_O1_a_shared_segment_is_in_use_until_the_last_channel_gives_it_back(build):
@@ -166,12 +166,12 @@ def test_O1_a_shared_segment_is_in_use_until_the_last_channel_gives_it_back(buil
     plane.hold(2)
     run(plane, 10_000)
 
-    assert (State.SOFT, 10, [0, 10, 0]) == (state(plane, 0), pool(plane), column(plane.channels(), "queued"))
+    assert (ThreadState.SOFT, 10, [0, 10, 0]) == (state(plane, 0), pool(plane), column(plane.channels(), "queued"))
 
     plane.release(2)
     run(plane, 10_001)
 
-    assert 9 == pool(plane) or state(plane, 0) != State.SOFT
+    assert 9 == pool(plane) or state(plane, 0) != ThreadState.SOFT
 
 
 def test_O4_a_broadcast_is_written_to_all_channels_together(build):
@@ -181,7 +181,7 @@ def test_O4_a_broadcast_is_written_to_all_channels_together(build):
         plane.hold(reader)
     run(plane, 500)
 
-    assert (State.HARD, 2, [300, 300]) == (state(plane, 0), pool(plane), column(plane.channels(), "written"))
+    assert (ThreadState.HARD, 2, [300, 300]) == (state(plane, 0), pool(plane), column(plane.channels(), "written"))
 
     plane.release(1)
     run(plane, 1000)
@@ -260,7 +260,7 @@ def test_O5_partitions_are_written_in_the_order_of_the_edges(build):
     plane.hold(1)
     run(plane, 100)
 
-    assert State.HARD == state(plane, 0)
+    assert ThreadState.HARD == state(plane, 0)
     assert [200, 0] == column(plane.channels(), "written")
 
 
@@ -321,7 +321,7 @@ def test_O7_a_closed_local_slice_is_given_back_with_the_last_recycling(build):
     plane = build(pipe(size=30, total=1, local=True, service=50, buffer_timeout_ns=0, segment_bytes=60, starting_buffer_bytes=60))
     run(plane, 15)
 
-    assert (State.BUSY, 1, 30) == (state(plane, 1), pool(plane), channel(plane, 0, "taken"))
+    assert (ThreadState.BUSY, 1, 30) == (state(plane, 1), pool(plane), channel(plane, 0, "taken"))
 
     plane.forward(0, Marker(1))
 
@@ -333,10 +333,10 @@ def test_O7_giving_back_wakes_a_soft_writer(build):
     plane.hold(1)
     run(plane, 95)
 
-    assert (State.SOFT, 2) == task(plane, 0, "state", "served")
+    assert (ThreadState.SOFT, 2) == task(plane, 0, "state", "served")
 
     plane.release(1)
     run(plane, 96)
 
-    assert State.BUSY == state(plane, 0)
+    assert ThreadState.BUSY == state(plane, 0)
     assert (21, 75) == task(plane, 0, "busy_ns", "soft_ns")

@@ -1,6 +1,6 @@
 """Rules R: receive buffers, credits, listeners, ready lists, what an arriving marker does."""
 
-from sim.plane.seam.interface import Kind, Marker, Notice, Ship, State, Trait
+from sim.plane.seam.interface import Marker, Notice, NoticeKind, Ship, ThreadState, Trait
 from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, run, source, state, vertex, world
 
 
@@ -141,7 +141,7 @@ def test_R4_a_ready_channel_wakes_an_idle_reader_only(build):
     plane.hold(1)
     run(plane, 100)
 
-    assert (State.HELD, 0) == (state(plane, 1), channel(plane, 0, "taken"))
+    assert (ThreadState.HELD, 0) == (state(plane, 1), channel(plane, 0, "taken"))
 
 
 def test_R5_a_priority_marker_is_processed_before_the_data_it_overtook(build):
@@ -152,7 +152,7 @@ def test_R5_a_priority_marker_is_processed_before_the_data_it_overtook(build):
     run(plane, 60)
     plane.release(1)
 
-    assert Notice(60, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
+    assert Notice(60, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
     assert (100, 0) == channel(plane, 0, "arrived", "taken")
 
 
@@ -161,7 +161,7 @@ def test_R5_priority_wakes_an_idle_reader(build):
     run(plane, 10)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert Notice(10, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
+    assert Notice(10, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
 
 
 def test_R5_priority_wakes_a_soft_reader(build):
@@ -171,12 +171,12 @@ def test_R5_priority_wakes_a_soft_reader(build):
     plane.hold(2)
     run(plane, 1000)
 
-    assert State.SOFT == state(plane, 1)
+    assert ThreadState.SOFT == state(plane, 1)
 
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert [Notice(1000, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 2000)
-    assert State.SOFT == state(plane, 1)
+    assert [Notice(1000, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 2000)
+    assert ThreadState.SOFT == state(plane, 1)
 
 
 def test_R5_the_first_announced_marker_of_a_gate_is_reported(build):
@@ -186,9 +186,9 @@ def test_R5_the_first_announced_marker_of_a_gate_is_reported(build):
     plane.forward(0, Marker(3, Trait.ANNOUNCED))
     plane.forward(1, Marker(2, Trait.ANNOUNCED))
     plane.forward(1, Marker(3, Trait.ANNOUNCED))
-    announced = [n for n in run(plane, 10) if n.kind == Kind.ANNOUNCED]
+    announced = [n for n in run(plane, 10) if n.kind == NoticeKind.ANNOUNCED]
 
-    assert [Notice(0, Kind.ANNOUNCED, 2, gate=0, number=3)] == announced
+    assert [Notice(0, NoticeKind.ANNOUNCED, 2, gate=0, number=3)] == announced
 
 
 def test_R5_local_and_priority_markers_are_not_announced(build):
@@ -198,7 +198,11 @@ def test_R5_local_and_priority_markers_are_not_announced(build):
         plane.forward(0, Marker(1, traits))
         seen.append([n.kind for n in run(plane, 10)])
 
-    assert [[Kind.LEFT, Kind.ARRIVED], [Kind.LEFT, Kind.ARRIVED], [Kind.LEFT, Kind.ANNOUNCED, Kind.ARRIVED]] == seen
+    assert [
+        [NoticeKind.LEFT, NoticeKind.ARRIVED],
+        [NoticeKind.LEFT, NoticeKind.ARRIVED],
+        [NoticeKind.LEFT, NoticeKind.ANNOUNCED, NoticeKind.ARRIVED],
+    ] == seen
 
 
 def test_R5_a_marker_of_the_prioritised_number_joins_the_priority_list(build):
@@ -211,5 +215,5 @@ def test_R5_a_marker_of_the_prioritised_number_joins_the_priority_list(build):
     run(plane, 60)
     plane.release(1)
 
-    assert Notice(60, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
+    assert Notice(60, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
     assert 0 == channel(plane, 0, "taken")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.plane.seam.interface import Debloating, Kind, Marker, Notice, Position, Ship, State, Trait
+from sim.plane.seam.interface import Debloating, Marker, Notice, NoticeKind, Position, Ship, ThreadState, Trait
 from tests.plane.lab import channel, column, edge, idle_floating, pipe, pool, run, source, state, task, vertex, world
 
 
@@ -42,7 +42,7 @@ def test_P1_a_service_under_way_is_abandoned(build):
     plane.halt([0, 1])
     run(plane, 1000)
 
-    assert [State.HALTED, State.HALTED] == [state(plane, t) for t in (0, 1)]
+    assert [ThreadState.HALTED, ThreadState.HALTED] == [state(plane, t) for t in (0, 1)]
     assert [1, 0] == column(plane.tasks(), "served")
     assert (100, 100) == channel(plane, 0, "written", "consumed")
 
@@ -53,7 +53,7 @@ def test_P1_an_emission_ends_where_it_is(build):
     plane.hold(1)
     run(plane, 100)
 
-    assert (State.HARD, 200) == (state(plane, 0), channel(plane, 0, "written"))
+    assert (ThreadState.HARD, 200) == (state(plane, 0), channel(plane, 0, "written"))
 
     plane.halt([0])
     plane.release(1)
@@ -81,7 +81,7 @@ def test_P1_a_halted_task_reports_nothing(build):
     plane.forward(1, Marker(2, Trait.ANNOUNCED))
     plane.forward(0, Marker(3, Trait.ANNOUNCED))
 
-    assert [Kind.LEFT] == [n.kind for n in run(plane, 100)]
+    assert [NoticeKind.LEFT] == [n.kind for n in run(plane, 100)]
     assert 1 == channel(plane, 0, "received")
 
 
@@ -115,7 +115,7 @@ def test_P1_what_is_sent_to_a_halted_task_arrives_and_stays(build):
     run(plane, 1000)
 
     assert (400, 0, 0) == channel(plane, 0, "arrived", "taken", "credit")
-    assert State.SOFT == state(plane, 0)
+    assert ThreadState.SOFT == state(plane, 0)
 
 
 def test_P1_what_a_halted_task_wrote_is_still_sent(build):
@@ -146,7 +146,7 @@ def test_P1_verbs_on_a_halted_thread(build):
         plane.release(1)
 
     assert [] == run(plane, 100)
-    assert State.HALTED == state(plane, 1)
+    assert ThreadState.HALTED == state(plane, 1)
 
 
 def test_P1_halted_time_is_counted_nowhere(build):
@@ -250,7 +250,7 @@ def test_P3_notices_not_yet_returned_are_dropped(build):
     plane.forward(1, Marker(1, Trait.ANNOUNCED))
     begin_again(plane, {0: writer(), 1: reader()}, tasks=())
 
-    assert Kind.QUIET == plane.advance(100).kind
+    assert NoticeKind.QUIET == plane.advance(100).kind
 
 
 def test_P3_turns_leave_the_work_list(build):
@@ -331,7 +331,9 @@ def test_P3_exhaustion_is_reported_anew(build):
     run(plane, 100)
     begin_again(plane, {0: writer(served=1, written=[100], records=[1]), 1: reader()})
 
-    assert [Kind.RECOVERED, Kind.RECOVERED, Kind.EXHAUSTED, Kind.QUIET] == [plane.advance(200).kind for _ in range(4)]
+    assert [NoticeKind.RECOVERED, NoticeKind.RECOVERED, NoticeKind.EXHAUSTED, NoticeKind.QUIET] == [
+        plane.advance(200).kind for _ in range(4)
+    ]
 
 
 def test_P3_started_tasks_are_held(build):
@@ -341,7 +343,7 @@ def test_P3_started_tasks_are_held(build):
     plane.start({0: writer(), 1: reader()})
     run(plane, 1000)
 
-    assert [State.HELD, State.HELD] == [state(plane, t) for t in (0, 1)]
+    assert [ThreadState.HELD, ThreadState.HELD] == [state(plane, t) for t in (0, 1)]
     assert [0, 0] == column(plane.tasks(), "served")
 
 
@@ -477,7 +479,7 @@ def test_P6_recovered_output_takes_segments_beyond_the_pool(build, local):
     plane.release(0)
     run(plane, 100)
 
-    assert (State.SOFT, 7) == (state(plane, 0), pool(plane))
+    assert (ThreadState.SOFT, 7) == (state(plane, 0), pool(plane))
 
     plane.release(1)
     run(plane, 300)
@@ -565,7 +567,7 @@ def test_P7_a_gate_requests_its_partitions_when_its_recovered_input_is_read(buil
     plane = build(pipe(total=2, latency_ns=100))
     begin_again(plane, {0: writer(served=2, written=[200], records=[2], overtaken=[100]), 1: reader(captured=[100])})
 
-    assert [Notice(0, Kind.RECOVERED, 0), Notice(10, Kind.RECOVERED, 1)] == run(plane, 110)
+    assert [Notice(0, NoticeKind.RECOVERED, 0), Notice(10, NoticeKind.RECOVERED, 1)] == run(plane, 110)
     assert (100, 1) == channel(plane, 0, "sent", "blocked")
 
     run(plane, 111)
@@ -595,7 +597,7 @@ def test_P7_without_recovered_input_a_released_task_has_recovered(build):
     run(plane, 50)
     plane.release(1)
 
-    assert [Notice(50, Kind.RECOVERED, 1)] == run(plane, 100)
+    assert [Notice(50, NoticeKind.RECOVERED, 1)] == run(plane, 100)
 
 
 @pytest.mark.parametrize("joined", [False, True])
@@ -611,7 +613,7 @@ def test_P7_gates_open_each_for_itself(build, joined):
 
     assert [1, 0] == column(plane.channels(), "blocked")
     assert [300, 100] == column(plane.channels(), "sent")
-    assert [Kind.RECOVERED] == [n.kind for n in run(plane, 500)]
+    assert [NoticeKind.RECOVERED] == [n.kind for n in run(plane, 500)]
     assert 4 == task(plane, 2, "served")
 
 
@@ -627,7 +629,7 @@ def test_P7_a_task_without_output_to_spare_recovers_later(build):
 
     plane.release(2)
 
-    assert [Notice(100, Kind.RECOVERED, 2), Notice(110, Kind.RECOVERED, 1)] == run(plane, 200)
+    assert [Notice(100, NoticeKind.RECOVERED, 2), Notice(110, NoticeKind.RECOVERED, 1)] == run(plane, 200)
 
 
 def test_E2_a_plane_may_begin_in_mid_run(build):

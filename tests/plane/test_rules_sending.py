@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from sim.model.randomness.streams import draw, stream
-from sim.plane.seam.interface import Kind, Marker, Notice, Ship, State, Trait
+from sim.plane.seam.interface import Marker, Notice, NoticeKind, Ship, ThreadState, Trait
 from tests.plane.lab import channel, column, edge, idle_floating, next_notice, pipe, pool, run, source, task, vertex, world
 
 
@@ -119,7 +119,7 @@ def blocked_with_data_behind(build, size):
     plane = build(pipe(size=size, total=1, exclusive=1, floating=8, latency_ns=1000))
     plane.forward(0, Marker(1, Trait.BLOCKING))
 
-    assert Notice(1000, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
+    assert Notice(1000, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
 
     plane.hold(1)
     return plane
@@ -163,7 +163,7 @@ def test_S4_a_local_reader_polls_and_a_priority_marker_does_not_wait(build):
     plane.forward(0, Marker(1, Trait.ANNOUNCED))
     plane.forward(0, Marker(2, Trait.ANNOUNCED | Trait.PRIORITY))
 
-    assert [Notice(50, Kind.LEFT, 0, number=2)] == run(plane, 60)
+    assert [Notice(50, NoticeKind.LEFT, 0, number=2)] == run(plane, 60)
     assert (200, 0, 3) == channel(plane, 0, "written", "sent", "queued")
 
 
@@ -210,7 +210,7 @@ def test_S5_without_line_and_latency_delivery_is_inside_send(build):
     plane = build(pipe(total=1))
     run(plane, 11)
 
-    assert (State.BUSY, 10) == task(plane, 1, "state", "idle_ns")
+    assert (ThreadState.BUSY, 10) == task(plane, 1, "state", "idle_ns")
 
 
 def test_S6_credits_take_the_latency(build):
@@ -251,5 +251,5 @@ def test_S7_left_is_reported_once_for_all_edges(build):
     plane.release(3)
     then = run(plane, 20)
 
-    assert [Kind.ANNOUNCED, Kind.ANNOUNCED, Kind.ARRIVED, Kind.ARRIVED] == [n.kind for n in first]
-    assert [Notice(10, Kind.LEFT, 0, number=4), Notice(10, Kind.ARRIVED, 3, 0, 0, 4, 2, True, True)] == then
+    assert [NoticeKind.ANNOUNCED, NoticeKind.ANNOUNCED, NoticeKind.ARRIVED, NoticeKind.ARRIVED] == [n.kind for n in first]
+    assert [Notice(10, NoticeKind.LEFT, 0, number=4), Notice(10, NoticeKind.ARRIVED, 3, 0, 0, 4, 2, True, True)] == then

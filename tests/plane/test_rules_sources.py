@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.seam.interface import Kind, Notice, State, Wait
+from sim.plane.seam.interface import Notice, NoticeKind, ThreadState, Wait
 from tests.plane.lab import edge, pool, run, source, task, vertex, world
 
 ALWAYS, NEVER = 1 << 32, 0
@@ -23,8 +23,8 @@ def test_W3_in_poll_a_source_is_busy_until_its_record_is_due(build):
     run(plane, 50)
     plane.interrupt(0)
 
-    assert (State.BUSY, 1) == task(plane, 0, "state", "served")
-    assert Notice(110, Kind.SAFE, 0) == plane.advance(10_000)
+    assert (ThreadState.BUSY, 1) == task(plane, 0, "state", "served")
+    assert Notice(110, NoticeKind.SAFE, 0) == plane.advance(10_000)
     run(plane, 300)
     assert (300, 0) == task(plane, 0, "busy_ns", "idle_ns")
 
@@ -42,7 +42,7 @@ def test_W3_in_poll_a_source_catches_up_like_others(build):
     assert 4 == task(plane, 0, "served")
 
 
-@pytest.mark.parametrize(("waits", "state", "used"), [(Wait.MAILBOX, State.SOFT, 1), (Wait.LOCK, State.HARD, 3)])
+@pytest.mark.parametrize(("waits", "state", "used"), [(Wait.MAILBOX, ThreadState.SOFT, 1), (Wait.LOCK, ThreadState.HARD, 3)])
 def test_W3_with_the_lock_a_source_does_not_look_at_its_output(build, waits, state, used):
     """It takes the overdraft, too, and is blocked within a record."""
     plane = build(pair(waits))
@@ -60,7 +60,7 @@ def test_W3_a_mail_waits_for_the_emission_under_the_lock(build):
     plane.interrupt(0)
     notice = plane.advance(10_000)
 
-    assert (Kind.SAFE, 0) == (notice.kind, notice.task)
+    assert (NoticeKind.SAFE, 0) == (notice.kind, notice.task)
     assert 5500 < notice.time <= 6500
 
 
@@ -83,7 +83,7 @@ def test_W3_a_source_without_due_records_gives_the_lock_back(build):
     plane.release(1)
     notice = plane.advance(100_000)
 
-    assert (Kind.SAFE, 0) == (notice.kind, notice.task)
+    assert (NoticeKind.SAFE, 0) == (notice.kind, notice.task)
     assert notice.time <= 32_000
 
 
@@ -95,7 +95,7 @@ def test_W3_whether_a_mail_gets_the_lock_is_drawn(build):
         run(plane, plane.now + 5000)
         before = task(plane, 0, "served")
         plane.interrupt(0)
-        while not any(notice.kind == Kind.SAFE for notice in run(plane, plane.now + 1)):
+        while not any(notice.kind == NoticeKind.SAFE for notice in run(plane, plane.now + 1)):
             pass
         passed.append(task(plane, 0, "served") - before)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sim.model.randomness.streams import draw, stream
-from sim.plane.seam.interface import Kind, Marker, Notice, Ship, State, Trait
+from sim.plane.seam.interface import Marker, Notice, NoticeKind, Ship, ThreadState, Trait
 from tests.plane.lab import FOREVER, channel, column, edge, next_notice, pipe, run, source, state, task, vertex, world
 
 
@@ -15,7 +15,7 @@ def test_T1_a_turn_of_a_held_task_does_nothing(build):
     plane.hold(0)
     run(plane, 100)
 
-    assert (State.HELD, 0, 100) == task(plane, 0, "state", "served", "busy_ns")
+    assert (ThreadState.HELD, 0, 100) == task(plane, 0, "state", "served", "busy_ns")
 
 
 def hard_writer(build, size=300):
@@ -24,7 +24,7 @@ def hard_writer(build, size=300):
     plane.hold(1)
     run(plane, 50)
 
-    assert State.HARD == state(plane, 0)
+    assert ThreadState.HARD == state(plane, 0)
 
     return plane
 
@@ -37,7 +37,7 @@ def test_T2_a_hard_task_takes_no_mail_before_its_record_is_written(build):
 
     plane.release(1)
 
-    assert Notice(100, Kind.SAFE, 0) == plane.advance(101)
+    assert Notice(100, NoticeKind.SAFE, 0) == plane.advance(101)
     assert (300, 1) == channel(plane, 0, "written", "records_out")
 
 
@@ -47,7 +47,7 @@ def test_T2_refused_again_it_stays_hard(build):
     plane.interrupt(0)
     plane.release(1)
 
-    assert Notice(50, Kind.SAFE, 0) == plane.advance(51)
+    assert Notice(50, NoticeKind.SAFE, 0) == plane.advance(51)
     assert (600, 1) == channel(plane, 0, "written", "records_out")
 
 
@@ -56,7 +56,7 @@ def test_T2_the_turn_goes_on_after_the_record_is_written(build):
     plane.release(1)
     run(plane, 51)
 
-    assert (State.BUSY, 40, 11) == task(plane, 0, "state", "hard_ns", "busy_ns")
+    assert (ThreadState.BUSY, 40, 11) == task(plane, 0, "state", "hard_ns", "busy_ns")
 
 
 def test_T2_a_record_written_late_is_flushed(build):
@@ -65,13 +65,13 @@ def test_T2_a_record_written_late_is_flushed(build):
     plane.hold(1)
     run(plane, 50)
 
-    assert (State.SOFT, 350, 200) == (state(plane, 0), *channel(plane, 0, "written", "sent"))
+    assert (ThreadState.SOFT, 350, 200) == (state(plane, 0), *channel(plane, 0, "written", "sent"))
 
     plane = build(pipe(size=350, total=1, exclusive=1, floating=0, overdraft=0, buffer_timeout_ns=0))
     plane.hold(1)
     run(plane, 50)
 
-    assert (State.HARD, 200) == (state(plane, 0), channel(plane, 0, "written"))
+    assert (ThreadState.HARD, 200) == (state(plane, 0), channel(plane, 0, "written"))
 
     plane.release(1)
     run(plane, 51)
@@ -84,12 +84,12 @@ def test_T3_mail_before_priority(build):
     plane = build(pipe(total=1))
     run(plane, 15)
 
-    assert State.BUSY == state(plane, 1)
+    assert ThreadState.BUSY == state(plane, 1)
 
     plane.forward(0, Marker(1, Trait.PRIORITY))
     plane.interrupt(1)
 
-    assert [(20, Kind.SAFE), (20, Kind.ARRIVED)] == [(n.time, n.kind) for n in run(plane, 30)]
+    assert [(20, NoticeKind.SAFE), (20, NoticeKind.ARRIVED)] == [(n.time, n.kind) for n in run(plane, 30)]
 
 
 def test_T3_mail_interrupts_an_idle_and_a_soft_task(build):
@@ -97,12 +97,12 @@ def test_T3_mail_interrupts_an_idle_and_a_soft_task(build):
     plane.hold(1)
     run(plane, 100)
 
-    assert State.SOFT == state(plane, 0)
+    assert ThreadState.SOFT == state(plane, 0)
 
     plane.interrupt(0)
 
-    assert [Notice(100, Kind.SAFE, 0)] == run(plane, 110)
-    assert State.SOFT == state(plane, 0)
+    assert [Notice(100, NoticeKind.SAFE, 0)] == run(plane, 110)
+    assert ThreadState.SOFT == state(plane, 0)
 
 
 def test_T4_priority_before_output(build):
@@ -112,8 +112,8 @@ def test_T4_priority_before_output(build):
     run(plane, 100)
     plane.forward(0, Marker(1, Trait.PRIORITY))
 
-    assert [Notice(100, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 200)
-    assert State.SOFT == state(plane, 1)
+    assert [Notice(100, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 200)
+    assert ThreadState.SOFT == state(plane, 1)
 
 
 def test_T4_priority_markers_are_processed_in_the_order_of_arrival(build):
@@ -136,24 +136,24 @@ def test_T5_output_before_input(build):
     plane.forward(0, Marker(1))
     run(plane, 200)
 
-    assert (State.SOFT, 2) == task(plane, 1, "state", "served")
+    assert (ThreadState.SOFT, 2) == task(plane, 1, "state", "served")
     assert (200, 200, 1) == channel(plane, 0, "arrived", "taken", "received")
 
     plane.release(2)
 
-    assert Notice(200, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
+    assert Notice(200, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True) == next_notice(plane)
 
 
 def test_T6_a_source_reports_its_end_once(build):
     plane = build(pipe(total=2))
 
-    assert Notice(20, Kind.EXHAUSTED, 0) == plane.advance(FOREVER)
-    assert Kind.QUIET == plane.advance(1000).kind
-    assert (State.IDLE, 2) == task(plane, 0, "state", "served")
+    assert Notice(20, NoticeKind.EXHAUSTED, 0) == plane.advance(FOREVER)
+    assert NoticeKind.QUIET == plane.advance(1000).kind
+    assert (ThreadState.IDLE, 2) == task(plane, 0, "state", "served")
 
     plane.interrupt(0)
 
-    assert [Notice(1000, Kind.SAFE, 0)] == run(plane, 2000)
+    assert [Notice(1000, NoticeKind.SAFE, 0)] == run(plane, 2000)
 
 
 def test_T6_a_source_waits_for_what_is_due(build):
@@ -161,7 +161,7 @@ def test_T6_a_source_waits_for_what_is_due(build):
     plane = build(world([source(every=25), vertex()], [edge()]))
     run(plane, 61)
 
-    assert (State.IDLE, 3, 30, 31) == task(plane, 0, "state", "served", "busy_ns", "idle_ns")
+    assert (ThreadState.IDLE, 3, 30, 31) == task(plane, 0, "state", "served", "busy_ns", "idle_ns")
 
 
 def test_T6_a_source_catches_up(build):
@@ -172,7 +172,7 @@ def test_T6_a_source_catches_up(build):
     plane.release(0)
     run(plane, 141)
 
-    assert (State.BUSY, 4) == task(plane, 0, "state", "served")
+    assert (ThreadState.BUSY, 4) == task(plane, 0, "state", "served")
 
 
 def test_T6_a_silent_subtask_is_exhausted_from_the_beginning(build):
@@ -180,10 +180,10 @@ def test_T6_a_silent_subtask_is_exhausted_from_the_beginning(build):
     silent = replace(source(parallelism=3, every=100), source=replace(source(every=100).source, silent=1))
     plane = build(world([silent, vertex()], [edge(ship=Ship.GLOBAL)]))
 
-    assert Notice(0, Kind.EXHAUSTED, 2) == plane.advance(1000)
-    assert Kind.QUIET == plane.advance(1000).kind
+    assert Notice(0, NoticeKind.EXHAUSTED, 2) == plane.advance(1000)
+    assert NoticeKind.QUIET == plane.advance(1000).kind
     assert [10, 10, 0] == column(plane.tasks(), "served")[:3]
-    assert (State.IDLE, 1000) == task(plane, 2, "state", "idle_ns")
+    assert (ThreadState.IDLE, 1000) == task(plane, 2, "state", "idle_ns")
 
 
 def test_T6_a_paused_source_begins_no_record_and_is_idle(build):
@@ -193,7 +193,7 @@ def test_T6_a_paused_source_begins_no_record_and_is_idle(build):
     plane.pause(0, True)
     run(plane, 600)
 
-    assert (State.IDLE, 3) == task(plane, 0, "state", "served")
+    assert (ThreadState.IDLE, 3) == task(plane, 0, "state", "served")
     plane.pause(0, False)
     run(plane, 640)
     assert 6 == task(plane, 0, "served")
@@ -204,9 +204,9 @@ def test_T6_a_paused_source_takes_mails_and_reports_its_end(build):
     run(plane, 5)
     plane.pause(0, True)
 
-    assert Kind.EXHAUSTED == plane.advance(100).kind
+    assert NoticeKind.EXHAUSTED == plane.advance(100).kind
     plane.interrupt(0)
-    assert Notice(10, Kind.SAFE, 0) == plane.advance(100)
+    assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(100)
 
 
 def test_T7_records_of_one_buffer_are_served_one_by_one(build):
@@ -225,7 +225,7 @@ def test_T7_the_buffer_is_recycled_when_service_of_its_last_record_begins(build)
     plane = build(pipe(total=1, exclusive=1, floating=0, service=1000))
     run(plane, 11)
 
-    assert (State.BUSY, 1) == (state(plane, 1), channel(plane, 0, "credit"))
+    assert (ThreadState.BUSY, 1) == (state(plane, 1), channel(plane, 0, "credit"))
 
 
 def test_T8_a_used_up_buffer_is_recycled_with_the_record_incomplete(build):
@@ -234,7 +234,7 @@ def test_T8_a_used_up_buffer_is_recycled_with_the_record_incomplete(build):
     run(plane, 20)
 
     assert (100, 0, 1) == channel(plane, 0, "taken", "consumed", "credit")
-    assert State.IDLE == state(plane, 1)
+    assert ThreadState.IDLE == state(plane, 1)
 
 
 def two_by_two(**options):
@@ -374,7 +374,7 @@ def test_T9_a_blocking_marker_polled_on_a_local_channel_blocks_it(build):
     run(plane, 50)
     plane.release(1)
 
-    assert [Notice(50, Kind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 100)
+    assert [Notice(50, NoticeKind.ARRIVED, 1, 0, 0, 1, 0, True, True)] == run(plane, 100)
     assert (1, 1, 0) == channel(plane, 0, "blocked", "queued", "taken")
 
     plane.resume(1)
@@ -390,7 +390,7 @@ def test_T9_a_marker_that_tells_nothing_does_not_end_the_turn(build):
     plane.forward(0, Marker(5))
     run(plane, 11)
 
-    assert (State.BUSY, 100) == (state(plane, 1), channel(plane, 0, "taken"))
+    assert (ThreadState.BUSY, 100) == (state(plane, 1), channel(plane, 0, "taken"))
 
 
 def test_T10_a_turn_ends_with_its_notice_and_comes_last_again(build):
@@ -399,14 +399,14 @@ def test_T10_a_turn_ends_with_its_notice_and_comes_last_again(build):
     plane.interrupt(0)
     plane.interrupt(1)
 
-    assert Notice(0, Kind.SAFE, 0) == plane.advance(100)
-    assert State.IDLE == state(plane, 0)
-    assert Notice(0, Kind.SAFE, 1) == plane.advance(100)
-    assert (State.IDLE, State.IDLE) == (state(plane, 0), state(plane, 1))
+    assert Notice(0, NoticeKind.SAFE, 0) == plane.advance(100)
+    assert ThreadState.IDLE == state(plane, 0)
+    assert Notice(0, NoticeKind.SAFE, 1) == plane.advance(100)
+    assert (ThreadState.IDLE, ThreadState.IDLE) == (state(plane, 0), state(plane, 1))
 
     run(plane, 1)
 
-    assert (State.BUSY, State.BUSY) == (state(plane, 0), state(plane, 1))
+    assert (ThreadState.BUSY, ThreadState.BUSY) == (state(plane, 0), state(plane, 1))
 
 
 def test_T10_the_state_stays_and_the_task_can_be_held(build):
@@ -415,13 +415,13 @@ def test_T10_the_state_stays_and_the_task_can_be_held(build):
     run(plane, 5)
     plane.interrupt(0)
 
-    assert Notice(10, Kind.SAFE, 0) == plane.advance(100)
-    assert State.BUSY == state(plane, 0)
+    assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(100)
+    assert ThreadState.BUSY == state(plane, 0)
 
     plane.hold(0)
     run(plane, 100)
 
-    assert (State.HELD, 1) == task(plane, 0, "state", "served")
+    assert (ThreadState.HELD, 1) == task(plane, 0, "state", "served")
 
 
 def test_T11_service_times_are_draws_of_the_task(build):
@@ -448,7 +448,7 @@ def test_T11_a_refused_task_stands_on_the_work_list_too(build):
     run(plane, 5)
     plane.interrupt(0)
 
-    assert Notice(10, Kind.SAFE, 0) == plane.advance(100)
+    assert Notice(10, NoticeKind.SAFE, 0) == plane.advance(100)
     assert (200, 0) == channel(plane, 0, "written", "taken")  # the local reader has had no turn
 
 

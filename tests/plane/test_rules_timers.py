@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from sim.model.randomness.streams import draw, stream
-from sim.plane.seam.interface import Debloating, RateSegment, Source, State, Vertex
+from sim.plane.seam.interface import Debloating, RateSegment, SourceSpec, ThreadState, VertexSpec
 from tests.plane.lab import channel, column, edge, pipe, run, source, state, task, vertex, world
 
 UNIT = 1 << 32
@@ -77,7 +77,7 @@ def test_D2_a_paused_gate_does_not_measure(build):
     plane = build(world(vertices, [edge()], debloating=options, segment_bytes=200, starting_buffer_bytes=100, buffer_timeout_ns=0))
     first = phase(1000, "debloat", "0-1", 0)
     run(plane, first)
-    reading = state(plane, 1) == State.BUSY
+    reading = state(plane, 1) == ThreadState.BUSY
     read_bytes = channel(plane, 0, "taken")
     active_ns = task(plane, 1, "busy_ns")
     run(plane, first + 1)
@@ -174,7 +174,7 @@ def test_D4_the_size_reaches_the_sender_with_the_latency(build):
 def test_W1_the_last_segment_that_has_begun_counts(build):
     """Records 0-2 every 100 ns from 5 on, then three per 1000 ns (rounded down) from 2000 on."""
     segments = (RateSegment(0, 5, 1, 100), RateSegment(3, 2000, 3, 1000))
-    spec = world([Vertex("a", 1, ((1,),), Source(segments)), vertex()], [edge()])
+    spec = world([VertexSpec("a", 1, ((1,),), SourceSpec(segments)), vertex()], [edge()])
     plane = build(spec)
     begun, served = [], 0
     for until in range(1, 2700):
@@ -189,7 +189,7 @@ def test_W1_the_last_segment_that_has_begun_counts(build):
 def test_W1_each_source_has_its_own_segments(build):
     """One every 100 ns from 5 on, the other every 300 ns from 50 on, and after its second record every 10 ns from 1000 on."""
     segments = ((RateSegment(0, 5, 1, 100),), (RateSegment(0, 50, 1, 300), RateSegment(2, 1000, 1, 10)))
-    vertices = [Vertex(name, 1, ((1,),), Source(rates)) for name, rates in zip("ab", segments, strict=True)]
+    vertices = [VertexSpec(name, 1, ((1,),), SourceSpec(rates)) for name, rates in zip("ab", segments, strict=True)]
     plane = build(world([*vertices, vertex("c", service=(1, 1))], [edge(0, 2), edge(1, 2)]))
     served = []
     for until in (5, 51, 106, 351, 999, 1001, 1011, 1021):
@@ -246,7 +246,7 @@ def test_G1_a_task_folds_its_changes_of_state(build):
     plane = build(world([source(every=50, total=2), vertex()], [edge()], digests=True))
     run(plane, 1000)
 
-    assert fold([0, State.BUSY, 10, State.IDLE, 50, State.BUSY, 60, State.IDLE]) == task(plane, 0, "digest")
+    assert fold([0, ThreadState.BUSY, 10, ThreadState.IDLE, 50, ThreadState.BUSY, 60, ThreadState.IDLE]) == task(plane, 0, "digest")
 
 
 def test_G1_without_digests_nothing_is_folded(build):

@@ -1,6 +1,6 @@
 """M4 on gates with more channels than a word has bits: every channel counts once, whichever word its bit stands in."""
 
-from sim.plane.seam.interface import BARRIERS, Kind, Marker, Notice, Ship, Trait
+from sim.plane.seam.interface import BARRIERS, Marker, Notice, NoticeKind, Ship, Trait
 from tests.plane.lab import edge, run, source, vertex, world
 
 WRITERS = 70
@@ -14,7 +14,7 @@ def union(gates=1):
 
 
 def arrived(time, number, channel, *, first=False, last=False, series=BARRIERS, gate=0, gates=1):
-    return Notice(time, Kind.ARRIVED, WRITERS * gates, gate, series, number, channel, first, last)
+    return Notice(time, NoticeKind.ARRIVED, WRITERS * gates, gate, series, number, channel, first, last)
 
 
 def test_every_channel_counts_once(build):

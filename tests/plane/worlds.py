@@ -18,18 +18,18 @@ from sim.plane.seam.interface import (
     BARRIERS,
     DataPlane,
     Debloating,
-    Edge,
-    Kind,
+    EdgeSpec,
     Lag,
     Law,
     Marker,
     Notice,
+    NoticeKind,
     PlaneSpec,
     RateSegment,
     Ship,
-    Source,
+    SourceSpec,
     Trait,
-    Vertex,
+    VertexSpec,
     Wait,
 )
 from sim.plane.seam.layout import layout
@@ -60,20 +60,22 @@ def laws(low: int, high: int) -> st.SearchStrategy[Law]:
 
 
 @st.composite
-def sources(draw: st.DrawFn, *, bounded: bool) -> Source:
+def sources(draw: st.DrawFn, *, bounded: bool) -> SourceSpec:
     total = draw(st.integers(0, 12)) if bounded or draw(st.booleans()) else -1
     first = RateSegment(0, draw(st.sampled_from((0, 0, 40))), draw(st.integers(1, 3)), draw(st.sampled_from((1, 50, 200))))
     later = RateSegment(draw(st.integers(1, 6)), draw(st.integers(0, 800)), 1, draw(st.integers(1, 300)))
-    waits, wins = draw(st.sampled_from((Wait.MAILBOX, Wait.MAILBOX, Wait.POLL, Wait.LOCK, Wait.LOCK))), draw(st.sampled_from((0, 1, 3, 4)))
-    return Source(draw(st.sampled_from(((), (first,), (first, later)))), total, draw(st.sampled_from((0, 0, 0, 1, 2))), waits, wins << 30)
+    waits = draw(st.sampled_from((Wait.MAILBOX, Wait.MAILBOX, Wait.POLL, Wait.LOCK, Wait.LOCK)))
+    wins = draw(st.sampled_from((0, 1, 3, 4)))
+    segments = draw(st.sampled_from(((), (first,), (first, later))))
+    return SourceSpec(segments, total, draw(st.sampled_from((0, 0, 0, 1, 2))), waits, wins << 30)
 
 
 @st.composite
-def edges(draw: st.DrawFn, up: int, down: int, parallelism: list[int], segment: int) -> Edge:
+def edges(draw: st.DrawFn, up: int, down: int, parallelism: list[int], segment: int) -> EdgeSpec:
     ships = [*ALL_TO_ALL, Ship.FORWARD] if parallelism[up] == parallelism[down] else ALL_TO_ALL
     ship = draw(st.sampled_from(ships))
     readers = laws(0, parallelism[down] - 1)
-    return Edge(
+    return EdgeSpec(
         f"{up}-{down}", up, down, ship,
         record_bytes=draw(laws(1, draw(st.sampled_from((8, segment, 3 * segment))))),
         weights=draw(st.one_of(st.just(()), readers)) if ship == Ship.HASH else (),
@@ -114,7 +116,7 @@ def worlds(draw: st.DrawFn, shape: str = "", *, live: bool = False) -> PlaneSpec
     inputs = [draw(st.sampled_from(((), (2, 1), (1, 2)))) if joins and gates == 3 else () for gates, joins in zip(fed, joined, strict=True)]
     lags = [draw(lagging) if gates else None for gates in fed]
     return PlaneSpec(
-        tuple(Vertex(f"v{v}", parallelism[v], services[v], fed_by[v], joined[v], lags[v], inputs[v]) for v in range(count)),
+        tuple(VertexSpec(f"v{v}", parallelism[v], services[v], fed_by[v], joined[v], lags[v], inputs[v]) for v in range(count)),
         tuple(draw(edges(up, down, parallelism, segment)) for up, down in pairs),
         hosts=tuple(draw(st.lists(st.integers(0, 2), min_size=sum(parallelism), max_size=sum(parallelism)))),
         seed=draw(st.integers(0, 3)),
@@ -259,7 +261,7 @@ class Driver:
             while self.calls and self.calls[0][0] <= self.plane.now:
                 heapq.heappop(self.calls)[2]()
             target = min(until, (self.plane.now // step_ns + 1) * step_ns, *(at for at, _, _ in self.calls[:1]))
-            while (notice := self.advance(target)).kind != Kind.QUIET:
+            while (notice := self.advance(target)).kind != NoticeKind.QUIET:
                 self.on(notice)
                 if self.calls and self.calls[0][0] < target:
                     target = max(self.calls[0][0], self.plane.now)
@@ -279,16 +281,16 @@ class Driver:
 
     def on(self, notice: Notice) -> None:
         match notice.kind:
-            case Kind.SAFE:
+            case NoticeKind.SAFE:
                 for what in self.mail.pop(notice.task, []):
                     what()
-            case Kind.EXHAUSTED:
+            case NoticeKind.EXHAUSTED:
                 self.end(notice.task)
-            case Kind.ANNOUNCED:
+            case NoticeKind.ANNOUNCED:
                 self.lose_patience(notice.task, notice.number)
-            case Kind.ARRIVED if notice.series == ENDS:
+            case NoticeKind.ARRIVED if notice.series == ENDS:
                 self.on_end(notice)
-            case Kind.ARRIVED:
+            case NoticeKind.ARRIVED:
                 self.on_arrived(notice)
 
     # -------------------------------------------------------------------------------------------- safe points, holding

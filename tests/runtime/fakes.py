@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from sim.plane.seam.interface import Kind, Notice
+from sim.plane.seam.interface import Notice, NoticeKind
 from sim.runtime.clock import TwoPlaneEnvironment
 
 __all__ = ["FakePlane", "clock", "notice"]
 
 
-def notice(time: int, task: int = 0, kind: Kind = Kind.SAFE) -> Notice:
+def notice(time: int, task: int = 0, kind: NoticeKind = NoticeKind.SAFE) -> Notice:
     return Notice(time, kind, task)
 
 
@@ -30,7 +30,7 @@ class FakePlane:
             self.now = self.upcoming[0].time
             return self.upcoming.pop(0)
         self.now = until
-        return Notice(until, Kind.QUIET)
+        return Notice(until, NoticeKind.QUIET)
 
     def captured(self, task: int) -> tuple[int, int]:
         return self.input_bytes, self.output_bytes

@@ -6,7 +6,7 @@ import pytest
 import simpy
 
 from sim.plane.reference import ReferencePlane
-from sim.plane.seam.interface import Kind
+from sim.plane.seam.interface import NoticeKind
 from sim.runtime.clock import FOREVER, TwoPlaneEnvironment
 from tests.plane.lab import pipe
 from tests.runtime.fakes import FakePlane, clock, notice
@@ -153,7 +153,7 @@ def test_a_real_plane_keeps_the_time():
     env.run(until=100)
 
     assert [(1, 1), (10, 10), (25, 25), (25, 25)] == seen
-    assert [(Kind.EXHAUSTED, 30)] == kinds
+    assert [(NoticeKind.EXHAUSTED, 30)] == kinds
 
 
 def test_the_plane_catches_up_before_each_event():

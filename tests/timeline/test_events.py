@@ -1,10 +1,10 @@
 """Lanes: what overlaps is drawn side by side."""
 
-from sim.timeline.events import Slice, lanes
+from sim.timeline.events import TimelineSlice, lanes
 
 
 def spans(*pairs):
-    return [[(row.begin_ns, row.end_ns) for row in lane] for lane in lanes(Slice("", *pair, {}) for pair in pairs)]
+    return [[(row.begin_ns, row.end_ns) for row in lane] for lane in lanes(TimelineSlice("", *pair, {}) for pair in pairs)]
 
 
 def test_what_follows_stays_in_the_lane():

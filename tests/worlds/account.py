@@ -28,7 +28,7 @@ from tests.worlds.traced import Lineage, Traced, traced
 if TYPE_CHECKING:
     from sim.model.job import Vertex
     from sim.model.scenario import Scenario
-    from sim.plane.seam.interface import Edge, PlaneSpec
+    from sim.plane.seam.interface import EdgeSpec, PlaneSpec
 
 __all__ = ["account", "not_compared", "undisturbed"]
 
@@ -117,7 +117,7 @@ def _order_free(spec: PlaneSpec, resized: set[str]) -> list[str]:
     return free
 
 
-def _passes_on(spec: PlaneSpec, edge: Edge, free: list[str]) -> bool:
+def _passes_on(spec: PlaneSpec, edge: EdgeSpec, free: list[str]) -> bool:
     """Whether the records on this edge do not depend on the order in which its writer got them."""
     writer = spec.vertices[edge.upstream]
     return writer.source is not None or (writer.name in free and edge.fan_out[1] == 1)

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from sim.plane.reference import ReferencePlane
 from sim.runtime.run.instances import Chain
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
@@ -49,11 +49,11 @@ def traced(scenario: Scenario) -> Traced:
     result = Traced()
     chain = _TracedChain(scenario, result)
     chain.run()
-    worlds = chain.worlds
-    last = worlds[-1]
+    instances = chain.instances
+    last = instances[-1]
     result.status, result.spec = chain.status, last.spec
-    for world in worlds:
-        pairs = zip(world.spec.vertices, last.spec.vertices, strict=True)
+    for instance in instances:
+        pairs = zip(instance.spec.vertices, last.spec.vertices, strict=True)
         result.resized |= {first.name for first, final in pairs if first.parallelism != final.parallelism}
     vertices = last.scenario.job.vertices
     idles = any(row.source is not None and row.source.watermark.idle_timeout_ns is not None for row in vertices)
@@ -80,49 +80,49 @@ class _TracedChain(Chain):
         super().__init__(scenario, "reference", check=False)
         self.result = result
 
-    def world(self, scenario: Scenario, beginning: Beginning | None) -> World:
-        with patch("sim.runtime.run.world.build", lambda spec, _: ReferencePlane(spec, identities=True)):
-            world = super().world(scenario, beginning)
+    def instance(self, scenario: Scenario, beginning: Beginning | None) -> JobInstance:
+        with patch("sim.runtime.run.job_instance.build", lambda spec, _: ReferencePlane(spec, identities=True)):
+            instance = super().instance(scenario, beginning)
         if beginning is not None:
-            _hand_over(self.worlds[-1], world, beginning)
-        _watch_commits([*self.worlds, world], self.result.committed)
-        return world
+            _hand_over(self.instances[-1], instance, beginning)
+        _watch_commits([*self.instances, instance], self.result.committed)
+        return instance
 
 
-def _plane(world: World) -> ReferencePlane:
-    return cast("ReferencePlane", world.plane)
+def _plane(instance: JobInstance) -> ReferencePlane:
+    return cast("ReferencePlane", instance.plane)
 
 
-def _watch_commits(worlds: list[World], committed: dict[str, Counter[Lineage]]) -> None:
-    """Count the commits of the last world; the earlier worlds know what its snapshot holds."""
-    output, names = worlds[-1].output, worlds[-1].names
+def _watch_commits(instances: list[JobInstance], committed: dict[str, Counter[Lineage]]) -> None:
+    """Count the commits of the last instance; the earlier instances know what its snapshot holds."""
+    output, names = instances[-1].output, instances[-1].names
     commit = output.commit
 
     def watched(fresh: Iterable[Committable]) -> None:
         several = list(fresh)
         for transaction in several:
             name = names[transaction.writer]
-            committed.setdefault(name[0], Counter()).update(_records(worlds, name, transaction))
+            committed.setdefault(name[0], Counter()).update(_records(instances, name, transaction))
         commit(several)
 
     output.commit = watched  # type: ignore[method-assign]
 
 
-def _records(worlds: list[World], writer: tuple[str, int], transaction: Committable) -> Iterator[Lineage]:
+def _records(instances: list[JobInstance], writer: tuple[str, int], transaction: Committable) -> Iterator[Lineage]:
     """What a transaction holds; one that a job began with is counted as the job before it counts."""
-    *earlier, world = worlds
-    if world.beginning is not None and transaction.epoch <= world.beginning.snapshot.checkpoint:
+    *earlier, instance = instances
+    if instance.beginning is not None and transaction.epoch <= instance.beginning.snapshot.checkpoint:
         yield from _records(earlier, writer, transaction)
         return
-    names = world.names
-    channels = _plane(world).all_tasks[names.index(writer)].channels_in
+    names = instance.names
+    channels = _plane(instance).all_tasks[names.index(writer)].channels_in
     for channel, (begin, end) in zip(channels, transaction.inputs, strict=True):
         known = channel.history[begin:end]
         yield from ((*names[task], ordinal) if task >= 0 else ("nobody", 0, 0) for task, ordinal in known)
         yield from [("nobody", 0, 0)] * (end - begin - len(known))
 
 
-def _hand_over(old: World, new: World, beginning: Beginning) -> None:
+def _hand_over(old: JobInstance, new: JobInstance, beginning: Beginning) -> None:
     """The identities of what the snapshot holds."""
     number = {name: task for task, name in enumerate(new.names)}
     names, before, after = old.names, _plane(old), _plane(new)

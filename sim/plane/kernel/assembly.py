@@ -1,4 +1,4 @@
-"""From a specification to the rows of a world: numbering, lists, tables, bounds.
+"""From a specification to the rows of a plane's state: numbering, lists, tables, bounds.
 
 Everything is laid out as arrays of records; `as_objects` turns them into the interpreter's lists.
 """
@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from sim.model.randomness.streams import draw, stream
-from sim.plane.kernel.rows import Channel, Element, Gate, General, Line, Partition, Task, World, record_dtype
+from sim.plane.kernel.rows import Channel, DelayLine, Element, Gate, General, Partition, PlaneState, Task, record_dtype
 from sim.plane.kernel.text.names import BITS, COUNT_HEAD, COUNTS, NEVER, NOTE_WORDS, SERIES, TIMED, UNTIMED
 from sim.plane.seam.interface import Law, PlaneSpec, Ship, Wait
 from sim.plane.seam.layout import Layout, layout
@@ -24,11 +24,11 @@ FIT_INTO_CACHE = 4096  # channels; those of a larger job are fetched ahead
 NOTES = 512  # a step reports at most one number per open count and two more
 
 
-ROWS = {"g": General, "tasks": Task, "partitions": Partition, "gates": Gate, "channels": Channel, "elements": Element, "lines": Line}
+ROWS = {"g": General, "tasks": Task, "partitions": Partition, "gates": Gate, "channels": Channel, "elements": Element, "lines": DelayLine}
 
 
 dtype_of = cache(record_dtype)
-"""The same for every world; reading the hints of a row takes longer than making a small table of them."""
+"""The same for every plane; reading the hints of a row takes longer than making a small table of them."""
 
 
 def new_rows(row: type, n: int) -> Rows:
@@ -44,22 +44,22 @@ def new_rows(row: type, n: int) -> Rows:
     return rows
 
 
-def as_objects(arrays: World) -> World:
-    """The same world for the interpreter."""
+def as_objects(arrays: PlaneState) -> PlaneState:
+    """The same state for the interpreter."""
     lists = [
         [ROWS[name](*values) for values in array.tolist()] if name in ROWS else array.tolist() for name, array in arrays._asdict().items()
     ]
-    return World(lists[0][0], *lists[1:])
+    return PlaneState(lists[0][0], *lists[1:])
 
 
-def grown(world: World, n: int) -> World:
-    """The same world with n elements more in the pool."""
-    elements: Any = world.elements
+def grown(state: PlaneState, n: int) -> PlaneState:
+    """The same state with n elements more in the pool."""
+    elements: Any = state.elements
     if isinstance(elements, list):
-        return world._replace(elements=elements + [Element() for _ in range(n)])
+        return state._replace(elements=elements + [Element() for _ in range(n)])
     rows = new_rows(Element, len(elements) + n)
     rows[: len(elements)] = elements
-    return world._replace(elements=cast(list[Element], rows))
+    return state._replace(elements=cast(list[Element], rows))
 
 
 class WordTable:
@@ -91,8 +91,8 @@ def power_of_two(n: int) -> int:
     return 1 << max(0, n - 1).bit_length()
 
 
-def assemble(spec: PlaneSpec, marker_room: int) -> tuple[World, Layout]:
-    """The world at the beginning, before `START`, with room for so many markers, or for one per channel if that is more."""
+def assemble(spec: PlaneSpec, marker_room: int) -> tuple[PlaneState, Layout]:
+    """The state at the beginning, before `START`, with room for so many markers, or for one per channel if that is more."""
     plan = layout(spec)
     words = WordTable()
     lines = sorted(set(spec.hosts)) if spec.nic else [0]
@@ -111,13 +111,13 @@ def assemble(spec: PlaneSpec, marker_room: int) -> tuple[World, Layout]:
         gates,
         channels,
         new_rows(Element, elements_bound(spec, plan, partitions) + max(marker_room, len(channels))),
-        new_rows(Line, 1 + len(lines)),
+        new_rows(DelayLine, 1 + len(lines)),
         np.full(2 * int(g["leaf0"][0]), NEVER, np.int64),
         np.zeros(n, np.int64),
         words.all(),
         np.zeros(NOTES * NOTE_WORDS, np.int64),
     )
-    return World(*arrays), plan
+    return PlaneState(*arrays), plan
 
 
 def elements_bound(spec: PlaneSpec, plan: Layout, partitions: Rows) -> int:

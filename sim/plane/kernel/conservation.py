@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from sim.model.randomness.streams import Stream, draw
-from sim.plane.kernel.rows import General, World
+from sim.plane.kernel.rows import General, PlaneState
 from sim.plane.kernel.tables import Column, column, summed
 from sim.plane.kernel.text.names import BROADCAST, CREDIT, DATA, FLOATING, LOOSE, OWNED
-from sim.plane.seam.interface import PlaneSpec, State
+from sim.plane.seam.interface import PlaneSpec, ThreadState
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 _BLOCK = 1_000_000
@@ -54,11 +54,11 @@ class Queues(NamedTuple):
 class Books:
     """Who holds what at this moment."""
 
-    def __init__(self, world: World, spec: PlaneSpec) -> None:
-        self.world, self.spec = world, spec
-        self.now = int(column(world.g, "now")[0])
-        self.tasks, self.partitions, self.gates = Columns(world.tasks), Columns(world.partitions), Columns(world.gates)
-        self.channels, self.elements, self.lines = Columns(world.channels), Columns(world.elements), Columns(world.lines)
+    def __init__(self, state: PlaneState, spec: PlaneSpec) -> None:
+        self.state, self.spec = state, spec
+        self.now = int(column(state.g, "now")[0])
+        self.tasks, self.partitions, self.gates = Columns(state.tasks), Columns(state.partitions), Columns(state.gates)
+        self.channels, self.elements, self.lines = Columns(state.channels), Columns(state.elements), Columns(state.lines)
         self.shut = self.gates["shut"][self.channels["gate"]] == 1
         self.remote = self.channels["local"] == 0
 
@@ -122,7 +122,7 @@ class Books:
         That one is being written, or will be the next (B1).
         """
         ch, gate = self.channels, self.channels["gate"]
-        table, n, words = self.gates["size_table"], self.gates["size_n"], np.asarray(self.world.words)
+        table, n, words = self.gates["size_table"], self.gates["size_n"], np.asarray(self.state.words)
         count = ch["records_out"] - ch["records_in"]
         last = words[table][gate]
         behind = last * count
@@ -165,9 +165,9 @@ def blocks(rows: Column, count: Column) -> Iterator[Column]:
             yield part
 
 
-def check_world(world: World, spec: PlaneSpec) -> None:
+def check_state(state: PlaneState, spec: PlaneSpec) -> None:
     """Raise AssertionError with the story of the violation."""
-    books = Books(world, spec)
+    books = Books(state, spec)
     check_offsets(books)
     check_senders(books, books.sending())
     received = books.receiving()
@@ -256,7 +256,7 @@ def check_streams(books: Books, rest: Column) -> None:
     books.ensure(known, lambda c: f"channel {c} has more records read than written", ch)
     behind, size = books.sizes()
     missing, expected = ch["record_end"] + behind - ch["written"], np.where(rest > 0, rest, size)
-    halted = books.tasks["state"][ch["writer"]] == State.HALTED  # perhaps inside a record
+    halted = books.tasks["state"][ch["writer"]] == ThreadState.HALTED  # perhaps inside a record
     complete = np.where(halted, (missing > 0) & (missing <= size), missing == expected)
     books.ensure(
         complete, lambda c: f"records of channel {c} lost: {missing[c]} bytes missing at the end of the stream, not {expected[c]}", ch
@@ -292,5 +292,5 @@ def check_lists(books: Books) -> None:
     books.ensure(ready == known, lambda i: f"ready channels of gate {i} lost", gates)
     books.ensure(gates["listed"] == (ready > 0), lambda i: f"gate {i} is in or out of its task's list by mistake", gates)
     reader = gates["task"]
-    asleep = (tasks["state"][reader] == State.IDLE) & (tasks["listed"][reader] == 0) & (tasks["waits_for_late"][reader] == 0)
+    asleep = (tasks["state"][reader] == ThreadState.IDLE) & (tasks["listed"][reader] == 0) & (tasks["waits_for_late"][reader] == 0)
     books.ensure(~asleep | (ready == 0), lambda i: f"task {reader[i]} sleeps beside a ready channel", gates)

@@ -1,6 +1,6 @@
 """The compiler's only door: the kernel's text, compiled.
 
-The text is compiled as it stands, every call bound to the other compiled functions.  What the text calls a world is for the
+The text is compiled as it stands, every call bound to the other compiled functions.  What the text calls `PlaneState` is for the
 compiler a pointer to a table of base addresses (`addresses`).  Rows and words are plain memory behind it; a row is the address
 of its first field.  Thus a call inside the kernel passes one register and nothing counts references; arrays of numba's own,
 in a tuple, cost a factor of 5 here.  What a field or a word stands for cannot overlap with any other: the loads and stores say
@@ -25,7 +25,7 @@ from typing import Any, cast, get_args, get_type_hints
 import numpy as np
 
 from sim.plane.kernel import rows, text
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.door import door
 from sim.plane.kernel.text.elements import fetch
 from sim.plane.seam import interface, spec
@@ -41,9 +41,9 @@ HOT_LINES = 3
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # only the kernel calls them: a fifth of the compile time
 
 
-def addresses(world: World) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """What the compiled text takes for a world of arrays: where each of them begins.  They must outlive its use."""
-    return np.array([cast(Any, array).ctypes.data for array in world], np.int64)
+def addresses(state: PlaneState) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The compiled text's `PlaneState`: the address at which each array begins.  The arrays must outlive its use."""
+    return np.array([cast(Any, array).ctypes.data for array in state], np.int64)
 
 
 def texts() -> list[ModuleType]:
@@ -59,7 +59,7 @@ def compiled() -> Any:
     gc.disable()  # the compiler makes garbage by the million and little of it is cyclic: a tenth of the time
     try:
         twin = FunctionType(door.__code__, callees(numba, texts()), door.__name__)
-        signature = numba.int64(*[numba.int64] * door.__code__.co_argcount)  # a world is an address
+        signature = numba.int64(*[numba.int64] * door.__code__.co_argcount)  # a PlaneState is an address
         return numba.njit(signature, error_model="numpy", nogil=True)(twin)
     finally:
         if collecting:
@@ -72,7 +72,7 @@ def callees(numba: Any, files: list[ModuleType]) -> dict[str, Any]:
     Callees come first and may not be compiled again: left to itself, numba makes one more for every constant argument.
     What is hot is inlined: calls between numba's functions cost more than what most of these do.
     """
-    types = {int: numba.int64, bool: numba.boolean, World: teach_memory(numba), NoneType: numba.void}
+    types = {int: numba.int64, bool: numba.boolean, PlaneState: teach_memory(numba), NoneType: numba.void}
     options = {"error_model": "numpy"} | accepted(numba.njit, INNER)
     spaces = {module.__name__: dict(vars(module)) for module in files}
     compiled: dict[str, Any] = {}
@@ -115,7 +115,7 @@ def fingerprint() -> str:
 
 
 def teach_memory(numba: Any) -> Any:
-    """Teach the compiler worlds, sequences of rows, rows and words; returns the type of a world."""
+    """Teach the compiler the types PlaneState, sequence of rows, row and words; returns the type of PlaneState."""
     from llvmlite import ir
     from numba.core.typeconv import Conversion
     from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
@@ -128,15 +128,15 @@ def teach_memory(numba: Any) -> Any:
     pointer = word.as_pointer()
 
     class Memory(Type):  # type: ignore[misc]
-        """A place in memory: `row` is the class of the rows there, int for words, World for the table itself."""
+        """A place in memory: `row` is the class of the rows there, int for words, PlaneState for the table itself."""
 
         def __init__(self, row: type, is_list: bool) -> None:
             super().__init__(f"{'many' if is_list else 'one'}.{row.__name__}")
             self.row, self.is_list = row, is_list
 
         def can_convert_from(self, _: Any, other: Any) -> Any:
-            """An integer is taken for the address of a world: that is how Python passes one."""
-            return Conversion.safe if self.row is World and other is int64 else None
+            """An integer is taken for the address of a PlaneState: Python passes one like that."""
+            return Conversion.safe if self.row is PlaneState and other is int64 else None
 
     @register_model(Memory)
     class MemoryModel(models.PrimitiveModel):  # type: ignore[misc]
@@ -150,16 +150,16 @@ def teach_memory(numba: Any) -> Any:
             return Memory(hint, is_list=False)
         return Memory(inner[0], is_list=True)
 
-    world = {name: (i, annotated(hint)) for i, (name, hint) in enumerate(get_type_hints(World).items())}
-    columns: Any = {hint.row: rows.record_dtype(hint.row) for _, hint in world.values() if hint.row is not int}
+    state = {name: (i, annotated(hint)) for i, (name, hint) in enumerate(get_type_hints(PlaneState).items())}
+    columns: Any = {hint.row: rows.record_dtype(hint.row) for _, hint in state.values() if hint.row is not int}
 
     @infer_getattr
     class MemoryAttribute(AttributeTemplate):  # type: ignore[misc]
         key = Memory
 
         def generic_resolve(self, kind: Memory, name: str) -> Any:
-            if kind.row is World:
-                return world[name][1]
+            if kind.row is PlaneState:
+                return state[name][1]
             return int64 if not kind.is_list and name in columns[kind.row].names else None
 
     @infer_global(operator.getitem)
@@ -192,10 +192,10 @@ def teach_memory(numba: Any) -> Any:
 
     @lower_getattr(Memory)
     def get_attribute(context: Any, builder: Any, kind: Memory, base: Any, name: str) -> Any:
-        if kind.row is not World:
+        if kind.row is not PlaneState:
             field = tagged(builder, builder.load(place_of(builder, kind, base, name)), f"{kind.row.__name__}.{name}")
             return builder.sext(field, word) if field.type.width < word.width else field
-        address = builder.load(builder.gep(base, [word(world[name][0])], inbounds=True))
+        address = builder.load(builder.gep(base, [word(state[name][0])], inbounds=True))
         address.set_metadata("invariant.load", builder.module.add_metadata([]))
         return builder.inttoptr(address, pointer)
 
@@ -239,4 +239,4 @@ def teach_memory(numba: Any) -> Any:
     def cast_address(context: Any, builder: Any, number: Any, kind: Any, value: Any) -> Any:
         return builder.inttoptr(value, pointer)
 
-    return Memory(World, is_list=False)
+    return Memory(PlaneState, is_list=False)

@@ -1,4 +1,4 @@
-"""The kernel behind the seam: verbs become operations on the world, rows become tables.
+"""The kernel behind the seam: verbs become operations on its state, rows become tables.
 
 One class for both readers of the kernel's text.  What may be asked when is checked here; what happens then is the kernel's.
 """
@@ -13,17 +13,17 @@ import numpy as np
 
 from sim.plane.kernel import jit, machine_code
 from sim.plane.kernel.assembly import as_objects, assemble, grown
-from sim.plane.kernel.conservation import check_world
+from sim.plane.kernel.conservation import check_state
 from sim.plane.kernel.restarting import bare_position, counted, excess_of, place, read
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.tables import channel_table, column, gate_table, partition_table, task_table
 from sim.plane.kernel.text import names
 from sim.plane.kernel.text.door import door
 from sim.plane.seam.counted import Counted
-from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, MAX_SERIES, Kind, Marker, Notice, PlaneSpec, Position, Trait
+from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, MAX_SERIES, Marker, Notice, NoticeKind, PlaneSpec, Position, Trait
 from sim.plane.seam.positions import channels_in, channels_out, require_closed
 
-KINDS = tuple(sorted(Kind))  # by number: cheaper than to ask the enumeration for each notice
+KINDS = tuple(sorted(NoticeKind))  # by number: cheaper than to ask the enumeration for each notice
 MARKER_ROOM = 1024  # elements, or one per channel; more is made when a verb needs it
 
 
@@ -46,12 +46,12 @@ class KernelPlane:
         self.now = spec.begin_ns
         self._do(names.START)
 
-    def _settle_in(self, world: World) -> None:
-        """From now on operations act on this world."""
-        self._world = world
-        self._handle: Any = world
+    def _settle_in(self, state: PlaneState) -> None:
+        """From now on operations act on this state."""
+        self._state = state
+        self._handle: Any = state
         if self.backend == "compiled":
-            self._addresses = jit.addresses(world)
+            self._addresses = jit.addresses(state)
             self._handle = self._addresses.ctypes.data
 
     def _do(self, op: int, task: int = 0, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:
@@ -59,7 +59,7 @@ class KernelPlane:
 
     def _collect(self, n: int) -> None:
         """Move n pending notices out of the kernel."""
-        words: Any = self._world.notes[: n * names.NOTE_WORDS]
+        words: Any = self._state.notes[: n * names.NOTE_WORDS]
         numbers = words.tolist() if self.backend == "compiled" else words
         for i in range(0, len(numbers), names.NOTE_WORDS):
             time, kind, task, gate, series, number, channel, first, last = numbers[i : i + names.NOTE_WORDS]
@@ -74,7 +74,7 @@ class KernelPlane:
         noted = self._do(names.ADVANCE, 0, until)
         if noted == 0:
             self.now = until
-            return Notice(until, Kind.QUIET)
+            return Notice(until, NoticeKind.QUIET)
         self._collect(noted)
         notice = self._notices.popleft()
         self.now = notice.time
@@ -92,21 +92,21 @@ class KernelPlane:
         self._make_room(1 + sum(len(self.layout.partitions[p][2]) for p in partitions))
         captured = self._do(names.FORWARD, task, only, marker.series, marker.number, int(marker.traits))
         if Trait.ANNOUNCED in marker.traits and not partitions:
-            self._collect(int(column(self._world.g, "noted")[0]))
+            self._collect(int(column(self._state.g, "noted")[0]))
         return captured
 
     def _make_room(self, markers: int) -> None:
         """Before a verb adds markers: the pool grows by doubling."""
-        needed = int(column(self._world.g, "markers")[0]) + markers
+        needed = int(column(self._state.g, "markers")[0]) + markers
         if needed > self._marker_room:
             extra = max(needed, 2 * self._marker_room) - self._marker_room
-            self._settle_in(grown(self._world, extra))
+            self._settle_in(grown(self._state, extra))
             self._marker_room += extra
 
     def _make_excess_room(self, segments: int) -> None:
         """Before recovered output takes more segments than the pools have (P6)."""
         if segments > self._excess_room:
-            self._settle_in(grown(self._world, segments - self._excess_room))
+            self._settle_in(grown(self._state, segments - self._excess_room))
             self._excess_room = segments
 
     def convert_output(self, task: int, number: int) -> int:
@@ -169,10 +169,10 @@ class KernelPlane:
     def _drop_notices(self, tasks: Iterable[int]) -> None:
         self._notices = deque(notice for notice in self._notices if notice.task not in tasks)
 
-    def _present(self) -> World:
-        """The world, no task ahead of this moment."""
+    def _present(self) -> PlaneState:
+        """The state, no task ahead of this moment."""
         self._do(names.CATCH_UP)
-        return self._world
+        return self._state
 
     def position(self, task: int) -> Position:
         return read(self._present(), task, *self._channels_of(task))
@@ -192,7 +192,7 @@ class KernelPlane:
     def start(self, positions: Mapping[int, Position]) -> None:
         require_closed(self.layout, positions)
         self._drop_notices(positions)
-        self._make_excess_room(excess_of(self._world, self.layout, self.spec.segment_bytes, positions))
+        self._make_excess_room(excess_of(self._state, self.layout, self.spec.segment_bytes, positions))
         place(self._present(), self.spec, self.layout, positions, self._do)
 
     def polled(self, task: int) -> int:
@@ -208,14 +208,14 @@ class KernelPlane:
         return channel_table(self._present(), columns)
 
     def partitions(self) -> np.ndarray[Any, Any]:
-        return partition_table(self._world, self.layout)
+        return partition_table(self._state, self.layout)
 
     def gates(self) -> np.ndarray[Any, Any]:
-        return gate_table(self._world, self.layout)
+        return gate_table(self._state, self.layout)
 
     def check(self) -> None:
-        world = self._present()
-        used = int(column(world.g, "fresh")[0])
-        if used > len(world.elements):
-            raise AssertionError(f"{used} elements used of a pool of {len(world.elements)}, at {self.now} ns")
-        check_world(world._replace(elements=world.elements[:used]), self.spec)  # the rest of the pool was never touched
+        state = self._present()
+        used = int(column(state.g, "fresh")[0])
+        if used > len(state.elements):
+            raise AssertionError(f"{used} elements used of a pool of {len(state.elements)}, at {self.now} ns")
+        check_state(state._replace(elements=state.elements[:used]), self.spec)  # the rest of the pool was never touched

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sim.plane.kernel.rows import Channel, Gate, Partition, Task, World
+from sim.plane.kernel.rows import Channel, Gate, Partition, PlaneState, Task
 from sim.plane.kernel.tables import assign, cell, column, picked, totals
 from sim.plane.kernel.text.names import BROADCAST, FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
 from sim.plane.seam.counted import Counted
@@ -61,143 +61,143 @@ class Places:
         )
 
 
-def read(world: World, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Position:
+def read(state: PlaneState, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Position:
     """P2; the channels of the task as two arrays."""
-    rows = world.channels
+    rows = state.channels
     so_far = picked(rows, "arrived", inputs) - picked(rows, "captured_from", inputs)
-    return bare_position(world, task, inputs, outputs)._replace(
+    return bare_position(state, task, inputs, outputs)._replace(
         captured=np.where(picked(rows, "capturing", inputs) > 0, so_far, picked(rows, "cap_in", inputs)),
         overtaken=picked(rows, "cap_out", outputs),
     )
 
 
-def bare_position(world: World, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Position:
+def bare_position(state: PlaneState, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Position:
     """P2 without captures, whose fields lie on lines of memory that are seldom touched."""
-    rows = world.channels
+    rows = state.channels
     return Position(
-        cell(world.tasks, "served", task),
+        cell(state.tasks, "served", task),
         consumed=picked(rows, "consumed", inputs),
         records_out=picked(rows, "records_in", inputs),
         captured=nothing(len(inputs)),
         written=picked(rows, "written", outputs),
         records_in=picked(rows, "records_out", outputs),
         overtaken=nothing(len(outputs)),
-        late=cell(world.tasks, "late", task),
+        late=cell(state.tasks, "late", task),
     )
 
 
-def counted(world: World, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Counted:
+def counted(state: PlaneState, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Counted:
     """P8; the channels of the task as two arrays."""
     return Counted(
-        cell(world.tasks, "served", task) + cell(world.tasks, "earlier_served", task),
-        picked(world.channels, "records_in", inputs) + picked(world.channels, "earlier_read", inputs),
-        picked(world.channels, "records_out", outputs) + picked(world.channels, "earlier_written", outputs),
+        cell(state.tasks, "served", task) + cell(state.tasks, "earlier_served", task),
+        picked(state.channels, "records_in", inputs) + picked(state.channels, "earlier_read", inputs),
+        picked(state.channels, "records_out", outputs) + picked(state.channels, "earlier_written", outputs),
     )
 
 
-def excess_of(world: World, plan: Layout, segment_bytes: int, positions: Mapping[int, Position]) -> int:
+def excess_of(state: PlaneState, plan: Layout, segment_bytes: int, positions: Mapping[int, Position]) -> int:
     """Segments in use beyond what the pools may grant, once the tasks stand at these positions."""
-    used = column(world.partitions, "used")
+    used = column(state.partitions, "used")
     for t, position in positions.items():
         segments = iter((-(-position.overtaken // segment_bytes)).tolist())
         for p in plan.task_partitions[t]:
             used[p] = sum(next(segments) for _ in plan.partitions[p][2])
-    return int(np.maximum(used - column(world.partitions, "limit"), 0).sum())
+    return int(np.maximum(used - column(state.partitions, "limit"), 0).sum())
 
 
-def place(world: World, spec: PlaneSpec, plan: Layout, positions: Mapping[int, Position], do: Callable[[int, int], int]) -> None:
+def place(state: PlaneState, spec: PlaneSpec, plan: Layout, positions: Mapping[int, Position], do: Callable[[int, int], int]) -> None:
     """P3: the tasks stand at their positions; `do` runs an operation of the kernel."""
     where = Places.of(plan, positions)
-    before, stood = totals(world), standing(world, where)
-    assign(world.tasks, "held", where.tasks, FORGETTING)
+    before, stood = totals(state), standing(state, where)
+    assign(state.tasks, "held", where.tasks, FORGETTING)
     do(SWEEP, 0)
-    renew(world, spec, where)
+    renew(state, spec, where)
     captured = np.zeros(len(plan.reader), np.int64)
     for t, position in positions.items():
         captured[channels_in(plan, t)] = position.captured
     for t, position in positions.items():
         outputs = channels_out(plan, t)
-        write(world, t, position, outputs, captured[outputs])
-        count_copies(world, plan.task_partitions[t], position)
-        seek_due(world, t, position.served)
+        write(state, t, position, outputs, captured[outputs])
+        count_copies(state, plan.task_partitions[t], position)
+        seek_due(state, t, position.served)
     for t in where.tasks:
         do(STAND, t)
-    after = totals(world)
+    after = totals(state)
     for total, field in (("bytes_in", "earlier_in"), ("bytes_out", "earlier_out"), ("records_out", "earlier_records")):
-        earlier = column(world.tasks, field) + before[total] - after[total]
-        assign(world.tasks, field, where.tasks, earlier[where.tasks])
-    stands = standing(world, where)
-    for rows, places, field in ((world.tasks, where.tasks, "earlier_served"), (world.channels, where.channels, "earlier_read"),
-                                (world.channels, where.channels, "earlier_written")):  # fmt: skip
+        earlier = column(state.tasks, field) + before[total] - after[total]
+        assign(state.tasks, field, where.tasks, earlier[where.tasks])
+    stands = standing(state, where)
+    for rows, places, field in ((state.tasks, where.tasks, "earlier_served"), (state.channels, where.channels, "earlier_read"),
+                                (state.channels, where.channels, "earlier_written")):  # fmt: skip
         assign(rows, field, places, picked(rows, field, places) + stood[field] - stands[field])
 
 
-def standing(world: World, where: Places) -> dict[str, np.ndarray[Any, Any]]:
+def standing(state: PlaneState, where: Places) -> dict[str, np.ndarray[Any, Any]]:
     """Where the tasks and channels stand, by the field that keeps what a start takes back (P8)."""
     return {
-        "earlier_served": picked(world.tasks, "served", where.tasks),
-        "earlier_read": picked(world.channels, "records_in", where.channels),
-        "earlier_written": picked(world.channels, "records_out", where.channels),
+        "earlier_served": picked(state.tasks, "served", where.tasks),
+        "earlier_read": picked(state.channels, "records_in", where.channels),
+        "earlier_written": picked(state.channels, "records_out", where.channels),
     }
 
 
-def renew(world: World, spec: PlaneSpec, where: Places) -> None:
+def renew(state: PlaneState, spec: PlaneSpec, where: Places) -> None:
     """Every field as it was at the beginning, except those kept."""
     for row, rows, places in (
-        (Task, world.tasks, where.tasks), (Partition, world.partitions, where.partitions), (Gate, world.gates, where.gates),
-        (Channel, world.channels, where.channels),
+        (Task, state.tasks, where.tasks), (Partition, state.partitions, where.partitions), (Gate, state.gates, where.gates),
+        (Channel, state.channels, where.channels),
     ):  # fmt: skip
         for field in fields(row):
             if field.name not in KEPT[row]:
                 assign(rows, field.name, places, field.default)
-    assign(world.tasks, "last_used", where.tasks, picked(world.tasks, "last_gate", where.tasks) - 1)
-    assign(world.gates, "idle", where.gates, spec.floating)
-    assign(world.gates, "last_size", where.gates, spec.starting_buffer_bytes << 32)
-    assign(world.gates, "announced_bytes", where.gates, spec.starting_buffer_bytes)
-    assign(world.channels, "buffer_bytes", where.channels, spec.starting_buffer_bytes)
-    own = np.where(picked(world.channels, "local", where.channels) == 1, 0, spec.exclusive)
+    assign(state.tasks, "last_used", where.tasks, picked(state.tasks, "last_gate", where.tasks) - 1)
+    assign(state.gates, "idle", where.gates, spec.floating)
+    assign(state.gates, "last_size", where.gates, spec.starting_buffer_bytes << 32)
+    assign(state.gates, "announced_bytes", where.gates, spec.starting_buffer_bytes)
+    assign(state.channels, "buffer_bytes", where.channels, spec.starting_buffer_bytes)
+    own = np.where(picked(state.channels, "local", where.channels) == 1, 0, spec.exclusive)
     for name in ("credit", "required", "ex_free"):
-        assign(world.channels, name, where.channels, own)
-    for settled, closed, counts in zip(*(picked(world.gates, n, where.gates) for n in ("settled", "closed_bits", "counts")), strict=True):
+        assign(state.channels, name, where.channels, own)
+    for settled, closed, counts in zip(*(picked(state.gates, n, where.gates) for n in ("settled", "closed_bits", "counts")), strict=True):
         for i in (*range(settled, settled + SERIES), *range(closed, counts)):
-            world.words[i] = 0
+            state.words[i] = 0
 
 
-def write(world: World, task: int, position: Position, outputs: list[int], captured: np.ndarray[Any, Any]) -> None:
+def write(state: PlaneState, task: int, position: Position, outputs: list[int], captured: np.ndarray[Any, Any]) -> None:
     """P5: the records a task has served, the offsets of its output channels."""
-    assign(world.tasks, "served", [task], position.served)
-    assign(world.tasks, "late", [task], position.late)
+    assign(state.tasks, "served", [task], position.served)
+    assign(state.tasks, "late", [task], position.late)
     sent = position.written - position.overtaken
     for name, values in (
         ("written", position.written), ("sent", sent), ("arrived", sent), ("taken", sent - captured), ("consumed", sent - captured),
         ("records_out", position.records_in),
     ):  # fmt: skip
-        assign(world.channels, name, outputs, values)
+        assign(state.channels, name, outputs, values)
 
 
-def count_copies(world: World, partitions: Sequence[int], position: Position) -> None:
+def count_copies(state: PlaneState, partitions: Sequence[int], position: Position) -> None:
     """P4: the copies made of the records whose outputs are written, and the channel of the next one."""
-    columns = (picked(world.partitions, name, partitions).tolist() for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels"))
+    columns = (picked(state.partitions, name, partitions).tolist() for name in ("fan_num", "fan_den", "ship", "turn", "copies", "channels"))
     first = 0
     for p, num, den, ship, turn, copies, channels in zip(partitions, *columns, strict=True):
         made = (position.served - position.late) * num // den
-        assign(world.partitions, "copies", [p], made)
+        assign(state.partitions, "copies", [p], made)
         counted = position.records_in[first : first + (1 if ship == BROADCAST else channels)]
-        assign(world.partitions, "uncounted", [p], made - int(counted.sum()))
+        assign(state.partitions, "uncounted", [p], made - int(counted.sum()))
         first += channels
         if ship in (REBALANCE, RESCALE):
-            assign(world.partitions, "turn", [p], (turn + made - copies) % channels)
+            assign(state.partitions, "turn", [p], (turn + made - copies) % channels)
 
 
-def seek_due(world: World, task: int, served: int) -> None:
+def seek_due(state: PlaneState, task: int, served: int) -> None:
     """W1: when the next record of a source is due, and by which segment."""
-    begin, end = (int(picked(world.tasks, name, [task])[0]) for name in ("first_segment", "last_segment"))
+    begin, end = (int(picked(state.tasks, name, [task])[0]) for name in ("first_segment", "last_segment"))
     at = begin
-    while at + SEGMENT < end and world.words[at + SEGMENT] <= served:
+    while at + SEGMENT < end and state.words[at + SEGMENT] <= served:
         at += SEGMENT
-    assign(world.tasks, "segment", [task], at)
+    assign(state.tasks, "segment", [task], at)
     if begin < end:
-        first, start, num, quotient, rest = (int(word) for word in world.words[at : at + SEGMENT])
+        first, start, num, quotient, rest = (int(word) for word in state.words[at : at + SEGMENT])
         parts = (served - first) * rest
-        assign(world.tasks, "due", [task], start + (served - first) * quotient + parts // num)
-        assign(world.tasks, "due_part", [task], parts % num)
+        assign(state.tasks, "due", [task], start + (served - first) * quotient + parts // num)
+        assign(state.tasks, "due_part", [task], parts % num)

@@ -268,7 +268,7 @@ class Gate:
 
 
 @dataclass(slots=True)
-class Line:
+class DelayLine:
     head: int = -1
     tail: int = -1
     free_at: int = 0
@@ -319,7 +319,7 @@ class General:
     min_bytes: int = 0
 
 
-class World(NamedTuple):
+class PlaneState(NamedTuple):
     """Everything a kernel function may touch.  Sequences are lists when interpreted, arrays when compiled."""
 
     g: General
@@ -328,7 +328,7 @@ class World(NamedTuple):
     gates: list[Gate]
     channels: list[Channel]
     elements: list[Element]
-    lines: list[Line]  # 0: the reverse line; then the forward lines
+    lines: list[DelayLine]  # 0: the reverse line; then the forward lines
     tree: list[int]  # tournament of packed keys
     ring: list[int]  # the work list
     words: list[int]  # tables, bit sets and lists of no fixed length

@@ -1,4 +1,4 @@
-"""The rows of a world as tables: copies, with the columns the interface names."""
+"""The rows of a plane's state as tables: copies, with the columns the interface names."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sim.plane.kernel.rows import General, World
-from sim.plane.seam.interface import State
+from sim.plane.kernel.rows import General, PlaneState
+from sim.plane.seam.interface import ThreadState
 from sim.plane.seam.layout import Layout
 
 Column = np.ndarray[Any, np.dtype[np.int64]]
@@ -39,8 +39,11 @@ TOTALS = {  # column: (of the task's earlier attempts, end of the channel, of th
     "bytes_out": ("earlier_out", "writer", "written"),
 }
 CLOCKS = {  # column: the states in which its time runs
-    "idle_ns": (State.IDLE,), "busy_ns": (State.BUSY, State.HELD), "soft_ns": (State.SOFT,), "hard_ns": (State.HARD,),
-}  # fmt: skip
+    "idle_ns": (ThreadState.IDLE,),
+    "busy_ns": (ThreadState.BUSY, ThreadState.HELD),
+    "soft_ns": (ThreadState.SOFT,),
+    "hard_ns": (ThreadState.HARD,),
+}
 
 
 def column(rows: Any, name: str) -> Column:
@@ -90,48 +93,48 @@ def summed(n: int, owner: Column, values: Column) -> Column:
     return total
 
 
-def total(world: World, name: str) -> Column:
+def total(state: PlaneState, name: str) -> Column:
     """What each task has written or taken in all its attempts (P3)."""
     earlier, end, of_channel = TOTALS[name]
-    return column(world.tasks, earlier) + summed(len(world.tasks), column(world.channels, end), column(world.channels, of_channel))
+    return column(state.tasks, earlier) + summed(len(state.tasks), column(state.channels, end), column(state.channels, of_channel))
 
 
-def totals(world: World) -> dict[str, Column]:
-    return {name: total(world, name) for name in TOTALS}
+def totals(state: PlaneState) -> dict[str, Column]:
+    return {name: total(state, name) for name in TOTALS}
 
 
-def task_table(world: World, now: int, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
+def task_table(state: PlaneState, now: int, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
     """All columns, or some: those that sum over channels take longest where there are many."""
-    tasks = world.tasks
-    state, running = column(tasks, "state"), now - column(tasks, "since")
+    tasks = state.tasks
+    thread_states, running = column(tasks, "state"), now - column(tasks, "since")
 
     def values(name: str) -> Column:
         if name in TOTALS:
-            return total(world, name)
+            return total(state, name)
         if name == "buffers_out":
-            return summed(len(tasks), column(world.partitions, "task"), column(world.partitions, name))
+            return summed(len(tasks), column(state.partitions, "task"), column(state.partitions, name))
         spent = column(tasks, name)
         for member in CLOCKS.get(name, ()):
-            spent += (state == member) * running
+            spent += (thread_states == member) * running
         return spent
 
     return table({name: values(name) for name in columns or TASK_COLUMNS})
 
 
-def channel_table(world: World, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
-    return table({name: column(world.channels, name) for name in columns or CHANNEL_COLUMNS})
+def channel_table(state: PlaneState, columns: Sequence[str] = ()) -> np.ndarray[Any, Any]:
+    return table({name: column(state.channels, name) for name in columns or CHANNEL_COLUMNS})
 
 
-def partition_table(world: World, layout: Layout) -> np.ndarray[Any, Any]:
-    rows = world.partitions
+def partition_table(state: PlaneState, layout: Layout) -> np.ndarray[Any, Any]:
+    rows = state.partitions
     used, pool = column(rows, "used"), column(rows, "pool")
     available = (used < pool) & (column(rows, "full") == 0)
     edge = np.array([e for _, e, _ in layout.partitions], np.int64)
     return table({"task": column(rows, "task"), "edge": edge, "used": used, "size": pool, "available": available.astype(np.int64)})
 
 
-def gate_table(world: World, layout: Layout) -> np.ndarray[Any, Any]:
-    rows = world.gates
+def gate_table(state: PlaneState, layout: Layout) -> np.ndarray[Any, Any]:
+    rows = state.gates
     edge = np.array([e for _, e, _ in layout.gates], np.int64)
     return table(
         {

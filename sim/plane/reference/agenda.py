@@ -8,7 +8,7 @@ from collections import deque
 from typing import Any
 
 from sim.plane.reference.parts import Channel, Event, Task
-from sim.plane.seam.interface import Kind, Notice
+from sim.plane.seam.interface import Notice, NoticeKind
 
 
 class Agenda(ABC):
@@ -43,7 +43,7 @@ class Agenda(ABC):
         self.events.remove(event)
         heapq.heapify(self.events)
 
-    def report(self, kind: Kind, task: Task, **fields: Any) -> None:
+    def report(self, kind: NoticeKind, task: Task, **fields: Any) -> None:
         if not task.halted:  # P1
             self.reports += 1
             self.notices.append(Notice(self.now, kind, task.number, **fields))
@@ -73,4 +73,4 @@ class Agenda(ABC):
                 self.now = until
             if self.notices:
                 return self.notices.popleft()
-        return Notice(self.now, Kind.QUIET)
+        return Notice(self.now, NoticeKind.QUIET)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.plane.reference.parts import Late, Task, law
 from sim.plane.reference.ports import Plane
-from sim.plane.seam.interface import Kind, State
+from sim.plane.seam.interface import NoticeKind, ThreadState
 
 
 class LateOutputs:
@@ -54,7 +54,7 @@ class LateOutputs:
                 return False
         if task.in_hand is None:
             return True
-        self.plane.thread.enter(task, State.BUSY)
+        self.plane.thread.enter(task, ThreadState.BUSY)
         self.plane.thread.set_alarm(task, task.late[0].ready, "wake-up")
         return False
 
@@ -74,7 +74,7 @@ class LateOutputs:
             return False
         slow_num, slow_den = task.slow
         task.in_service = True
-        self.plane.thread.enter(task, State.BUSY)
+        self.plane.thread.enter(task, ThreadState.BUSY)
         self.plane.thread.set_alarm(task, self.plane.now + max(1, outputs * lag.firing_ns * slow_num // slow_den), "fired")
         return True
 
@@ -91,7 +91,7 @@ class LateOutputs:
         before = self.plane.reports
         if task.interrupted:
             task.interrupted = False
-            self.plane.report(Kind.SAFE, task)
+            self.plane.report(NoticeKind.SAFE, task)
         while task.priority and not task.waits_for_late and self.plane.reports == before:
             self.plane.markers.process(*task.priority.popleft())
         if self.plane.reports > before:
@@ -101,19 +101,19 @@ class LateOutputs:
 
     def expect(self, task: Task) -> None:
         """L4."""
-        if task.late and self.timed(task) and not task.in_service and task.state in (State.IDLE, State.SOFT):
+        if task.late and self.timed(task) and not task.in_service and task.state in (ThreadState.IDLE, ThreadState.SOFT):
             self.plane.thread.set_alarm(task, task.late[0].ready, "wake-up")
 
     def wait(self, task: Task) -> None:
         """L6."""
         if task.interrupted:
             task.interrupted = False
-            self.plane.report(Kind.SAFE, task)
+            self.plane.report(NoticeKind.SAFE, task)
         elif task.late:
-            self.plane.thread.enter(task, State.IDLE)
+            self.plane.thread.enter(task, ThreadState.IDLE)
         else:
             task.waits_for_late = False
-            self.plane.report(Kind.NONE_LATE, task)
+            self.plane.report(NoticeKind.NONE_LATE, task)
 
     def let_go(self, task: Task, until: int) -> None:
         """L5."""

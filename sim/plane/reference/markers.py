@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.plane.reference.parts import Channel, Count, Gate, Task
 from sim.plane.reference.ports import Plane
-from sim.plane.seam.interface import BARRIERS, OPEN_COUNTS, SINGLES, Kind, Marker, Trait
+from sim.plane.seam.interface import BARRIERS, OPEN_COUNTS, SINGLES, Marker, NoticeKind, Trait
 
 
 class Markers:
@@ -35,7 +35,7 @@ class Markers:
         if markers > 0:
             task.watched[marker.number] = task.watched.get(marker.number, 0) + markers
         elif not task.channels_out:
-            self.plane.report(Kind.LEFT, task, number=marker.number)
+            self.plane.report(NoticeKind.LEFT, task, number=marker.number)
 
     def insert(self, channel: Channel, marker: Marker) -> None:
         """M1: before all ordinary elements, behind the priority markers already there."""
@@ -137,7 +137,7 @@ class Markers:
     def report(self, channel: Channel, series: int, number: int, *, first: bool, last: bool) -> None:
         gate = channel.gate
         self.plane.report(
-            Kind.ARRIVED, gate.task, gate=gate.position, series=series, number=number, channel=channel.number, first=first, last=last
+            NoticeKind.ARRIVED, gate.task, gate=gate.position, series=series, number=number, channel=channel.number, first=first, last=last
         )
 
     def resume(self, task: Task, number: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sim.model.randomness.streams import draw
 from sim.plane.reference.parts import Buffer, Channel, Partition, Task
 from sim.plane.reference.ports import Plane
-from sim.plane.seam.interface import Ship, State
+from sim.plane.seam.interface import Ship, ThreadState
 
 
 class Output:
@@ -119,5 +119,5 @@ class Output:
         else:
             channel.partition.used -= 1
         writer = channel.writer
-        if writer.emission or (writer.state == State.SOFT and writer.output_available):
+        if writer.emission or (writer.state == ThreadState.SOFT and writer.output_available):
             self.plane.wake(writer)

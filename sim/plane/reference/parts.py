@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from sim.model.randomness.streams import Stream, draw
-from sim.plane.seam.interface import MAX_SERIES, Edge, Law, Marker, Ship, Source, State, Trait, Vertex
+from sim.plane.seam.interface import MAX_SERIES, EdgeSpec, Law, Marker, Ship, SourceSpec, ThreadState, Trait, VertexSpec
 
 Identity = tuple[int, int]
 """A source record: source task and its ordinal there."""
@@ -75,7 +75,7 @@ class Channel:
     reader: Task
     partition: Partition
     gate: Gate
-    edge: Edge
+    edge: EdgeSpec
     local: bool
     sizes: Stream  # B1
     buffer_bytes: int  # capacity of the next buffer (D4)
@@ -149,7 +149,7 @@ class Partition:
 
     task: Task
     edge_number: int
-    edge: Edge
+    edge: EdgeSpec
     routes: Stream
     start: Stream
     size: int
@@ -250,15 +250,15 @@ class Task:
     """One subtask and its thread."""
 
     number: int
-    vertex: Vertex
+    vertex: VertexSpec
     subtask: int
     service: Stream
-    log: Source | None = None  # what it reads, if it is a source
+    log: SourceSpec | None = None  # what it reads, if it is a source
     partitions: list[Partition] = field(default_factory=list)
     gates: list[Gate] = field(default_factory=list)
-    state: State = State.IDLE
+    state: ThreadState = ThreadState.IDLE
     since: int = 0  # when the state was entered
-    spent: list[int] = field(default_factory=lambda: [0] * len(State))  # ns per state, up to `since`
+    spent: list[int] = field(default_factory=lambda: [0] * len(ThreadState))  # ns per state, up to `since`
     in_service: bool = False  # truly serving; the state may still read BUSY after the end of service (T10, T11)
     held: bool = False  # between hold and release; the state may still read HELD after release (E4)
     recovering: bool = False  # started anew, RECOVERED is not reported yet (P7)
@@ -296,7 +296,7 @@ class Task:
     @property
     def halted(self) -> bool:
         """P1."""
-        return self.state == State.HALTED
+        return self.state == ThreadState.HALTED
 
     @property
     def channels_in(self) -> list[Channel]:

@@ -23,7 +23,7 @@ from sim.plane.reference.sending import Sending
 from sim.plane.reference.tables import channel_table, gate_table, partition_table, task_table
 from sim.plane.reference.thread import Thread
 from sim.plane.seam.counted import Counted
-from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, Marker, PlaneSpec, Position, State, Vertex
+from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, Marker, PlaneSpec, Position, ThreadState, VertexSpec
 from sim.plane.seam.layout import Layout, layout
 from sim.plane.seam.positions import require_closed
 
@@ -78,7 +78,7 @@ class ReferencePlane(Agenda):
         if len(spec.hosts) != len(self.all_tasks):
             raise ValueError(f"{len(spec.hosts)} hosts for {len(self.all_tasks)} tasks")
 
-    def new_task(self, number: int, vertex: Vertex, subtask: int) -> Task:
+    def new_task(self, number: int, vertex: VertexSpec, subtask: int) -> Task:
         return Task(number, vertex, subtask, self.stream("service", vertex.name, subtask), vertex.log(subtask), since=self.now)
 
     def new_partition(self, task: Task, edge: int, channels: int) -> Partition:
@@ -158,7 +158,7 @@ class ReferencePlane(Agenda):
                 raise AssertionError(f"unknown event {unknown}")
 
     def wake_if_idle_or_soft(self, task: Task) -> None:
-        if task.state in (State.IDLE, State.SOFT):
+        if task.state in (ThreadState.IDLE, ThreadState.SOFT):
             self.wake(task)
 
     # ------------------------------------------------------------------------------------------------ verbs (E4)
@@ -197,7 +197,7 @@ class ReferencePlane(Agenda):
             raise ValueError(f"task {task} cannot be held: it is inside a record or halted ({row.state.name})")
         row.held = True
         self.thread.drop_alarm(row)
-        self.thread.enter(row, State.HELD)
+        self.thread.enter(row, ThreadState.HELD)
 
     def release(self, task: int) -> None:
         row = self.all_tasks[task]

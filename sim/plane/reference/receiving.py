@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.plane.reference.parts import Channel, Gate, Slice, fold
 from sim.plane.reference.ports import Plane
-from sim.plane.seam.interface import BARRIERS, Kind, Marker, State, Trait
+from sim.plane.seam.interface import BARRIERS, Marker, NoticeKind, ThreadState, Trait
 
 
 class Receiving:
@@ -98,7 +98,7 @@ class Receiving:
         gate.ready.append(channel)
         if gate not in reader.ready_gates:
             reader.ready_gates.append(gate)
-        if reader.state == State.IDLE:
+        if reader.state == ThreadState.IDLE:
             self.plane.wake(reader)
 
     def leave_ready(self, channel: Channel) -> None:
@@ -116,7 +116,7 @@ class Receiving:
         if not marker.traits & Trait.PRIORITY and not (marker.series == BARRIERS and marker.number == reader.prioritised):
             return False
         reader.priority.append((channel, marker))
-        if reader.state in (State.IDLE, State.SOFT):
+        if reader.state in (ThreadState.IDLE, ThreadState.SOFT):
             self.plane.wake(reader)
         return True
 
@@ -131,4 +131,4 @@ class Receiving:
         """R5: the first sight of an announced number in the receive queues of a gate."""
         if marker.traits & Trait.ANNOUNCED and marker.number > channel.gate.announced:
             channel.gate.announced = marker.number
-            self.plane.report(Kind.ANNOUNCED, channel.reader, gate=channel.gate.position, number=marker.number)
+            self.plane.report(NoticeKind.ANNOUNCED, channel.reader, gate=channel.gate.position, number=marker.number)

@@ -11,7 +11,7 @@ import numpy as np
 from sim.plane.reference.parts import Buffer, Channel, Gate, Slice, Task
 from sim.plane.reference.ports import Plane
 from sim.plane.seam.counted import Counted
-from sim.plane.seam.interface import Kind, Position, State
+from sim.plane.seam.interface import NoticeKind, Position, ThreadState
 from sim.plane.seam.positions import nothing
 
 KEPT = {  # what a start leaves as it is (P3), beside what never changes
@@ -49,7 +49,7 @@ class Restarts:
         task.emission.clear()
         task.rest = 0
         self.plane.thread.drop_alarm(task)
-        self.plane.thread.enter(task, State.HALTED)
+        self.plane.thread.enter(task, ThreadState.HALTED)
         self.plane.drop_notices({task.number})
 
     def position(self, task: Task) -> Position:
@@ -90,7 +90,7 @@ class Restarts:
             task.earlier_out += sum(c.written for c in task.channels_out)
         for task in tasks:
             self.forget(task)
-            self.plane.thread.enter(task, State.HELD)
+            self.plane.thread.enter(task, ThreadState.HELD)
         for task in tasks:
             self.stand(task, positions)
         for task in tasks:
@@ -187,7 +187,7 @@ class Restarts:
         if any(gate.shut for gate in task.gates):
             return False
         task.recovering = False
-        self.plane.report(Kind.RECOVERED, task)
+        self.plane.report(NoticeKind.RECOVERED, task)
         return True
 
 

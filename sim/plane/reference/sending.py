@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.plane.reference.parts import Channel, Slice, fold
 from sim.plane.reference.ports import Plane
-from sim.plane.seam.interface import Kind, Marker, Trait
+from sim.plane.seam.interface import Marker, NoticeKind, Trait
 
 
 class Sending:
@@ -87,7 +87,7 @@ class Sending:
         watched[marker.number] -= 1
         if watched[marker.number] == 0:
             del watched[marker.number]
-            self.plane.report(Kind.LEFT, channel.writer, number=marker.number)
+            self.plane.report(NoticeKind.LEFT, channel.writer, number=marker.number)
 
     def transmit(self, channel: Channel, element: Slice | Marker, backlog: int) -> None:
         """S5: deliver now, or put it on the writer's line."""

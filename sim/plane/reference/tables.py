@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.plane.reference.parts import Task
 from sim.plane.reference.ports import Plane
-from sim.plane.seam.interface import State
+from sim.plane.seam.interface import ThreadState
 
 TASKS = ("state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out",
          "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest")  # fmt: skip
@@ -35,7 +35,8 @@ def task_row(task: Task, now: int) -> tuple[int, ...]:
         task.state, task.served, task.records_out,
         task.earlier_in + sum(c.taken for c in task.channels_in), task.earlier_out + sum(c.written for c in task.channels_out),
         task.buffers_in, task.buffers_out,
-        times[State.BUSY] + times[State.HELD], times[State.IDLE], times[State.SOFT], times[State.HARD], task.digest,
+        times[ThreadState.BUSY] + times[ThreadState.HELD], times[ThreadState.IDLE], times[ThreadState.SOFT], times[ThreadState.HARD],
+        task.digest,
     )  # fmt: skip
 
 

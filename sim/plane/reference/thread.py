@@ -5,7 +5,7 @@ from __future__ import annotations
 from sim.model.randomness.streams import draw
 from sim.plane.reference.parts import Channel, Gate, Identity, Slice, Task, fold, law
 from sim.plane.reference.ports import Plane
-from sim.plane.seam.interface import Kind, Marker, State, Wait
+from sim.plane.seam.interface import Marker, NoticeKind, ThreadState, Wait
 
 
 def waits(task: Task) -> Wait:
@@ -22,7 +22,7 @@ class Thread:
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 
-    def enter(self, task: Task, state: State) -> None:
+    def enter(self, task: Task, state: ThreadState) -> None:
         """T12: every instant belongs to the state entered last."""
         if state == task.state:
             return
@@ -45,7 +45,7 @@ class Thread:
         before = self.plane.reports
         if task.reports_written:  # L9
             task.reports_written = False
-            self.plane.report(Kind.WRITTEN, task)
+            self.plane.report(NoticeKind.WRITTEN, task)
         elif task.waits_for_late:
             self.plane.late.wait(task)
         else:
@@ -63,14 +63,14 @@ class Thread:
         while True:
             if task.interrupted and not (task.passed_over and self.has_due(task)):  # T3, W3
                 task.interrupted = False
-                self.plane.report(Kind.SAFE, task)
+                self.plane.report(NoticeKind.SAFE, task)
                 return
             while task.priority:  # T4
                 self.plane.markers.process(*task.priority.popleft())
                 if self.plane.reports > before:
                     return
             if not task.output_available and waits(task) != Wait.LOCK:  # T5, W3
-                self.enter(task, State.SOFT)
+                self.enter(task, ThreadState.SOFT)
                 return
             if not task.gates:
                 self.serve_source(task)
@@ -87,21 +87,21 @@ class Thread:
         if task.log is not None and task.log.total == task.served:
             if not task.exhausted:
                 task.exhausted = True
-                self.plane.report(Kind.EXHAUSTED, task)
+                self.plane.report(NoticeKind.EXHAUSTED, task)
             else:
-                self.enter(task, State.IDLE)
+                self.enter(task, ThreadState.IDLE)
             return
         at = due(task, task.served)
         if task.paused:
             task.passed_over = False
-            self.enter(task, State.IDLE)
+            self.enter(task, ThreadState.IDLE)
         elif at <= self.plane.now or waits(task) == Wait.POLL:
             if self.plane.identities:
                 task.serving = (task.number, task.served)
             self.begin_service(task, 0, max(at, self.plane.now))
         else:
             task.passed_over = False
-            self.enter(task, State.IDLE)
+            self.enter(task, ThreadState.IDLE)
             self.set_alarm(task, at, "wake-up")
 
     def has_due(self, task: Task) -> bool:
@@ -126,7 +126,7 @@ class Thread:
             if task.recovering and self.plane.restarts.open_gates(task):
                 return False
             if not task.ready_gates:
-                self.enter(task, State.IDLE)
+                self.enter(task, ThreadState.IDLE)
                 return False
             if self.poll(task, task.ready_gates[0]):
                 return True
@@ -153,7 +153,7 @@ class Thread:
                 if self.poll(task, ready):
                     task.last_used = ready.position
                     return True
-        self.enter(task, State.IDLE)
+        self.enter(task, ThreadState.IDLE)
         return False
 
     def take_record(self, task: Task, gate: Gate) -> bool:
@@ -229,7 +229,7 @@ class Thread:
         num, den = task.slow
         duration = max(1, law(task.vertex.service[gate], task.service, task.served) * num // den)
         task.in_service = True
-        self.enter(task, State.BUSY)
+        self.enter(task, ThreadState.BUSY)
         self.set_alarm(task, begin_ns + duration, "served")
 
     def end_service(self, task: Task) -> None:
@@ -251,7 +251,7 @@ class Thread:
         task.writing = record
         if self.plane.output.emit(task):
             return True
-        self.enter(task, State.HARD)
+        self.enter(task, ThreadState.HARD)
         return False
 
     def set_alarm(self, task: Task, time: int, kind: str) -> None:

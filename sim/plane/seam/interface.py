@@ -10,7 +10,7 @@ from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sim.plane.seam.counted import Counted
-from sim.plane.seam.spec import Debloating, Edge, Lag, Law, PlaneSpec, RateSegment, Ship, Source, Vertex, Wait
+from sim.plane.seam.spec import Debloating, EdgeSpec, Lag, Law, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,20 +28,20 @@ __all__ = [
     "Counted",
     "DataPlane",
     "Debloating",
-    "Edge",
-    "Kind",
+    "EdgeSpec",
     "Lag",
     "Law",
     "Marker",
     "Notice",
+    "NoticeKind",
     "PlaneSpec",
     "Position",
     "RateSegment",
     "Ship",
-    "Source",
-    "State",
+    "SourceSpec",
+    "ThreadState",
     "Trait",
-    "Vertex",
+    "VertexSpec",
     "Wait",
 ]
 
@@ -56,7 +56,7 @@ OPEN_COUNTS = 50
 """Open marker counts per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
 
 
-class State(IntEnum):
+class ThreadState(IntEnum):
     """What a task's thread is doing."""
 
     IDLE = 0  # output available, nothing to read
@@ -83,7 +83,7 @@ class Marker(NamedTuple):
     series: int = BARRIERS
 
 
-class Kind(IntEnum):
+class NoticeKind(IntEnum):
     QUIET = 0  # `until` is reached
     ARRIVED = 1  # first and / or last marker of a number processed on a gate
     ANNOUNCED = 2  # an announced marker lies in a receive queue
@@ -99,7 +99,7 @@ class Notice(NamedTuple):
     """Something that needs judgement.  Fields that do not apply are -1 (False)."""
 
     time: int  # ns
-    kind: Kind
+    kind: NoticeKind
     task: int = -1
     gate: int = -1  # position among the task's gates
     series: int = -1

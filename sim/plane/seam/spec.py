@@ -11,7 +11,7 @@ from enum import IntEnum
 from sim.model.cluster import Debloating
 from sim.packed_records import PackedRecords
 
-__all__ = ["FIRST", "START", "Debloating", "Edge", "Lag", "Law", "PlaneSpec", "RateSegment", "Ship", "Source", "Vertex", "Wait"]
+__all__ = ["FIRST", "START", "Debloating", "EdgeSpec", "Lag", "Law", "PlaneSpec", "RateSegment", "Ship", "SourceSpec", "VertexSpec", "Wait"]
 
 
 class Ship(IntEnum):
@@ -52,7 +52,7 @@ FIRST, START = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceSpec:
     segments: PackedRecords[RateSegment] = PackedRecords(RateSegment)  # per subtask; empty: unlimited.  Any sequence may be given
     total: int = -1  # records per subtask; -1: unbounded
     silent: int = 0  # the last so many subtasks have no records (T6)
@@ -91,11 +91,11 @@ class Lag:
 
 
 @dataclass(frozen=True, slots=True)
-class Vertex:
+class VertexSpec:
     name: str
     parallelism: int
     service: tuple[Law, ...]  # ns, one law per gate (a source: exactly one)
-    source: Source | None = None
+    source: SourceSpec | None = None
     joined: bool = False  # several logical inputs, read in turn record by record (T9); else all gates are one input
     lag: Lag | None = None
     gates_of_inputs: tuple[int, ...] = ()  # joined: how many each input has, in their order; empty: one each
@@ -114,15 +114,15 @@ class Vertex:
             begin += gates
         return range(gate, gate + 1)
 
-    def log(self, subtask: int) -> Source | None:
+    def log(self, subtask: int) -> SourceSpec | None:
         """What a subtask of a source reads: a silent one nothing."""
         if self.source is None or subtask < self.parallelism - self.source.silent:
             return self.source
-        return Source(total=0)
+        return SourceSpec(total=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class EdgeSpec:
     name: str
     upstream: int  # index into vertices
     downstream: int
@@ -141,8 +141,8 @@ class Edge:
 class PlaneSpec:
     """Everything the plane is told.  Vertices in topological order; an edge goes from an earlier to a later vertex."""
 
-    vertices: tuple[Vertex, ...]
-    edges: tuple[Edge, ...]
+    vertices: tuple[VertexSpec, ...]
+    edges: tuple[EdgeSpec, ...]
     hosts: tuple[int, ...]  # host of each task; channels between tasks of one host are local
     seed: int = 0
     latency_ns: int = 0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sim.plane.seam.interface import Source
+from sim.plane.seam.interface import SourceSpec
 from sim.plane.seam.spec import START
 
 
-def due_records(source: Source, now: int) -> int:
+def due_records(source: SourceSpec, now: int) -> int:
     """Records of one subtask due at `now` [ns]; an unlimited source has none waiting: 0."""
     i = source.segments.last_until(START, now)
     if i < 0:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.plane.seam.interface import DataPlane, State
+from sim.plane.seam.interface import DataPlane, ThreadState
 from sim.plane.seam.layout import Layout
 from sim.runtime.context import Context
 from sim.runtime.ports import TaskPort
@@ -95,13 +95,13 @@ class _Look:
         return [c for gate in self._layout.task_gates[task] for c in self._layout.gates[gate][2]]
 
     def aligns(self, task: int) -> bool:
-        return self._state[task] == State.IDLE and any(self.blocked[c] for c in self.inputs(task))
+        return self._state[task] == ThreadState.IDLE and any(self.blocked[c] for c in self.inputs(task))
 
     def stuck(self) -> frozenset[int]:
         """The largest set of tasks of which each waits for others of the set only."""
         if not np.any((self.blocked != 0) & self._kept):
             return frozenset()
-        waiting = frozenset(np.flatnonzero(np.isin(self._state, (State.IDLE, State.SOFT, State.HARD))).tolist())
+        waiting = frozenset(np.flatnonzero(np.isin(self._state, (ThreadState.IDLE, ThreadState.SOFT, ThreadState.HARD))).tolist())
         while (left := frozenset(task for task in waiting if self._waits(task, waiting))) != waiting:
             waiting = left
         return waiting
@@ -113,7 +113,7 @@ class _Look:
 
     def held_up(self, task: int, stuck: frozenset[int]) -> tuple[int, int]:
         """(the task whose full output holds this one's barrier up, the blocked channel that would have to be read on)."""
-        while self._state[task] == State.IDLE:
+        while self._state[task] == ThreadState.IDLE:
             task = self.late(task, stuck)
         full = task
         while True:
@@ -125,7 +125,7 @@ class _Look:
     def _waits(self, task: int, others: frozenset[int]) -> bool:
         if task in self._storing:
             return False
-        if self._state[task] != State.IDLE:
+        if self._state[task] != ThreadState.IDLE:
             return bool(self._jammed(task, others))
         open_ = [c for c in self.inputs(task) if not self.blocked[c]]
         if any(self._coming[c] for c in open_) or (task not in self._uncommitted and self._plane.position(task).late):
@@ -146,5 +146,5 @@ class _Look:
         return [c for c in self._layout.partitions[partition][2] if self._kept[c] and not self._starved(c)]
 
     def _starved(self, channel: int) -> bool:
-        reads = not self.blocked[channel] and self._state[self._layout.reader[channel]] == State.IDLE
+        reads = not self.blocked[channel] and self._state[self._layout.reader[channel]] == ThreadState.IDLE
         return reads and not self._coming[channel]

@@ -1,4 +1,4 @@
-"""Chains of job instances: one world after the other, each beginning from a snapshot of the one before it.
+"""Chains of job instances: one instance after the other, each beginning from a snapshot of the one before it.
 
 What an instance keeps when it ends is what the cluster's loss, or its user's stop, leaves behind: retained checkpoints and savepoints.
 """
@@ -21,8 +21,8 @@ from sim.runtime.jobmanager.actions import request
 from sim.runtime.observe.endless import endless
 from sim.runtime.observe.sampling import Sampler
 from sim.runtime.run.beginning import Beginning
+from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.segments import Segment, segments
-from sim.runtime.run.world import World
 from sim.runtime.setup.redistribution import rescaled, stood
 from sim.units import format_duration
 
@@ -39,14 +39,14 @@ class NothingToBeginFrom(Exception):  # noqa: N818  # a phrase
 
 
 class Chain:
-    """Worlds in the order of time, one if the scenario has one job instance; each has a sampler.
+    """Job instances in the order of time, one if the scenario has one job instance; each has a sampler.
 
-    `attach` is called with each world before it runs; `series`: columns of the samples that are asked for, None: all.
+    `attach` is called with each instance before it runs; `series`: columns of the samples that are asked for, None: all.
     """
 
     def __init__(
         self, scenario: Scenario, engine: Engine, *,
-        check: bool, progress: Callable[[int], None] | None = None, attach: Callable[[World], None] = lambda _: None,
+        check: bool, progress: Callable[[int], None] | None = None, attach: Callable[[JobInstance], None] = lambda _: None,
         series: Collection[str] | None = None,
     ) -> None:  # fmt: skip
         self.scenario = scenario
@@ -55,7 +55,7 @@ class Chain:
         self.progress = progress
         self.attach = attach
         self.series = series
-        self.worlds: list[World] = []
+        self.instances: list[JobInstance] = []
         self.samplers: list[Sampler] = []
         self.stopped: str | None = None  # why the chain ended early
 
@@ -63,55 +63,55 @@ class Chain:
         """To the end of the last instance, or of one that leaves nothing to begin from."""
         parts, beginning = segments(self.scenario), None
         for number, segment in enumerate(parts):
-            world = self.world(segment.scenario, beginning)
-            self.worlds.append(world)
-            self.samplers.append(Sampler(world.context, world.counters, self.progress, self.series))
-            self.attach(world)
-            world.start()
-            self._run(world, segment)
+            instance = self.instance(segment.scenario, beginning)
+            self.instances.append(instance)
+            self.samplers.append(Sampler(instance.context, instance.counters, self.progress, self.series))
+            self.attach(instance)
+            instance.start()
+            self._run(instance, segment)
             if number + 1 < len(parts):
-                ended = world.outcome.failed.triggered or (world.outcome.finished.triggered and not stopped_with(world.stats))
+                ended = instance.outcome.failed.triggered or (instance.outcome.finished.triggered and not stopped_with(instance.stats))
                 if segment.kind == "rescale" and ended:
                     return  # a job that has failed, or has come to its end, is not rescaled
-                if world.env.now >= self.scenario.run.duration_ns:
-                    if segment.stop is not None and not stopped_with(world.stats):
+                if instance.env.now >= self.scenario.run.duration_ns:
+                    if segment.stop is not None and not stopped_with(instance.stats):
                         since = format_duration(segment.stop.at_ns)
                         self.stopped = f"FAILED: job {number + 1} cannot begin: the savepoint of {since} that job {number} {NOT_STOPPED}"
-                    elif world.job.recovery.elected is not None and segment.until_ns < self.scenario.run.duration_ns:
+                    elif instance.job.recovery.elected is not None and segment.until_ns < self.scenario.run.duration_ns:
                         since = format_duration(segment.until_ns)
                         self.stopped = f"FAILED: job {number + 1} cannot begin: since {since} there has been no JobManager to rescale it"
                     return
                 try:
-                    beginning = self._next(world, parts[number + 1])
+                    beginning = self._next(instance, parts[number + 1])
                 except NothingToBeginFrom as reason:
                     self.stopped = f"FAILED: job {number + 1} cannot begin: {reason}"
                     return
 
-    def world(self, scenario: Scenario, beginning: Beginning | None) -> World:
+    def instance(self, scenario: Scenario, beginning: Beginning | None) -> JobInstance:
         """A job instance; `beginning`: of all but the first."""
-        return World(scenario, self.engine, check=self.check, beginning=beginning)
+        return JobInstance(scenario, self.engine, check=self.check, beginning=beginning)
 
     @property
     def status(self) -> str:
         """The status of the last job, unless the next one could not begin."""
-        last = self.worlds[-1]
+        last = self.instances[-1]
         return self.stopped or (last.job_status == "RUNNING" and endless(last.context, last.job.recovery.stats.values())) or last.job_status
 
     def snapshots(self) -> tuple[StoredSnapshot, ...]:
         """Snapshots that no instance subsumed, oldest first.  What was claimed is the newer job's, to delete as well."""
         gone = {
-            (world.beginning.snapshot.instance, world.beginning.snapshot.checkpoint)
-            for world in self.worlds
-            if world.beginning is not None
-            and world.beginning.claim == "claim"
-            and world.beginning.snapshot.checkpoint not in world.job.files.store.retained
+            (instance.beginning.snapshot.instance, instance.beginning.snapshot.checkpoint)
+            for instance in self.instances
+            if instance.beginning is not None
+            and instance.beginning.claim == "claim"
+            and instance.beginning.snapshot.checkpoint not in instance.job.files.store.retained
         }
-        kept = (snapshot for world in self.worlds for snapshot in world.job.files.kept_here())
+        kept = (snapshot for instance in self.instances for snapshot in instance.job.files.kept_here())
         return tuple(snapshot for snapshot in kept if (snapshot.instance, snapshot.checkpoint) not in gone)
 
     def exists(self, file: StateFile) -> bool:
         """At the end."""
-        return self.worlds[-1].job.files.exists(file)
+        return self.instances[-1].job.files.exists(file)
 
     def file_rows(self) -> list[FileRow]:
         """One per file; the newest instance that named it says how."""
@@ -120,8 +120,8 @@ class Chain:
             for file in snapshot.files:
                 needed_by[file.key] = (*needed_by.get(file.key, ()), snapshot)
         rows: dict[tuple[int, int], FileRow] = {}
-        for world in self.worlds:
-            for row in world.job.files.file_rows():
+        for instance in self.instances:
+            for row in instance.job.files.file_rows():
                 before = rows.get(row.file.key)
                 named = row if row.last_used >= 0 or before is None else before._replace(deleted_ns=row.deleted_ns)
                 rows[row.file.key] = named
@@ -130,68 +130,72 @@ class Chain:
     def restore_rows(self) -> list[RestoreRow]:
         """One per instance but the first."""
         snapshots, directories = self.snapshots(), self.scenario.directories
-        return [_restore_row(world, world.beginning, snapshots, directories) for world in self.worlds if world.beginning is not None]
+        return [
+            _restore_row(instance, instance.beginning, snapshots, directories)
+            for instance in self.instances
+            if instance.beginning is not None
+        ]
 
-    def _run(self, world: World, segment: Segment) -> None:
+    def _run(self, instance: JobInstance, segment: Segment) -> None:
         """To the end of the segment.  A stop that did not come to pass, because a task failed meanwhile, is requested again."""
-        outcome = world.outcome
+        outcome = instance.outcome
         while True:
-            left_ns = max(0, segment.until_ns - world.env.now)  # none, if the segment before it took longer than it was to
-            wait_ns = left_ns if segment.stop is None else min(left_ns, max(segment.stop.at_ns - world.env.now, 0) + STOP_AGAIN_NS)
-            world.env.run(until=world.env.timeout(wait_ns) | outcome.failed | outcome.finished)
+            left_ns = max(0, segment.until_ns - instance.env.now)  # none, if the segment before it took longer than it was to
+            wait_ns = left_ns if segment.stop is None else min(left_ns, max(segment.stop.at_ns - instance.env.now, 0) + STOP_AGAIN_NS)
+            instance.env.run(until=instance.env.timeout(wait_ns) | outcome.failed | outcome.finished)
             if outcome.failed.triggered or outcome.finished.triggered:
                 return
-            if world.env.now >= segment.until_ns:
+            if instance.env.now >= segment.until_ns:
                 if segment.kind == "rescale":
-                    self._await_job_manager(world)
+                    self._await_job_manager(instance)
                 return
-            if segment.stop is not None and not any(stats.stops and stats.status != "FAILED" for stats in world.stats.values()):
-                request(world.context, world.job.coordinator, segment.stop)
+            if segment.stop is not None and not any(stats.stops and stats.status != "FAILED" for stats in instance.stats.values()):
+                request(instance.context, instance.job.coordinator, segment.stop)
 
-    def _await_job_manager(self, world: World) -> None:
+    def _await_job_manager(self, instance: JobInstance) -> None:
         """Without one nobody rescales: whoever asks for it asks again until there is one, or the run is over."""
-        left_ns = self.scenario.run.duration_ns - world.env.now
-        if left_ns > 0 and (elected := world.job.recovery.elected) is not None:
-            world.env.run(until=world.env.timeout(left_ns) | elected | world.outcome.failed | world.outcome.finished)
+        left_ns = self.scenario.run.duration_ns - instance.env.now
+        if left_ns > 0 and (elected := instance.job.recovery.elected) is not None:
+            instance.env.run(until=instance.env.timeout(left_ns) | elected | instance.outcome.failed | instance.outcome.finished)
 
-    def _next(self, world: World, segment: Segment) -> Beginning:
+    def _next(self, instance: JobInstance, segment: Segment) -> Beginning:
         """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
         if segment.kind == "rescale":
-            world.journal.note(world.env.now, Happening.RESCALED)
-        world.job.coordinator.tell(SchedulerStopped(world.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
-        snapshot = self._chosen(world, segment.start_from)
-        parts, served, names = world.job.files.parts(snapshot), world.plane.served(), world.names
-        if segment.scenario.job != world.scenario.job:
-            taker = self.worlds[snapshot.instance]  # the snapshot is dealt out as it was taken, not as a job in between had it
+            instance.journal.note(instance.env.now, Happening.RESCALED)
+        instance.job.coordinator.tell(SchedulerStopped(instance.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
+        snapshot = self._chosen(instance, segment.start_from)
+        parts, served, names = instance.job.files.parts(snapshot), instance.plane.served(), instance.names
+        if segment.scenario.job != instance.scenario.job:
+            taker = self.instances[snapshot.instance]  # the snapshot is dealt out as it was taken, not as a job in between had it
             parts, names = taker.job.files.parts(snapshot), taker.names
             if segment.scenario.job != taker.scenario.job:
                 parts = rescaled(parts, taker.spec, segment.scenario)
-            served = stood(served, world.spec, segment.scenario)
+            served = stood(served, instance.spec, segment.scenario)
         return Beginning(
-            len(self.worlds),
-            world.env.now,
+            len(self.instances),
+            instance.env.now,
             snapshot,
             self.scenario.instances.claim,
             parts,
             names,
-            world.job.files,
-            world.storage.files,
-            world.output,
-            world.job.faults,
+            instance.job.files,
+            instance.storage.files,
+            instance.output,
+            instance.job.faults,
             served,
             segment.kind,
-            None if world.checking is None else world.checking.accounts,
+            None if instance.checking is None else instance.checking.accounts,
         )
 
-    def _chosen(self, world: World, start_from: str) -> StoredSnapshot:
+    def _chosen(self, instance: JobInstance, start_from: str) -> StoredSnapshot:
         """The latest snapshot of the kind asked for, if it can be read."""
         chain, directories = self.scenario.instances, self.scenario.directories
-        kept = [row for row in world.job.files.kept_here() if row.is_savepoint == (start_from == "savepoint")]
-        kept = [row for row in kept if row.checkpoint in stopped_with(world.stats)] or kept
+        kept = [row for row in instance.job.files.kept_here() if row.is_savepoint == (start_from == "savepoint")]
+        kept = [row for row in kept if row.checkpoint in stopped_with(instance.stats)] or kept
         if not kept:  # nothing of its own: what it began from is there still
-            kept = [row for row in world.job.files.store.retained.values() if row.instance != world.job.files.store.instance]
+            kept = [row for row in instance.job.files.store.retained.values() if row.instance != instance.job.files.store.instance]
         if not kept:
-            raise NothingToBeginFrom(f"no {start_from} of job {len(self.worlds) - 1} was completed")
+            raise NothingToBeginFrom(f"no {start_from} of job {len(self.instances) - 1} was completed")
         snapshot = kept[-1]
         if chain.copied == "nothing":
             return snapshot
@@ -199,13 +203,13 @@ class Chain:
         copied = {"own": own, "job": own if snapshot.is_savepoint else directories.job_directory(snapshot.instance)}.get(
             chain.copied, directories.savepoints if snapshot.is_savepoint else directories.root
         )
-        if not restorable(snapshot, directories, copied=copied, exists=world.job.files.exists):
+        if not restorable(snapshot, directories, copied=copied, exists=instance.job.files.exists):
             raise NothingToBeginFrom(f"{own} names files that a copy of {copied} does not bring along")
         return snapshot
 
 
-def _restore_row(world: World, begun: Beginning, snapshots: Sequence[StoredSnapshot], directories: Directories) -> RestoreRow:
-    files, first = world.job.files, world.job.files.first_completed
+def _restore_row(instance: JobInstance, begun: Beginning, snapshots: Sequence[StoredSnapshot], directories: Directories) -> RestoreRow:
+    files, first = instance.job.files, instance.job.files.first_completed
     needed = any(snapshot.instance >= begun.instance for snapshot in broken_by(snapshots, directories, begun.snapshot))
     row = RestoreRow(
         begun.instance,
@@ -217,7 +221,7 @@ def _restore_row(world: World, begun: Beginning, snapshots: Sequence[StoredSnaps
     )
     if not first:
         return row
-    stats = world.stats[first]
+    stats = instance.stats[first]
     written = sum(part.written_bytes + part.persisted_bytes for part in stats.subtasks.values())
     duration_ns = stats.latest_ack_ns - stats.trigger_ns
     return row._replace(first_checkpoint=first, first_type=files.type_of(first), first_written_bytes=written, first_duration_ns=duration_ns)

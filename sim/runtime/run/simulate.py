@@ -21,8 +21,8 @@ from sim.runtime.observe.paths import Paths
 from sim.runtime.observe.sampling import Sampler
 from sim.runtime.observe.standstill import standstill
 from sim.runtime.run.instances import Chain
+from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.result import Result
-from sim.runtime.run.world import World
 
 ENGINES: tuple[Engine, ...] = ("compiled", "interpreted", "reference")
 
@@ -32,7 +32,7 @@ _COLLECT_AFTER = 50_000
 
 def simulate(
     scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, check: bool = True,
-    attach: Callable[[World], None] = lambda _: None, only: Mapping[str, Collection[str]] = MappingProxyType({}),
+    attach: Callable[[JobInstance], None] = lambda _: None, only: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Result:  # fmt: skip
     """Run a scenario for `run.duration` and tabulate what happened.
 
@@ -49,12 +49,12 @@ def simulate(
         try:
             chain.run()
         except Exception as error:  # of ours: the report of it says when it happened
-            error.add_note(f"after {chain.worlds[-1].env.now / 1e9:.6f} s of simulated time" if chain.worlds else "before it began")
+            error.add_note(f"after {chain.instances[-1].env.now / 1e9:.6f} s of simulated time" if chain.instances else "before it began")
             raise
-        tables = [_tables(world, sampler, only) for world, sampler in zip(chain.worlds, chain.samplers, strict=True)]
-        violations = tuple(found for world in chain.worlds for found in world.violations())
-        repetitions = tuple(found for world in chain.worlds for found in world.repetitions())
-    journals = [world.journal for world in chain.worlds]
+        tables = [_tables(instance, sampler, only) for instance, sampler in zip(chain.instances, chain.samplers, strict=True)]
+        violations = tuple(found for instance in chain.instances for found in instance.violations())
+        repetitions = tuple(found for instance in chain.instances for found in instance.repetitions())
+    journals = [instance.journal for instance in chain.instances]
     result = Result(
         scenario=scenario,
         **{name: _joined([per_world[name] for per_world in tables]) for name in tables[0]},
@@ -63,29 +63,29 @@ def simulate(
         restores=restores_table(chain.restore_rows()),
         journal=journals[0] if len(journals) == 1 else Journal(entry for journal in journals for entry in journal),
         job_status=chain.status,
-        ended_ns=chain.worlds[-1].env.now,
+        ended_ns=chain.instances[-1].env.now,
         violations=violations,
         repetitions=repetitions,
         manifest_read=None,
     )
-    for world in chain.worlds:
-        world.dissolve()
+    for instance in chain.instances:
+        instance.dissolve()
     return result
 
 
-def _tables(world: World, sampler: Sampler, only: Mapping[str, Collection[str]]) -> dict[str, pd.DataFrame]:
+def _tables(instance: JobInstance, sampler: Sampler, only: Mapping[str, Collection[str]]) -> dict[str, pd.DataFrame]:
     """The tables of one job instance; most runs have one."""
-    stats = [world.stats[number] for number in sorted(world.stats)]
+    stats = [instance.stats[number] for number in sorted(instance.stats)]
     for row in (row for row in stats if row.status == "IN_PROGRESS"):
-        row.standstill = standstill(world.context, world.tasks)
+        row.standstill = standstill(instance.context, instance.tasks)
     return {
         "checkpoints": checkpoints_table(stats),
-        "subtasks": subtasks_table(stats, world.names, only.get("subtasks")),
-        "tasks": tasks_table(world.counters.rows(), world.names),
+        "subtasks": subtasks_table(stats, instance.names, only.get("subtasks")),
+        "tasks": tasks_table(instance.counters.rows(), instance.names),
         "series": sampler.rows.frame(),
-        "commits": commits_table(world.commits, world.names),
-        "recoveries": recoveries_table(world.job.recovery.stats.values()),
-        "path": Paths(world.context).table(only.get("path")),
+        "commits": commits_table(instance.commits, instance.names),
+        "recoveries": recoveries_table(instance.job.recovery.stats.values()),
+        "path": Paths(instance.context).table(only.get("path")),
     }
 
 

@@ -61,10 +61,10 @@ def service_factors(job: Job) -> dict[int, Fraction]:
     return factors
 
 
-def _vertex(vertex: Vertex, *, yields: bool) -> plane.Vertex:
+def _vertex(vertex: Vertex, *, yields: bool) -> plane.VertexSpec:
     laws = [inlet.service for inlet in vertex.inputs] or [vertex.service]
     source = None if vertex.source is None else _source(vertex.source)
-    return plane.Vertex(
+    return plane.VertexSpec(
         vertex.name, vertex.parallelism, tuple(quantile_table(law) for law in laws), source, vertex.joined, _lag(vertex, yields=yields),
         vertex.gates_of_inputs,
     )  # fmt: skip
@@ -87,12 +87,12 @@ def _yields(vertex: Vertex, scenario: Scenario) -> bool:
     return may and window is not None and window.time == "event" and window.api == "sql" and not window.early
 
 
-def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> plane.Edge:
+def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> plane.EdgeSpec:
     """Its name tells it from every other edge between the same two vertices: random streams hang on it."""
     inlet = reader.inputs[gate]
     writer = job.vertex(inlet.upstream)
     fan_out = job.fan_out(inlet)
-    return plane.Edge(
+    return plane.EdgeSpec(
         name=f"{writer.name}->{reader.name}#{gate}",
         upstream=number[writer.name],
         downstream=number[reader.name],
@@ -112,7 +112,7 @@ def _readers(inlet: Input, reader: Vertex) -> plane.Law:
     return owners(reader.parallelism, reader.max_parallelism)
 
 
-def _source(source: Source) -> plane.Source:
+def _source(source: Source) -> plane.SourceSpec:
     """Piecewise constant rates -> segments that begin at a record ordinal; nothing is due while the rate is 0.
 
     A record that falls between two segments is due when the next segment's rate has completed it.
@@ -134,7 +134,7 @@ def _source(source: Source) -> plane.Source:
         total = last if total < 0 else min(total, last)
     wins = int(LOCK_WON * 2**32)
     packed = PackedRecords(plane.RateSegment, _without_empty(segments))
-    return plane.Source(packed, total, source.silent, plane.Wait[source.waits.upper()], wins)
+    return plane.SourceSpec(packed, total, source.silent, plane.Wait[source.waits.upper()], wins)
 
 
 def _without_empty(segments: list[_Segment]) -> list[_Segment]:

@@ -19,7 +19,7 @@ from sim.model.randomness.streams import draw, stream
 from sim.model.scenario import Scenario
 from sim.plane.seam.interface import Position
 from sim.plane.seam.layout import layout
-from sim.plane.seam.spec import Edge, PlaneSpec
+from sim.plane.seam.spec import EdgeSpec, PlaneSpec
 from sim.runtime.contents import TaskSnapshot, Uncommitted
 from sim.runtime.setup.lowering import plane_spec
 
@@ -152,7 +152,7 @@ def _even(total: int, parts: int) -> np.ndarray:
     return shares
 
 
-def _dealt(records: int, streams: _Streams, edge: Edge, channels: np.ndarray) -> np.ndarray:
+def _dealt(records: int, streams: _Streams, edge: EdgeSpec, channels: np.ndarray) -> np.ndarray:
     """Records of each channel: by what its reader gets of them."""
     if not edge.weights:
         return _even(records, len(channels))
@@ -161,7 +161,7 @@ def _dealt(records: int, streams: _Streams, edge: Edge, channels: np.ndarray) ->
     return np.diff(records * ends // ends[-1], prepend=0)
 
 
-def _sizes(streams: _Streams, edge: Edge, channel: int, records: range) -> list[int]:
+def _sizes(streams: _Streams, edge: EdgeSpec, channel: int, records: range) -> list[int]:
     """Bytes of these records of a channel (rule B1)."""
     plan, table = streams.layout, edge.record_bytes
     writer, reader = plan.subtask[plan.writer[channel]], plan.subtask[plan.reader[channel]]

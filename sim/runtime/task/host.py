@@ -12,7 +12,7 @@ import simpy
 
 from sim.metrics.journal import Happening
 from sim.metrics.stats import SubtaskStats
-from sim.plane.seam.interface import BARRIERS, SINGLES, Kind, Marker, Notice, Trait
+from sim.plane.seam.interface import BARRIERS, SINGLES, Marker, Notice, NoticeKind, Trait
 from sim.protocol import task_vocabulary as vocabulary
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task.checkpointing import TaskCheckpointing
@@ -85,28 +85,28 @@ class TaskHost:
         """A notice of the data plane about this task."""
         if self.stopped:
             return
-        if notice.kind is Kind.SAFE:
+        if notice.kind is NoticeKind.SAFE:
             self.thread.at_safe_point()
-        elif notice.kind is Kind.EXHAUSTED:
+        elif notice.kind is NoticeKind.EXHAUSTED:
             self.ending.exhausted()
-        elif notice.kind in (Kind.NONE_LATE, Kind.WRITTEN) or notice.series == WATERMARKS:
+        elif notice.kind in (NoticeKind.NONE_LATE, NoticeKind.WRITTEN) or notice.series == WATERMARKS:
             self.operator.on_notice(notice)
-        elif notice.kind is Kind.ARRIVED and notice.series == BARRIERS:
+        elif notice.kind is NoticeKind.ARRIVED and notice.series == BARRIERS:
             self._barrier_arrived(notice)
-        elif notice.kind is Kind.ARRIVED and notice.series >= SINGLES:
+        elif notice.kind is NoticeKind.ARRIVED and notice.series >= SINGLES:
             self.ending.on_notice(notice)
-        elif notice.kind is Kind.ARRIVED and notice.first:
+        elif notice.kind is NoticeKind.ARRIVED and notice.first:
             self.tell(vocabulary.CancellationArrived(self.env.now, notice.gate, notice.number))
-        elif notice.kind is Kind.ANNOUNCED:
+        elif notice.kind is NoticeKind.ANNOUNCED:
             edge = self.context.gate_edge(self.task, notice.gate)
             options = self.transit.announced_options(notice.number, edge)
             if self.thread.takes_mails:
                 self.tell(vocabulary.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
             else:  # it looks at it when it is free
                 self.post(lambda now: vocabulary.BarrierAnnounced(now, notice.gate, notice.number, options))
-        elif notice.kind is Kind.LEFT:
+        elif notice.kind is NoticeKind.LEFT:
             self.tell(vocabulary.OutputBarriersLeft(self.env.now, notice.number))
-        elif notice.kind is Kind.RECOVERED:
+        elif notice.kind is NoticeKind.RECOVERED:
             self.job.task_runs(self.task)
 
     def post(self, event: Callable[[int], TaskEvent]) -> None:

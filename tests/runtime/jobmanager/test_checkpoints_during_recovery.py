@@ -12,7 +12,7 @@ from sim.plane.seam.interface import Position
 from sim.plane.seam.layout import layout
 from sim.runtime.contents import TaskSnapshot
 from sim.runtime.jobmanager.recovered_output import on_downstream
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.setup.lowering import plane_spec
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
 
@@ -30,11 +30,11 @@ def ended(kind, options, *kills_ms, sink_ns=20 * MS, placement="isolated", secon
     base = scenario(job, kind, seconds=seconds, interval_ms=400, **options)
     faults = tuple(Fault(Kill("stage0", 0), When((ms * MS,))) for ms in kills_ms)
     cluster = replace(base.cluster, placement=placement)
-    world = World(replace(base, cluster=cluster, restart=FIXED, faults=faults), "compiled")
-    world.start()
-    world.env.run(until=world.env.timeout(seconds * SECOND))
-    world.plane.check()
-    return world
+    instance = JobInstance(replace(base, cluster=cluster, restart=FIXED, faults=faults), "compiled")
+    instance.start()
+    instance.env.run(until=instance.env.timeout(seconds * SECOND))
+    instance.plane.check()
+    return instance
 
 
 def test_tasks_run_as_soon_as_their_in_flight_data_is_read():
@@ -49,11 +49,11 @@ def test_a_checkpoint_during_recovery_holds_what_is_not_processed_yet():
     """The second failure comes back to it; without the switch it comes back to the checkpoint of the first."""
     kept = {}
     for name, options in (("off", OFF), ("both", BOTH)):
-        world = ended(UNALIGNED, options, 2000, 2700, sink_ns=40 * MS)
-        stats = world.job.recovery.stats
+        instance = ended(UNALIGNED, options, 2000, 2700, sink_ns=40 * MS)
+        stats = instance.job.recovery.stats
         kept[name] = (stats[1].checkpoint, stats[2].checkpoint)
         if name == "both":
-            during = world.stats[stats[2].checkpoint]
+            during = instance.stats[stats[2].checkpoint]
             assert during.trigger_ns > stats[1].running_ns
             assert sum(part.captured_input_bytes for part in during.subtasks.values()) > 1000
 

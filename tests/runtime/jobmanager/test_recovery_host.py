@@ -10,9 +10,9 @@ from sim.metrics.journal import Happening
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, Rescale, Restart, SlowTask, StorageOutage, TaskManagerLost, When
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, State, Vertex
 from sim.model.state import StateOptions
-from sim.plane.seam.interface import State as ThreadState
+from sim.plane.seam.interface import ThreadState
+from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.simulate import simulate
-from sim.runtime.run.world import World
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
 
 ENGINE = "interpreted"  # nothing to compile
@@ -103,14 +103,14 @@ def ends(job):
 @pytest.mark.parametrize("sink_ns", [2 * MS, 8 * MS])
 def test_a_run_with_failures_ends_where_one_without_does(kind, sink_ns):
     """The index of every draw is part of a snapshot: whatever was lost is read again, to the byte, and nothing twice."""
-    worlds = []
+    instances = []
     for faults in ((), ((Kill("stage0", 0), 1500), (Kill("source", 1), 2600))):
-        world = World(failing(*faults, job=ends(chain(2, sink_ns=sink_ns)), kind=kind), ENGINE)
-        world.start()
-        world.env.run(until=world.env.timeout(12 * SECOND))
-        world.plane.check()
-        worlds.append(world)
-    (calm, hit), (calm_rows, hit_rows) = worlds, [world.counters.rows() for world in worlds]
+        instance = JobInstance(failing(*faults, job=ends(chain(2, sink_ns=sink_ns)), kind=kind), ENGINE)
+        instance.start()
+        instance.env.run(until=instance.env.timeout(12 * SECOND))
+        instance.plane.check()
+        instances.append(instance)
+    (calm, hit), (calm_rows, hit_rows) = instances, [instance.counters.rows() for instance in instances]
 
     assert 2 == len(hit.job.recovery.stats)
     for column in ("written", "consumed", "records_in", "records_out"):
@@ -370,11 +370,11 @@ def test_what_was_on_its_way_to_a_lost_job_manager_is_lost():
 @pytest.mark.parametrize(("at_ms", "stopped"), [(2090, False), (2210, True)])
 def test_tasks_stop_when_their_job_manager_is_silent_for_a_heartbeat(at_ms, stopped):
     """Lost at 1700 ms, last heard of up to 100 ms before."""
-    world = World(failing((JobManagerDown(1500 * MS), 1700)), ENGINE)
-    world.start()
-    world.env.run(until=world.env.timeout(at_ms * MS))
+    instance = JobInstance(failing((JobManagerDown(1500 * MS), 1700)), ENGINE)
+    instance.start()
+    instance.env.run(until=instance.env.timeout(at_ms * MS))
 
-    assert {stopped} == {state == ThreadState.HALTED for state in world.plane.tasks()["state"]}
+    assert {stopped} == {state == ThreadState.HALTED for state in instance.plane.tasks()["state"]}
 
 
 def test_a_task_that_fails_without_a_restart_strategy_ends_the_job():

@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from sim.model.job import Backlog, Rate, Source
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import MS, SECOND, chain, scenario
 
 HISTORY = (Rate(0, Fraction(2000)), Rate(1 * SECOND, Fraction(100)))
@@ -16,12 +16,12 @@ def triggers(backlog, in_backlog_ns, *, seconds=9, rates=HISTORY):
     job = chain(sink_ns=2 * MS)
     first, *others = job.vertices
     job = replace(job, vertices=(replace(first, source=Source(rates, backlog=backlog)), *others))
-    world = World(scenario(job, seconds=seconds, interval_ms=200, interval_during_backlog_ns=in_backlog_ns), "compiled")
-    world.start()
-    world.env.run(until=seconds * SECOND)
+    instance = JobInstance(scenario(job, seconds=seconds, interval_ms=200, interval_during_backlog_ns=in_backlog_ns), "compiled")
+    instance.start()
+    instance.env.run(until=seconds * SECOND)
 
-    assert () == world.violations()
-    return [stats.trigger_ns // MS for stats in world.stats.values()]
+    assert () == instance.violations()
+    return [stats.trigger_ns // MS for stats in instance.stats.values()]
 
 
 def test_no_checkpoint_is_triggered_while_history_is_read():
@@ -58,8 +58,8 @@ def test_a_source_that_has_ended_is_not_behind():
     live = replace(first, name="live", source=Source((Rate(0, Fraction(10)),)))
     reader = replace(others[0], inputs=(*others[0].inputs, replace(others[0].inputs[0], upstream="live")))
     job = replace(job, vertices=(replace(first, source=bounded), live, reader, *others[1:]))
-    world = World(scenario(job, seconds=4, interval_ms=200, interval_during_backlog_ns=0), "compiled")
-    world.start()
-    world.env.run(until=4 * SECOND)
+    instance = JobInstance(scenario(job, seconds=4, interval_ms=200, interval_during_backlog_ns=0), "compiled")
+    instance.start()
+    instance.env.run(until=4 * SECOND)
 
-    assert 8 < sum(stats.trigger_ns > 1 * SECOND for stats in world.stats.values())
+    assert 8 < sum(stats.trigger_ns > 1 * SECOND for stats in instance.stats.values())

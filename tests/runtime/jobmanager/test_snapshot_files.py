@@ -7,8 +7,8 @@ import pytest
 from sim.metrics.journal import Happening
 from sim.model.job import Distribution
 from sim.model.storage import ObjectStore
+from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.simulate import simulate
-from sim.runtime.run.world import World
 from sim.storage.media.flat import FlatStorage
 from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario
 from tests.runtime.job_chains import jobs
@@ -16,11 +16,11 @@ from tests.runtime.job_chains import jobs
 ENGINE = "interpreted"
 
 
-def there(world):
+def there(instance):
     """(checkpoint, kind) of what is in storage."""
     return {
         (int(file.name[-1]) if file.name[0] == "_metadata" else int(file.name[3 if len(file.name) > 3 else 2]), file.name[0])
-        for file in world.storage.files
+        for file in instance.storage.files
         if file.complete and file.deleted_ns is None
     }
 
@@ -29,20 +29,20 @@ def there(world):
 def test_what_is_subsumed_is_deleted(retained):
     """Files and metadata of the retained checkpoints stay, and of the one under way."""
     base = scenario(chain(1), seconds=3)
-    world = run(replace(base, checkpoint=replace(base.checkpoint, num_retained=retained)), ENGINE)
-    kept = sorted(completed(world))[-retained:]
+    instance = run(replace(base, checkpoint=replace(base.checkpoint, num_retained=retained)), ENGINE)
+    kept = sorted(completed(instance))[-retained:]
 
-    assert kept == [stored.checkpoint for stored in world.job.files.kept_here()]
-    assert set(kept) == {checkpoint for checkpoint, kind in there(world) if kind == "_metadata"}
-    assert set(kept) <= {checkpoint for checkpoint, _ in there(world)} <= {*kept, max(world.stats)}
-    assert all(world.job.files.exists(file) for stored in world.job.files.kept_here() for file in stored.files)
+    assert kept == [stored.checkpoint for stored in instance.job.files.kept_here()]
+    assert set(kept) == {checkpoint for checkpoint, kind in there(instance) if kind == "_metadata"}
+    assert set(kept) <= {checkpoint for checkpoint, _ in there(instance)} <= {*kept, max(instance.stats)}
+    assert all(instance.job.files.exists(file) for stored in instance.job.files.kept_here() for file in stored.files)
 
 
 def test_channel_state_belongs_to_its_checkpoint():
     """One file per group of subtasks; it goes with the directory."""
-    world = run(scenario(chain(1), UNALIGNED, seconds=3), ENGINE)
-    (latest,) = world.job.files.kept_here()
-    stored = [file for file in world.storage.files if file.name[0] == "channel-state" and file.complete]
+    instance = run(scenario(chain(1), UNALIGNED, seconds=3), ENGINE)
+    (latest,) = instance.job.files.kept_here()
+    stored = [file for file in instance.storage.files if file.name[0] == "channel-state" and file.complete]
 
     assert stored
     newest = {file.id for file in stored if file.deleted_ns is None and file.name[-1] == latest.checkpoint}
@@ -53,9 +53,9 @@ def test_channel_state_belongs_to_its_checkpoint():
 def test_an_expired_checkpoint_leaves_nothing():
     """What was acknowledged is deleted with it, what tasks had written and not acknowledged by them."""
     base = scenario(chain(2), seconds=3)
-    world = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=60 * MS)), ENGINE)
-    failed = {number for number, row in world.stats.items() if row.status == "FAILED"}
-    late = {checkpoint for checkpoint, _ in there(world)} & failed
+    instance = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=60 * MS)), ENGINE)
+    failed = {number for number, row in instance.stats.items() if row.status == "FAILED"}
+    late = {checkpoint for checkpoint, _ in there(instance)} & failed
 
     assert failed
     assert late <= {max(failed)}, "the last one may still be on its way"
@@ -63,29 +63,29 @@ def test_an_expired_checkpoint_leaves_nothing():
 
 def test_metadata_of_a_checkpoint_that_was_given_up_goes():
     """They become durable when nobody waits for them any more; those of the checkpoint under way stay."""
-    world = World(scenario(chain(1), seconds=1), ENGINE)
-    world.start()
-    while not world.job.files.store.pending:
-        world.env.step()
-    numbers = (min(world.job.files.store.pending), 999)
-    stored = [world.storage.files.create(("_metadata", number), 0, world.env.now) for number in numbers]
+    instance = JobInstance(scenario(chain(1), seconds=1), ENGINE)
+    instance.start()
+    while not instance.job.files.store.pending:
+        instance.env.step()
+    numbers = (min(instance.job.files.store.pending), 999)
+    stored = [instance.storage.files.create(("_metadata", number), 0, instance.env.now) for number in numbers]
     for number, file in zip(numbers, stored, strict=True):
-        world.storage.files.close(file, world.env.now)
-        world.job.files.metadata(number, file.id)
-    world.env.run(until=world.env.now + MS)
+        instance.storage.files.close(file, instance.env.now)
+        instance.job.files.metadata(number, file.id)
+    instance.env.run(until=instance.env.now + MS)
 
-    assert [True, False] == [world.storage.files.exists(file.id) for file in stored]
+    assert [True, False] == [instance.storage.files.exists(file.id) for file in stored]
 
 
 def test_what_a_task_had_written_for_nothing_goes():
     """Tables of a state backend that were stored before the checkpoint expired, by a task that never acknowledged it."""
     base = jobs(count=1, seconds=3)
-    world = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=300 * MS)), ENGINE)
-    tables = [file for file in world.storage.files if str(file.name[-1]).endswith(".sst") and file.complete]
+    instance = run(replace(base, checkpoint=replace(base.checkpoint, timeout_ns=300 * MS)), ENGINE)
+    tables = [file for file in instance.storage.files if str(file.name[-1]).endswith(".sst") and file.complete]
 
-    assert not completed(world)
+    assert not completed(instance)
     assert len(tables) > 10
-    assert {file.name[3] for file in tables if file.deleted_ns is None} <= {max(world.stats)}
+    assert {file.name[3] for file in tables if file.deleted_ns is None} <= {max(instance.stats)}
 
 
 def deleting(latency_ns):
@@ -108,11 +108,11 @@ def test_slow_deletes_hold_triggers_back(monkeypatch):
 
 def test_deleting_takes_several_files_at_a_time():
     """Four, as the I/O executor's threads: a directory of nine files takes three requests' time."""
-    world = World(deleting(100 * MS), ENGINE)
-    files = [world.storage.files.create(("x", i), 0, 0) for i in range(9)]
+    instance = JobInstance(deleting(100 * MS), ENGINE)
+    files = [instance.storage.files.create(("x", i), 0, 0) for i in range(9)]
     ended = []
-    world.job.files._delete([file.id for file in files], lambda: ended.append(world.env.now))
-    world.env.run(until=SECOND)
+    instance.job.files._delete([file.id for file in files], lambda: ended.append(instance.env.now))
+    instance.env.run(until=SECOND)
 
     assert [300 * MS] == ended
 

@@ -9,7 +9,7 @@ import pytest
 from sim.model.checkpoint import Barriers
 from sim.model.job import Distribution
 from sim.model.storage import Dfs, Disk, FileMerging, ObjectStore, Retry, SlowNodes, Storage
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import MS, SECOND, chain, completed, scenario
 
 FLAT = Storage(1_000_000, 2 * MS, 3 * MS, inline_threshold_bytes=0)
@@ -22,11 +22,11 @@ KINDS = {
 }
 
 
-def world(storage, *, kind="aligned", seconds=3, outage_ms=None, placement="isolated"):
+def instance(storage, *, kind="aligned", seconds=3, outage_ms=None, placement="isolated"):
     """Run the small chain; storage is down from the first to the second of `outage_ms`."""
     job = scenario(chain(sink_ns=MS), Barriers(kind), seconds=seconds)
     job = replace(job, storage=storage, cluster=replace(job.cluster, placement=placement))
-    here = World(job, "compiled")
+    here = JobInstance(job, "compiled")
     here.start()
     if outage_ms is not None:
         here.env.call_in(outage_ms[0] * MS, lambda: here.storage.fail_until(outage_ms[1] * MS))
@@ -38,7 +38,7 @@ def world(storage, *, kind="aligned", seconds=3, outage_ms=None, placement="isol
 @pytest.mark.parametrize("kind", ["aligned", "unaligned"])
 def test_checkpoints_complete_on_every_kind(name, kind):
     """With all their files, and the checkers have nothing to say."""
-    here = world(KINDS[name], kind=kind)
+    here = instance(KINDS[name], kind=kind)
 
     assert len(completed(here)) > 4
     assert () == here.violations()
@@ -49,7 +49,7 @@ def test_checkpoints_complete_on_every_kind(name, kind):
 @pytest.mark.parametrize("kind", ["aligned", "unaligned"])
 def test_an_outage_fails_checkpoints_and_they_come_back(name, kind):
     """Down for a second, two attempts 50 ms apart: asynchronous phases fail, are declined, and later ones complete."""
-    here = world(replace(KINDS[name], retry=Retry(2, 50 * MS)), kind=kind, seconds=4, outage_ms=(1000, 2000))
+    here = instance(replace(KINDS[name], retry=Retry(2, 50 * MS)), kind=kind, seconds=4, outage_ms=(1000, 2000))
     failed = [row for row in here.stats.values() if row.status == "FAILED"]
 
     assert {"CHECKPOINT_ASYNC_EXCEPTION"} == {row.failure for row in failed}
@@ -61,7 +61,7 @@ def test_an_outage_fails_checkpoints_and_they_come_back(name, kind):
 
 def test_patience_survives_an_outage():
     """The same outage, tried for longer than it lasts: nothing fails, one checkpoint takes longer."""
-    here = world(replace(FLAT, retry=Retry(10, 50 * MS, 200 * MS)), seconds=4, outage_ms=(1000, 2000))
+    here = instance(replace(FLAT, retry=Retry(10, 50 * MS, 200 * MS)), seconds=4, outage_ms=(1000, 2000))
 
     assert {"COMPLETED", "IN_PROGRESS"} >= {row.status for row in here.stats.values()}
     assert 800 * MS < max(row.completed_ns - row.trigger_ns for row in here.stats.values() if row.status == "COMPLETED")
@@ -70,7 +70,7 @@ def test_patience_survives_an_outage():
 def test_metadata_that_cannot_be_written_fails_the_checkpoint():
     """Everything is acknowledged, then storage goes: the checkpoint cannot be finalised."""
     storage = replace(FLAT, metadata_ns=SECOND, retry=Retry(2, 10 * MS))
-    here = world(storage, seconds=2, outage_ms=(300, 400))
+    here = instance(storage, seconds=2, outage_ms=(300, 400))
     first = min(here.stats.values(), key=lambda row: row.number)
 
     assert ("FAILED", "FINALIZE_CHECKPOINT_FAILURE") == (first.status, first.failure)
@@ -80,7 +80,7 @@ def test_metadata_that_cannot_be_written_fails_the_checkpoint():
 def test_metadata_is_written_under_the_lock():
     """Half a second each, a checkpoint every 400 ms: one after the other, and acknowledgements count when the lock is free."""
     job = scenario(chain(sink_ns=MS), seconds=4, max_concurrent=3)
-    here = World(replace(job, storage=replace(FLAT, metadata_ns=500 * MS)), "compiled")
+    here = JobInstance(replace(job, storage=replace(FLAT, metadata_ns=500 * MS)), "compiled")
     here.start()
     here.env.run(until=here.env.timeout(job.run.duration_ns))
     done = [here.stats[number] for number in completed(here)]
@@ -94,7 +94,7 @@ def test_metadata_is_written_under_the_lock():
 def test_a_checkpoint_does_not_expire_while_another_one_has_the_lock():
     """The timeout of 600 ms passes while metadata of 700 ms is written: acknowledgements that came before are heard before it."""
     job = scenario(chain(sink_ns=MS), seconds=4, max_concurrent=2, timeout_ns=600 * MS)
-    here = World(replace(job, storage=replace(FLAT, metadata_ns=700 * MS)), "compiled")
+    here = JobInstance(replace(job, storage=replace(FLAT, metadata_ns=700 * MS)), "compiled")
     here.start()
     here.env.run(until=here.env.timeout(job.run.duration_ns))
 
@@ -106,7 +106,7 @@ def test_slow_nodes_show_in_the_checkpoints():
     slow = SlowNodes(Fraction(1), 20)
     times = []
     for nodes in (None, slow):
-        here = world(replace(DFS, dfs=replace(DFS.dfs, bytes_per_second=50_000, slow=nodes)))
+        here = instance(replace(DFS, dfs=replace(DFS.dfs, bytes_per_second=50_000, slow=nodes)))
         done = [row for row in here.stats.values() if row.status == "COMPLETED"]
         times.append(max(row.completed_ns - row.trigger_ns for row in done) / MS)
 
@@ -115,7 +115,7 @@ def test_slow_nodes_show_in_the_checkpoints():
 
 def test_merging_makes_fewer_files():
     """Two small files per subtask and checkpoint otherwise; merged ones count as one and are durable all the same."""
-    apart, merged = (world(KINDS[name], placement="single") for name in ("dfs", "merged"))
+    apart, merged = (instance(KINDS[name], placement="single") for name in ("dfs", "merged"))
     over = max(completed(merged))
 
     assert completed(apart) == completed(merged)
@@ -127,7 +127,7 @@ def test_merging_makes_fewer_files():
 def test_the_same_run_twice_is_the_same():
     """On nodes with slow episodes, too."""
     storage = replace(DFS, dfs=replace(DFS.dfs, slow=SlowNodes(Fraction(1, 5), 10, Distribution(SECOND, "exponential"))), disk=Disk(10**8))
-    first, second = (world(storage, kind="unaligned") for _ in range(2))
+    first, second = (instance(storage, kind="unaligned") for _ in range(2))
 
     assert list(first.journal) == list(second.journal)
     assert [(f.name, f.durable_ns) for f in first.storage.files] == [(f.name, f.durable_ns) for f in second.storage.files]

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.plane.seam.interface import RateSegment, Source
+from sim.plane.seam.interface import RateSegment, SourceSpec
 from sim.runtime.observe.backlog import due_records
 
-TWO_RATES = Source((RateSegment(0, 0, 1, 10), RateSegment(5, 100, 1, 3)))  # every 10 ns from 0, every 3 ns from 100
+TWO_RATES = SourceSpec((RateSegment(0, 0, 1, 10), RateSegment(5, 100, 1, 3)))  # every 10 ns from 0, every 3 ns from 100
 
 
 def test_records_are_due_from_their_time_on():
@@ -19,17 +19,17 @@ def test_nothing_is_due_between_two_segments():
 
 
 def test_a_bounded_log_ends():
-    assert 6 == due_records(Source(TWO_RATES.segments, total=6), 1000)
+    assert 6 == due_records(SourceSpec(TWO_RATES.segments, total=6), 1000)
 
 
 def test_nothing_waits_for_an_unlimited_source_or_before_the_beginning():
-    assert 0 == due_records(Source(), 1000)
-    assert 0 == due_records(Source((RateSegment(0, 50, 1, 10),)), 49)
+    assert 0 == due_records(SourceSpec(), 1000)
+    assert 0 == due_records(SourceSpec((RateSegment(0, 50, 1, 10),)), 49)
 
 
 @given(st.integers(0, 40), st.integers(1, 7), st.integers(1, 30))
 def test_a_record_is_due_when_it_is_counted(record, num, den_ns):
-    source = Source((RateSegment(0, 20, num, den_ns), RateSegment(20, 20 + 20 * den_ns, 1, 5)))
+    source = SourceSpec((RateSegment(0, 20, num, den_ns), RateSegment(20, 20 + 20 * den_ns, 1, 5)))
     at = source.due(record)
 
     assert due_records(source, at) > record

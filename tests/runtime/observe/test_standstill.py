@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.plane.seam.interface import State
+from sim.plane.seam.interface import ThreadState
 from sim.runtime.observe.standstill import Blocked, circle
+from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.simulate import simulate
-from sim.runtime.run.world import World
 from sim.scenario import load
 from tests.worlds.trial import run_text
 
@@ -126,12 +126,12 @@ class Still:
 def hung():
     """(layout, plane) of a job that hangs; m3 reads one more source, whose barrier is there."""
     (scenario,) = load(WORLD, ["job.late={source: {record: 100 B, rate: 1/s}}", "job.m3.input.late=hash"]).scenarios
-    world = World(scenario, "interpreted")
-    world.start()
-    world.env.run(until=world.env.timeout(1_000_000_000))
-    names = [name for name, _ in world.names]
-    ends = {(names[w], names[r]): c for c, (w, r) in enumerate(zip(world.layout.writer, world.layout.reader, strict=True))}
-    return world.layout, Still(world.plane), names.index, ends
+    instance = JobInstance(scenario, "interpreted")
+    instance.start()
+    instance.env.run(until=instance.env.timeout(1_000_000_000))
+    names = [name for name, _ in instance.names]
+    ends = {(names[w], names[r]): c for c, (w, r) in enumerate(zip(instance.layout.writer, instance.layout.reader, strict=True))}
+    return instance.layout, Still(instance.plane), names.index, ends
 
 
 def test_a_circle_names_its_tasks(hung):
@@ -160,7 +160,7 @@ def test_no_circle_while_something_comes(hung, column, change):
 @pytest.mark.parametrize("vertex", ["m1", "m2", "m3"])
 def test_no_circle_while_one_of_its_tasks_works(hung, vertex):
     layout, plane, task, _ = hung
-    plane.tasks()["state"][task(vertex)] = State.BUSY
+    plane.tasks()["state"][task(vertex)] = ThreadState.BUSY
 
     assert [] == circle(plane, layout)
 

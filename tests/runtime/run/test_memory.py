@@ -19,13 +19,13 @@ def resident_mb():
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
 def test_a_run_that_is_over_keeps_no_channels(monkeypatch, study, engine):
     """They are most of what it took, and are gone before anybody looks for cycles."""
-    worlds = []
-    build = room.World
-    monkeypatch.setattr(room, "World", lambda *arguments, **named: worlds.append(build(*arguments, **named)) or worlds[-1])
+    instances = []
+    build = room.JobInstance
+    monkeypatch.setattr(room, "JobInstance", lambda *arguments, **named: instances.append(build(*arguments, **named)) or instances[-1])
 
     simulate(study.scenarios[0], engine=engine)
 
-    assert [{}] == [vars(world.plane) for world in worlds]
+    assert [{}] == [vars(instance.plane) for instance in instances]
 
 
 @pytest.mark.slow

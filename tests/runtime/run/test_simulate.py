@@ -9,8 +9,8 @@ from sim.metrics.journal import Happening
 from sim.metrics.schema import TABLES
 from sim.model.cluster import Storage
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
+from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.simulate import ENGINES, simulate
-from sim.runtime.run.world import World
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, run, scenario, source
 
 TINY = scenario(chain(), UNALIGNED, seconds=1, interval_ms=300)
@@ -195,17 +195,17 @@ def pointwise(ship="forward"):
 def test_forced_edges_carry_aligned_barriers(ship, also, forced):
     """Pointwise edges, and edges named, capture nothing of what they carry; the others do."""
     base = scenario(pointwise(ship), UNALIGNED, seconds=2)
-    world = run(replace(base, checkpoint=replace(base.checkpoint, forced_aligned=also)), ENGINE)
+    instance = run(replace(base, checkpoint=replace(base.checkpoint, forced_aligned=also)), ENGINE)
     captured = {0: 0, 1: 0}
-    for cut in world.checking.cuts.of_checkpoint.values():
+    for cut in instance.checking.cuts.of_checkpoint.values():
         for channel, captured_bytes in enumerate(cut.captured.tolist()):
-            captured[world.layout.edge[channel]] += captured_bytes
+            captured[instance.layout.edge[channel]] += captured_bytes
 
-    assert [(0, forced)] == world.context.outputs(0)
-    assert [(1, False)] == world.context.outputs(2)
+    assert [(0, forced)] == instance.context.outputs(0)
+    assert [(1, False)] == instance.context.outputs(2)
     assert forced == (captured[0] == 0)
     assert captured[1] > 0
-    assert [row.status for row in world.stats.values()].count("COMPLETED") >= 2, "a capture must not keep back a barrier"
+    assert [row.status for row in instance.stats.values()].count("COMPLETED") >= 2, "a capture must not keep back a barrier"
 
 
 def groups(placement, size):
@@ -215,7 +215,7 @@ def groups(placement, size):
         cluster=replace(base.cluster, placement=placement),
         checkpoint=replace(base.checkpoint, subtasks_per_channel_state_file=size),
     )
-    return [task.in_flight.writer.members for task in World(base, ENGINE).tasks]
+    return [task.in_flight.writer.members for task in JobInstance(base, ENGINE).tasks]
 
 
 @pytest.mark.parametrize(
@@ -236,9 +236,9 @@ def test_channel_state_groups_stay_in_their_task_manager(placement, size, expect
 def test_members_of_a_group_share_their_writer():
     """One thread for all of them, not one each."""
     base = scenario(chain(), UNALIGNED, seconds=1)
-    world = World(replace(base, cluster=replace(base.cluster, placement="single")), ENGINE)
+    instance = JobInstance(replace(base, cluster=replace(base.cluster, placement="single")), ENGINE)
 
-    assert 2 == len({id(task.in_flight.writer) for task in world.tasks})
+    assert 2 == len({id(task.in_flight.writer) for task in instance.tasks})
 
 
 def test_first_trigger_is_drawn_in_the_old_profile():
@@ -246,8 +246,10 @@ def test_first_trigger_is_drawn_in_the_old_profile():
 
     def firsts(profile):
         base = scenario(chain(1, rate=10), seconds=0.5, interval_ms=400)
-        worlds = [replace(base, cluster=replace(base.cluster, profile=profile), run=replace(base.run, seed=seed)) for seed in range(1, 9)]
-        return [simulate(world, engine=ENGINE).checkpoints["trigger_timestamp"][0] for world in worlds]
+        scenarios = [
+            replace(base, cluster=replace(base.cluster, profile=profile), run=replace(base.run, seed=seed)) for seed in range(1, 9)
+        ]
+        return [simulate(scenario, engine=ENGINE).checkpoints["trigger_timestamp"][0] for scenario in scenarios]
 
     assert {10.0} == set(firsts("2.x"))
     assert 8 == len(set(firsts("1.20")))
@@ -257,6 +259,8 @@ def test_first_trigger_is_drawn_in_the_old_profile():
 def test_aligned_and_unaligned_have_the_same_data():
     """The workload is a function of the seed: without checkpoints the barriers' kind changes nothing."""
     off = [replace(scenario(chain(), kind, seconds=1), run=TINY.run) for kind in (ALIGNED, UNALIGNED)]
-    first, second = (simulate(replace(world, checkpoint=replace(world.checkpoint, interval_ns=None)), engine=ENGINE) for world in off)
+    first, second = (
+        simulate(replace(instance, checkpoint=replace(instance.checkpoint, interval_ns=None)), engine=ENGINE) for instance in off
+    )
 
     assert first.tasks.equals(second.tasks)

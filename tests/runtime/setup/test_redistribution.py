@@ -9,7 +9,7 @@ import pytest
 from sim.model.job import AsyncIO, Distribution, Job
 from sim.model.sink import Commit
 from sim.plane import build
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.setup.lowering import plane_spec
 from sim.runtime.setup.redistribution import redistributed
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
@@ -22,17 +22,17 @@ def rescaled(base, **parallelism):
 
 def latest(base, engine="interpreted"):
     """What the latest completed checkpoint of a second of this job holds."""
-    world = World(base, engine)
-    world.start()
-    world.env.run(until=world.env.timeout(2 * SECOND))
-    return world, world.contents.checkpoints[world.job.coordinator.machine.latest_completed]
+    instance = JobInstance(base, engine)
+    instance.start()
+    instance.env.run(until=instance.env.timeout(2 * SECOND))
+    return instance, instance.contents.checkpoints[instance.job.coordinator.machine.latest_completed]
 
 
 def dealt(base, **parallelism):
-    world, stored = latest(base)
+    instance, stored = latest(base)
     spec = plane_spec(rescaled(base, **parallelism))
     groups = tuple(vertex.max_parallelism for vertex in base.job.vertices)
-    return world, stored, spec, redistributed(stored, world.spec, spec, groups)
+    return instance, stored, spec, redistributed(stored, instance.spec, spec, groups)
 
 
 def in_flight(parts):
@@ -172,9 +172,9 @@ def test_channel_state_is_read_by_everybody_who_may_own_some_of_it():
 
 
 def test_the_same_parallelism_changes_nothing():
-    world, stored, _, parts = dealt(scenario(chain(2, sink_ns=8 * MS), UNALIGNED))
+    instance, stored, _, parts = dealt(scenario(chain(2, sink_ns=8 * MS), UNALIGNED))
 
-    assert len(world.tasks) == len(parts)
+    assert len(instance.tasks) == len(parts)
     for task, part in stored.items():
         assert all(np.array_equal(a, b) for a, b in zip(part.position, parts[task].position, strict=True))
         assert (part.in_flight_bytes, part.parts) == (parts[task].in_flight_bytes, parts[task].parts)

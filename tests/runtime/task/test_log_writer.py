@@ -12,7 +12,7 @@ from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vert
 from sim.model.scenario import Overheads, Run, Scenario
 from sim.model.state import Changelog, Lsm, State, StateOptions
 from sim.model.storage import Retry, Storage
-from sim.runtime.run.world import World
+from sim.runtime.run.job_instance import JobInstance
 
 MS, S = 1_000_000, 1_000_000_000
 NEVER = 10**6 * S
@@ -31,9 +31,9 @@ def scenario(changelog, *, size=1000, rate=1000, interval=NEVER, seconds=10, bac
     )  # fmt: skip
 
 
-def world(*arguments, **options):
+def instance(*arguments, **options):
     """A finished run."""
-    finished = World(scenario(*arguments, **options), "compiled")
+    finished = JobInstance(scenario(*arguments, **options), "compiled")
     finished.start()
     finished.env.run(until=finished.scenario.run.duration_ns)
     return finished
@@ -46,7 +46,7 @@ def logs(simulated, kind="changelog"):
 
 def test_so_much_log_goes_without_being_asked():
     """Every 100 kB of 1 MB/s, so ten times a second, after 10 ms of batching; records come in buffers of 100 ms, so up to twice as much."""
-    seen = logs(world(Changelog(NEVER, 100_000), interval=None, seconds=5))
+    seen = logs(instance(Changelog(NEVER, 100_000), interval=None, seconds=5))
 
     assert 25 <= len(seen) <= 50
     assert all(100_000 <= size <= 205_000 for _, size in seen)
@@ -54,12 +54,12 @@ def test_so_much_log_goes_without_being_asked():
 
 
 def test_below_the_threshold_nothing_goes_before_a_checkpoint_asks():
-    assert [] == logs(world(Changelog(NEVER, 10**9), interval=None))
+    assert [] == logs(instance(Changelog(NEVER, 10**9), interval=None))
 
 
 def test_a_checkpoint_waits_for_the_tail():
     """500 kB since the start and a state of 1000 B, half a second into the run: 10 ms of batching, 0.5 ms of writing."""
-    simulated = world(Changelog(NEVER, 10**9), seconds=1)
+    simulated = instance(Changelog(NEVER, 10**9), seconds=1)
     (subtask,) = [row for row in simulated.stats[1].subtasks.values() if row.state_bytes]
 
     assert [(pytest.approx(500 + 10 + 0.5, abs=0.1), pytest.approx(501_000, abs=2000))] == logs(simulated)
@@ -70,7 +70,7 @@ def test_a_checkpoint_waits_for_the_tail():
 
 def test_a_tail_already_uploaded_makes_a_checkpoint_short():
     """Early uploads every 10 kB leave what came with the last buffer, 100 ms of records at most; the full size is the same."""
-    late, early = (world(Changelog(NEVER, threshold), seconds=1).stats[1].subtasks for threshold in (10**9, 10_000))
+    late, early = (instance(Changelog(NEVER, threshold), seconds=1).stats[1].subtasks for threshold in (10**9, 10_000))
     (late,), (early,) = ([row for row in rows.values() if row.state_bytes] for rows in (late, early))
 
     assert late.state_bytes == pytest.approx(early.state_bytes, abs=2000)
@@ -80,7 +80,7 @@ def test_a_tail_already_uploaded_makes_a_checkpoint_short():
 
 def test_a_materialisation_truncates_the_log_once_per_interval():
     """Log since the last one: at most what 2 s write, however long the run."""
-    simulated = world(Changelog(2 * S, 100_000), interval=S, seconds=20)
+    simulated = instance(Changelog(2 * S, 100_000), interval=S, seconds=20)
     sizes = [max(row.state_bytes for row in simulated.stats[number].subtasks.values()) for number in sorted(simulated.stats)][5:]
 
     assert len(sizes) >= 13
@@ -93,7 +93,7 @@ def test_materialisations_have_a_phase_of_their_own():
     begun = []
     for seed in (1, 2):
         base = scenario(Changelog(4 * S, 100_000), interval=None)
-        simulated = World(replace(base, run=replace(base.run, seed=seed)), "compiled")
+        simulated = JobInstance(replace(base, run=replace(base.run, seed=seed)), "compiled")
         simulated.start()
         simulated.env.run(until=base.run.duration_ns)
         begun.append(min(stored.created_ns for stored in simulated.storage.files if stored.name[0] == "materialized"))
@@ -104,7 +104,7 @@ def test_materialisations_have_a_phase_of_their_own():
 
 def test_freezing_for_a_materialisation_keeps_the_task():
     """Its flush holds the task thread as a checkpoint's would: 1000 kB of memtable at 200 MB/s are 5 ms of work."""
-    busy = [int(world(Changelog(interval, 10**12), interval=None).plane.tasks()["busy_ns"][1]) for interval in (NEVER, 2 * S)]
+    busy = [int(instance(Changelog(interval, 10**12), interval=None).plane.tasks()["busy_ns"][1]) for interval in (NEVER, 2 * S)]
 
     assert 10 * MS < busy[1] - busy[0] < 100 * MS
 
@@ -115,7 +115,7 @@ def upload_fails(materialize_ns=NEVER, pre_barrier_ns=0):
     source, reader = base.job.vertices
     base = replace(base, job=Job((source, replace(reader, snapshot=Snapshot(pre_barrier_ns=pre_barrier_ns)))))
     base = replace(base, storage=replace(base.storage, retry=Retry(attempts=2, backoff_ns=MS)))
-    simulated = World(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=10)), "compiled")
+    simulated = JobInstance(replace(base, checkpoint=replace(base.checkpoint, tolerable_failed=10)), "compiled")
     simulated.start()
     simulated.env.call_in(505 * MS, lambda: simulated.storage.fail_until(700 * MS))
     simulated.env.run(until=base.run.duration_ns)
@@ -153,7 +153,7 @@ def test_subtasks_of_a_task_manager_share_a_file():
     both = Job((source, replace(reader, parallelism=2)))
     files, sizes = {}, {}
     for placement in ("isolated", "single"):
-        simulated = World(replace(base, job=both, cluster=Cluster(placement)), "compiled")
+        simulated = JobInstance(replace(base, job=both, cluster=Cluster(placement)), "compiled")
         simulated.start()
         simulated.env.run(until=base.run.duration_ns)
         files[placement] = len(logs(simulated)) / len([stats for stats in simulated.stats.values() if stats.status == "COMPLETED"])
@@ -168,7 +168,7 @@ def test_subtasks_of_a_task_manager_share_a_file():
 @pytest.mark.parametrize(("reports", "expected"), [(True, 1), (False, 0)])
 def test_a_checkpoint_may_leave_a_materialisation_out_of_its_size(reports, expected):
     """1 kB of log per checkpoint and 1 MB of state: whether one checkpoint in the run is as large as the state."""
-    simulated = world(Changelog(4 * S, 10**9, reports_materialized=reports), size=1_000_000, rate=1, interval=S, seconds=7)
+    simulated = instance(Changelog(4 * S, 10**9, reports_materialized=reports), size=1_000_000, rate=1, interval=S, seconds=7)
     sizes = [sum(row.written_bytes for row in stats.subtasks.values()) for _, stats in sorted(simulated.stats.items())]
 
     assert expected == sum(size > 500_000 for size in sizes[1:])
@@ -178,7 +178,7 @@ def test_a_file_that_two_checkpoints_wait_for_is_written_once():
     """The first one is over before the second one's turn comes: what it waited for is still known."""
     slow = scenario(Changelog(NEVER, 10**9), interval=2 * S, seconds=12, size=4_000_000)
     checkpoint = replace(slow.checkpoint, max_concurrent=3, tolerable_failed=100)
-    simulated = World(replace(slow, checkpoint=checkpoint, storage=replace(slow.storage, bytes_per_second=1_000_000)), "compiled")
+    simulated = JobInstance(replace(slow, checkpoint=checkpoint, storage=replace(slow.storage, bytes_per_second=1_000_000)), "compiled")
     simulated.start()
     simulated.env.run(until=simulated.scenario.run.duration_ns)
     names = [stored.name for stored in simulated.storage.files if stored.name[0] == "changelog"]
@@ -190,7 +190,7 @@ def test_savepoints_and_materialisations_may_have_the_same_number():
     """The savepoint is written while materialisation 1 is: each is stored as what it is."""
     base = scenario(Changelog(S, 10**9), interval=None, seconds=6, size=2_000_000)
     slow = replace(base.storage, bytes_per_second=2_000_000)
-    simulated = World(replace(base, storage=slow, actions=(Action(S, "native"),)), "compiled")
+    simulated = JobInstance(replace(base, storage=slow, actions=(Action(S, "native"),)), "compiled")
     simulated.start()
     simulated.env.run(until=base.run.duration_ns)
 
@@ -200,7 +200,7 @@ def test_savepoints_and_materialisations_may_have_the_same_number():
 @pytest.mark.parametrize("interval", [None, S])
 def test_uploads_that_are_over_are_forgotten(interval):
     """Dozens of files without a checkpoint that waits for them, or one per checkpoint: only what is under way is remembered."""
-    simulated = world(Changelog(NEVER, 100_000), interval=interval, seconds=5)
+    simulated = instance(Changelog(NEVER, 100_000), interval=interval, seconds=5)
     log = simulated.tasks[1].state.keyed.log
 
     assert len(logs(simulated)) > 20

@@ -1,6 +1,6 @@
 """The loop: work items, then the next event, up to a notice or a time (E1-E3)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.channels.messages import reverse_line_event
 from sim.plane.kernel.text.channels.sending import forward_line_event, send
 from sim.plane.kernel.text.names import FIRING, NEVER
@@ -11,7 +11,7 @@ from sim.plane.kernel.text.tree import set_leaf
 from sim.plane.kernel.text.work import wake
 
 
-def advance(w: World, until: int) -> int:
+def advance(w: PlaneState, until: int) -> int:
     """Work items, then data events before `until`, up to the first step that leaves notices pending (E3); returns how many."""
     g = w.g
     while g.now < until and g.noted == 0:
@@ -28,7 +28,7 @@ def advance(w: World, until: int) -> int:
     return g.noted
 
 
-def next_event(w: World, until: int) -> int:
+def next_event(w: PlaneState, until: int) -> int:
     """The next event happens, or it is `until` (E1).  Returns the work it leaves at the head of the list, -1: that is on the list, or none.
 
     The leaf of a task is left as it is for a moment: most often its next service overwrites it.

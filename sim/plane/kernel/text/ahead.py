@@ -5,7 +5,7 @@ begins, such records are served at once, one after the other, and the task's nex
 wants to see or stop the task before that event calls `catch_up`: then the task stands where it does at this moment.
 """
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.draws import record_size
 from sim.plane.kernel.text.names import BUSY, FARTHEST, FETCHED, IDLE, NEVER, POLL, REBALANCE, RESCALE
 from sim.plane.kernel.text.records import consume, copies_of, count_copy, fetch_targets, next_due, route, service_ns
@@ -13,7 +13,7 @@ from sim.plane.kernel.text.tree import schedule
 from sim.plane.kernel.text.work import enter
 
 
-def goes_far(w: World, t: int) -> bool:
+def goes_far(w: PlaneState, t: int) -> bool:
     """Whether it pays to run ahead: where channels come from memory, a few records wait for it less when each is served by itself."""
     task = w.tasks[t]
     if w.g.fetches == 0 or task.source > 0:
@@ -24,7 +24,7 @@ def goes_far(w: World, t: int) -> bool:
     return ch.taken - ch.record_end > FETCHED * (ch.record_end - ch.consumed)
 
 
-def run_ahead(w: World, t: int, end: int) -> int:
+def run_ahead(w: PlaneState, t: int, end: int) -> int:
     """A service that ends at `end` has begun; returns when the task's next event is."""
     task = w.tasks[t]
     task.ahead_end = end
@@ -39,7 +39,7 @@ def run_ahead(w: World, t: int, end: int) -> int:
     return serve_unseen(w, t, end, NEVER)
 
 
-def catch_up(w: World, t: int) -> None:
+def catch_up(w: PlaneState, t: int) -> None:
     """A task that is ahead goes back to the beginning of that, and on to this moment."""
     task = w.tasks[t]
     if task.ahead == 0:
@@ -60,12 +60,12 @@ def catch_up(w: World, t: int) -> None:
     task.ahead = 0
 
 
-def catch_up_all(w: World) -> None:
+def catch_up_all(w: PlaneState) -> None:
     for t in range(w.g.tasks):
         catch_up(w, t)
 
 
-def serve_unseen(w: World, t: int, end: int, bound: int) -> int:
+def serve_unseen(w: PlaneState, t: int, end: int, bound: int) -> int:
     """Serve on from a service that ends at `end`, up to the first event that shows or whose key is not below `bound`; returns its time."""
     task = w.tasks[t]
     while task.ahead < FARTHEST and is_below(w, t, end, bound) and has_next(w, t) and write_unseen(w, t):
@@ -91,12 +91,12 @@ def serve_unseen(w: World, t: int, end: int, bound: int) -> int:
     return end
 
 
-def is_below(w: World, t: int, time: int, bound: int) -> bool:
+def is_below(w: PlaneState, t: int, time: int, bound: int) -> bool:
     """Whether the task's event at `time` comes before the key `bound`."""
     return time < w.g.horizon and ((time << w.g.shift) | t) < bound
 
 
-def has_next(w: World, t: int) -> bool:
+def has_next(w: PlaneState, t: int) -> bool:
     """Whether another record follows unseen: of a buffer that it does not end, of a source that is not exhausted."""
     task = w.tasks[t]
     if task.source > 0:
@@ -107,7 +107,7 @@ def has_next(w: World, t: int) -> bool:
     return ch.record_end < ch.taken
 
 
-def write_unseen(w: World, t: int) -> bool:
+def write_unseen(w: PlaneState, t: int) -> bool:
     """Write the record in service if that fills no buffer and opens none; it makes one copy at most."""
     task = w.tasks[t]
     p = task.first_partition
@@ -124,7 +124,7 @@ def write_unseen(w: World, t: int) -> bool:
     return True
 
 
-def take_back(w: World, t: int) -> None:
+def take_back(w: PlaneState, t: int) -> None:
     """The record served last is in service again."""
     task = w.tasks[t]
     if task.source == 0:

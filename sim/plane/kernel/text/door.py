@@ -1,6 +1,6 @@
 """The only door into the kernel: one function with one signature for every operation, so that the compiler makes one."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.advance import advance
 from sim.plane.kernel.text.ahead import catch_up, catch_up_all
 from sim.plane.kernel.text.draws import record_size
@@ -41,8 +41,8 @@ from sim.plane.kernel.text.verbs.restarts import drop_event, halt, stand, sweep
 from sim.plane.kernel.text.work import append_turn, become, wake_between_records
 
 
-def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
-    """Operation `op` on the world, for task t and with arguments of its own; most return 0."""
+def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
+    """Operation `op` on the plane's state, for task t and with arguments of its own; most return 0."""
     if op == ADVANCE:
         return advance(w, a)
     if op == CLEAR:
@@ -99,30 +99,30 @@ def door(w: World, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     return 0
 
 
-def clear(w: World) -> None:
+def clear(w: PlaneState) -> None:
     """The pending notices have been read."""
     w.g.noted = 0
 
 
-def interrupt(w: World, t: int) -> None:
+def interrupt(w: PlaneState, t: int) -> None:
     """The thread says when it is between records (E4)."""
     w.tasks[t].interrupted = 1
     wake_between_records(w, t)
 
 
-def scale(w: World, t: int, num: int, den: int) -> None:
+def scale(w: PlaneState, t: int, num: int, den: int) -> None:
     """Services that begin later take num / den of their time (E4)."""
     w.tasks[t].slow_num = num
     w.tasks[t].slow_den = den
 
 
-def pause(w: World, t: int, on: int) -> None:
+def pause(w: PlaneState, t: int, on: int) -> None:
     """A source begins no record before it is paused no more (T6)."""
     w.tasks[t].paused = on
     wake_between_records(w, t)
 
 
-def polled(w: World, t: int) -> int:
+def polled(w: PlaneState, t: int) -> int:
     """Bytes taken from all gates so far."""
     task = w.tasks[t]
     total = task.earlier_in
@@ -133,7 +133,7 @@ def polled(w: World, t: int) -> int:
     return total
 
 
-def start(w: World) -> None:
+def start(w: PlaneState) -> None:
     """Every channel learns the end of its first record, every task gets its first turn, the timers are set."""
     g = w.g
     for c in range(g.channels):
@@ -148,7 +148,7 @@ def start(w: World) -> None:
         schedule(w, g.debloat_rank, g.debloat_base + w.words[g.debloat_from])
 
 
-def hold(w: World, t: int) -> int:
+def hold(w: PlaneState, t: int) -> int:
     """The thread works for the control plane (E4); 0: it is in service, inside a record or halted."""
     task = w.tasks[t]
     if task.serving > 0 or task.emitting == 1 or task.in_hand == 1 or task.state == HALTED:
@@ -159,7 +159,7 @@ def hold(w: World, t: int) -> int:
     return 1
 
 
-def release(w: World, t: int) -> int:
+def release(w: PlaneState, t: int) -> int:
     """The thread is free again; its state counts as held until its turn.  0: it was not held."""
     task = w.tasks[t]
     if task.held == 0 or task.state == HALTED:

@@ -3,7 +3,7 @@
 Every intermediate value stays below 2**63: the compiled integers wrap, the interpreted ones would not.
 """
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.names import MASK31, MASK32
 
 
@@ -15,14 +15,14 @@ def draw(stride: int, offset: int, k: int) -> int:
     return (x >> 16) ^ x
 
 
-def law(w: World, table: int, n: int, stride: int, offset: int, k: int) -> int:
+def law(w: PlaneState, table: int, n: int, stride: int, offset: int, k: int) -> int:
     """The k-th value of a quantile table of n entries; one entry is a constant."""
     if n == 1:
         return w.words[table]
     return w.words[table + ((draw(stride, offset, k) * n) >> 32)]
 
 
-def record_size(w: World, c: int, table: int, n: int, k: int) -> int:
+def record_size(w: PlaneState, c: int, table: int, n: int, k: int) -> int:
     """Bytes of the k-th record of a channel, whose stream is read only where sizes are drawn."""
     if n == 1:
         return w.words[table]

@@ -4,16 +4,16 @@ The pool is bounded by segments and credits; the markers in it are counted, so t
 verb adds more.
 """
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.names import PRIORITY
 
 
-def fetch(w: World, c: int) -> None:  # noqa: ARG001 - the compiler has its own
+def fetch(w: PlaneState, c: int) -> None:  # noqa: ARG001 - the compiler has its own
     """Channel c is needed soon: compiled, its hot lines are on their way from memory; the interpreter has no use for that."""
     return
 
 
-def new_element(w: World, c: int, kind: int) -> int:
+def new_element(w: PlaneState, c: int, kind: int) -> int:
     """An element of channel c out of the pool."""
     g = w.g
     e = g.free
@@ -29,12 +29,12 @@ def new_element(w: World, c: int, kind: int) -> int:
     return e
 
 
-def free_element(w: World, e: int) -> None:
+def free_element(w: PlaneState, e: int) -> None:
     w.elements[e].next = w.g.free
     w.g.free = e
 
 
-def new_marker(w: World, c: int, series: int, number: int, traits: int) -> int:
+def new_marker(w: PlaneState, c: int, series: int, number: int, traits: int) -> int:
     e = new_element(w, c, series)
     element = w.elements[e]
     element.number = number
@@ -43,12 +43,12 @@ def new_marker(w: World, c: int, series: int, number: int, traits: int) -> int:
     return e
 
 
-def free_marker(w: World, e: int) -> None:
+def free_marker(w: PlaneState, e: int) -> None:
     free_element(w, e)
     w.g.markers -= 1
 
 
-def append_element(w: World, c: int, e: int) -> None:
+def append_element(w: PlaneState, c: int, e: int) -> None:
     """At the end of the sender's queue."""
     ch = w.channels[c]
     if ch.head < 0:
@@ -59,7 +59,7 @@ def append_element(w: World, c: int, e: int) -> None:
     ch.queued += 1
 
 
-def remove_after(w: World, c: int, before: int, e: int) -> None:
+def remove_after(w: PlaneState, c: int, before: int, e: int) -> None:
     """Out of the sender's queue; `before` is the element ahead of e, -1 if e is the head."""
     ch = w.channels[c]
     after = w.elements[e].next
@@ -73,7 +73,7 @@ def remove_after(w: World, c: int, before: int, e: int) -> None:
     ch.queued -= 1
 
 
-def take_head(w: World, c: int) -> int:
+def take_head(w: PlaneState, c: int) -> int:
     """The head leaves the sender's queue; an emptied queue has nothing to flush (S2)."""
     ch = w.channels[c]
     e = ch.head
@@ -83,7 +83,7 @@ def take_head(w: World, c: int) -> int:
     return e
 
 
-def insert_priority(w: World, c: int, e: int) -> None:
+def insert_priority(w: PlaneState, c: int, e: int) -> None:
     """Before all ordinary elements, behind priority markers already there (M1)."""
     ch = w.channels[c]
     before = -1
@@ -101,11 +101,11 @@ def insert_priority(w: World, c: int, e: int) -> None:
     ch.queued += 1
 
 
-def is_priority(w: World, e: int) -> bool:
+def is_priority(w: PlaneState, e: int) -> bool:
     return w.elements[e].kind >= 0 and (w.elements[e].traits & PRIORITY) != 0
 
 
-def append_urgent(w: World, t: int, e: int) -> None:
+def append_urgent(w: PlaneState, t: int, e: int) -> None:
     """At the end of the task's priority list."""
     task = w.tasks[t]
     w.elements[e].next = -1

@@ -1,13 +1,13 @@
 """Constants of the kernel: plain integers, equal to the interface's enumerations where those exist."""
 
-from sim.plane.seam.interface import MAX_SERIES, OPEN_COUNTS, SINGLES, Kind, Ship, State, Trait, Wait
+from sim.plane.seam.interface import MAX_SERIES, OPEN_COUNTS, SINGLES, NoticeKind, Ship, ThreadState, Trait, Wait
 
-IDLE = int(State.IDLE)
-BUSY = int(State.BUSY)
-SOFT = int(State.SOFT)
-HARD = int(State.HARD)
-HELD = int(State.HELD)
-HALTED = int(State.HALTED)
+IDLE = int(ThreadState.IDLE)
+BUSY = int(ThreadState.BUSY)
+SOFT = int(ThreadState.SOFT)
+HARD = int(ThreadState.HARD)
+HELD = int(ThreadState.HELD)
+HALTED = int(ThreadState.HALTED)
 
 MAILBOX = int(Wait.MAILBOX)
 POLL = int(Wait.POLL)
@@ -23,14 +23,14 @@ HASH = int(Ship.HASH)
 RESCALE = int(Ship.RESCALE)
 BROADCAST = int(Ship.BROADCAST)
 
-NOTE_ARRIVED = int(Kind.ARRIVED)
-NOTE_ANNOUNCED = int(Kind.ANNOUNCED)
-NOTE_SAFE = int(Kind.SAFE)
-NOTE_LEFT = int(Kind.LEFT)
-NOTE_EXHAUSTED = int(Kind.EXHAUSTED)
-NOTE_RECOVERED = int(Kind.RECOVERED)
-NOTE_NONE_LATE = int(Kind.NONE_LATE)
-NOTE_WRITTEN = int(Kind.WRITTEN)
+NOTE_ARRIVED = int(NoticeKind.ARRIVED)
+NOTE_ANNOUNCED = int(NoticeKind.ANNOUNCED)
+NOTE_SAFE = int(NoticeKind.SAFE)
+NOTE_LEFT = int(NoticeKind.LEFT)
+NOTE_EXHAUSTED = int(NoticeKind.EXHAUSTED)
+NOTE_RECOVERED = int(NoticeKind.RECOVERED)
+NOTE_NONE_LATE = int(NoticeKind.NONE_LATE)
+NOTE_WRITTEN = int(NoticeKind.WRITTEN)
 NOTE_WORDS = 9  # the fields of a notice
 
 MARKER_SERIES = 0  # the one that bounds captures (the interface's BARRIERS)

@@ -1,12 +1,12 @@
 """One record of a task: where it goes, when it is due, how long its service takes (O5, W1, T11)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.draws import draw, law, record_size
 from sim.plane.kernel.text.elements import fetch
 from sim.plane.kernel.text.names import HASH, REBALANCE, RESCALE, SEGMENT
 
 
-def copies_of(w: World, p: int, served: int) -> int:
+def copies_of(w: PlaneState, p: int, served: int) -> int:
     """floor((k+1) f) - floor(k f), k + 1 records served."""
     part = w.partitions[p]
     if part.fan_den == 1:
@@ -14,14 +14,14 @@ def copies_of(w: World, p: int, served: int) -> int:
     return served * part.fan_num // part.fan_den - (served - 1) * part.fan_num // part.fan_den
 
 
-def address(w: World, p: int) -> int:
+def address(w: PlaneState, p: int) -> int:
     """The channel of the next copy, which is made now."""
     c = route(w, p)
     count_copy(w, p)
     return c
 
 
-def count_copy(w: World, p: int) -> None:
+def count_copy(w: PlaneState, p: int) -> None:
     """One copy more is made."""
     part = w.partitions[p]
     part.copies += 1
@@ -31,12 +31,12 @@ def count_copy(w: World, p: int) -> None:
             part.turn = 0
 
 
-def route(w: World, p: int) -> int:
+def route(w: PlaneState, p: int) -> int:
     """The channel of the next copy, the first one of a broadcast (O5)."""
     return route_later(w, p, 0)
 
 
-def route_later(w: World, p: int, k: int) -> int:
+def route_later(w: PlaneState, p: int, k: int) -> int:
     """The same, when k copies more are made."""
     part = w.partitions[p]
     if part.ship == HASH:
@@ -49,14 +49,14 @@ def route_later(w: World, p: int, k: int) -> int:
     return part.first_channel
 
 
-def fetch_targets(w: World, t: int, k: int) -> None:
+def fetch_targets(w: PlaneState, t: int, k: int) -> None:
     """The channels that a record will be written to, k copies from now, of a job whose channels exceed the cache."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
         fetch(w, route_later(w, p, k))
 
 
-def next_due(w: World, t: int) -> None:
+def next_due(w: PlaneState, t: int) -> None:
     """When record `served` is due (W1), step by step without a division."""
     task = w.tasks[t]
     if task.segment == task.last_segment:
@@ -77,7 +77,7 @@ def next_due(w: World, t: int) -> None:
             task.due += 1
 
 
-def consume(w: World, c: int) -> None:
+def consume(w: PlaneState, c: int) -> None:
     """The next record of a channel, which is taken as a whole, is the reader's."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
@@ -86,7 +86,7 @@ def consume(w: World, c: int) -> None:
     ch.record_end += record_size(w, c, gate.size_table, gate.size_n, ch.records_in)
 
 
-def service_ns(w: World, t: int, table: int, n: int) -> int:
+def service_ns(w: PlaneState, t: int, table: int, n: int) -> int:
     """How long record `served` takes (T11)."""
     task = w.tasks[t]
     ns = law(w, table, n, task.stride, task.offset, task.served)

@@ -3,7 +3,7 @@
 All members of a timer share its period, so their order by (time, number) is a circle: sorted once, walked forever.
 """
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.ahead import catch_up
 from sim.plane.kernel.text.channels.messages import tell_sender
 from sim.plane.kernel.text.channels.output import flush
@@ -12,7 +12,7 @@ from sim.plane.kernel.text.names import HALTED, RESIZE
 from sim.plane.kernel.text.tree import schedule
 
 
-def flush_event(w: World) -> None:
+def flush_event(w: PlaneState) -> None:
     g = w.g
     t = w.words[g.flush_from + 2 * g.flush_at + 1]
     g.flush_at += 1
@@ -25,7 +25,7 @@ def flush_event(w: World) -> None:
         flush(w, t)
 
 
-def debloat_event(w: World) -> None:
+def debloat_event(w: PlaneState) -> None:
     g = w.g
     i = w.words[g.debloat_from + 2 * g.debloat_at + 1]
     g.debloat_at += 1
@@ -37,7 +37,7 @@ def debloat_event(w: World) -> None:
         debloat(w, i)
 
 
-def debloat(w: World, i: int) -> None:
+def debloat(w: PlaneState, i: int) -> None:
     """Buffers of a gate are as large as it drains within the target time (D2-D4)."""
     g = w.g
     gate = w.gates[i]
@@ -57,7 +57,7 @@ def debloat(w: World, i: int) -> None:
     announce(w, i, rounded(size))
 
 
-def measure(w: World, i: int) -> None:
+def measure(w: PlaneState, i: int) -> None:
     """Bytes and active time since the last run; without active time the rate stays what it was."""
     gate = w.gates[i]
     if gate.active == 1:
@@ -70,7 +70,7 @@ def measure(w: World, i: int) -> None:
     gate.active_ns = 0
 
 
-def buffers_in_use(w: World, i: int) -> int:
+def buffers_in_use(w: PlaneState, i: int) -> int:
     """D3."""
     gate = w.gates[i]
     total = 0
@@ -97,7 +97,7 @@ def rounded(size: int) -> int:
     return integer
 
 
-def announce(w: World, i: int, size: int) -> None:
+def announce(w: PlaneState, i: int, size: int) -> None:
     """D4."""
     g = w.g
     gate = w.gates[i]

@@ -3,11 +3,11 @@
 A leaf holds the packed key ``time << shift | rank``, so the smallest key is the next event and ties fall by rank.
 """
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.names import NEVER
 
 
-def set_leaf(w: World, rank: int, key: int) -> None:
+def set_leaf(w: PlaneState, rank: int, key: int) -> None:
     """Play the matches from one leaf to the root."""
     tree = w.tree
     i = w.g.leaf0 + rank
@@ -20,7 +20,7 @@ def set_leaf(w: World, rank: int, key: int) -> None:
         tree[i] = key
 
 
-def schedule(w: World, rank: int, time: int) -> None:
+def schedule(w: PlaneState, rank: int, time: int) -> None:
     """The rank's only event happens at `time`."""
     g = w.g
     if time > g.horizon:
@@ -30,6 +30,6 @@ def schedule(w: World, rank: int, time: int) -> None:
     set_leaf(w, rank, (time << g.shift) | rank)
 
 
-def cancel(w: World, rank: int) -> None:
+def cancel(w: PlaneState, rank: int) -> None:
     """The rank has no event."""
     set_leaf(w, rank, NEVER)

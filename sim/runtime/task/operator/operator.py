@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sim.plane.seam.interface import Kind, Notice
+from sim.plane.seam.interface import Notice, NoticeKind
 from sim.protocol.task_vocabulary import RunPreBarrier
 from sim.runtime.background import begin
 from sim.runtime.contents import TaskSnapshot
@@ -103,10 +103,10 @@ class Operator:
 
     def on_notice(self, notice: Notice) -> None:
         """A watermark arrives, or outputs are written."""
-        if notice.kind is Kind.NONE_LATE:  # the last request under way is answered, and its output is written
+        if notice.kind is NoticeKind.NONE_LATE:  # the last request under way is answered, and its output is written
             self._when_answered()
             self.slot.thread.end_yield()
-        elif notice.kind is Kind.WRITTEN:
+        elif notice.kind is NoticeKind.WRITTEN:
             self._outputs_written()
         else:
             for part in self.parts:

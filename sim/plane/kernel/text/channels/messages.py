@@ -1,13 +1,13 @@
 """Messages to the sender (S6) and the lines on which everything delayed travels (S5)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.channels.offering import offer
 from sim.plane.kernel.text.elements import free_element, new_element
 from sim.plane.kernel.text.names import CREDIT, RESIZE, RESUME
 from sim.plane.kernel.text.tree import cancel, schedule
 
 
-def put_on_line(w: World, i: int, e: int, time: int) -> None:
+def put_on_line(w: PlaneState, i: int, e: int, time: int) -> None:
     """Element e arrives at `time`; line i ranks behind the tasks."""
     line = w.lines[i]
     w.elements[e].time = time
@@ -20,7 +20,7 @@ def put_on_line(w: World, i: int, e: int, time: int) -> None:
     line.tail = e
 
 
-def take_off_line(w: World, i: int) -> int:
+def take_off_line(w: PlaneState, i: int) -> int:
     """The element that arrives now; the next one sets the line's event."""
     line = w.lines[i]
     e = line.head
@@ -34,7 +34,7 @@ def take_off_line(w: World, i: int) -> int:
     return e
 
 
-def tell_sender(w: World, c: int, kind: int, number: int) -> None:
+def tell_sender(w: PlaneState, c: int, kind: int, number: int) -> None:
     """A message from the reader of channel c to its writer's side."""
     if w.g.latency == 0 or w.channels[c].local == 1:
         act(w, c, kind, number)
@@ -44,7 +44,7 @@ def tell_sender(w: World, c: int, kind: int, number: int) -> None:
         put_on_line(w, 0, e, w.g.now + w.g.latency)
 
 
-def act(w: World, c: int, kind: int, number: int) -> None:
+def act(w: PlaneState, c: int, kind: int, number: int) -> None:
     """What a message does when it is there."""
     ch = w.channels[c]
     if kind == CREDIT:
@@ -57,7 +57,7 @@ def act(w: World, c: int, kind: int, number: int) -> None:
         ch.buffer_bytes = number
 
 
-def reverse_line_event(w: World) -> None:
+def reverse_line_event(w: PlaneState) -> None:
     e = take_off_line(w, 0)
     element = w.elements[e]
     c = element.channel
@@ -67,7 +67,7 @@ def reverse_line_event(w: World) -> None:
     act(w, c, kind, number)
 
 
-def resume_sender(w: World, c: int) -> None:
+def resume_sender(w: PlaneState, c: int) -> None:
     """M5, for one channel."""
     ch = w.channels[c]
     if ch.held_back == 1:

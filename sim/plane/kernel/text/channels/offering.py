@@ -1,13 +1,13 @@
 """What may be sent (S1) and what may be polled (R4): the two lists through which a channel asks for attention."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.ahead import catch_up
 from sim.plane.kernel.text.elements import is_priority
 from sim.plane.kernel.text.names import IDLE
 from sim.plane.kernel.text.work import append_work, wake_if
 
 
-def sendable(w: World, c: int) -> bool:
+def sendable(w: PlaneState, c: int) -> bool:
     """S1, for the head of the sender's queue."""
     ch = w.channels[c]
     if ch.queued == 0 or ch.blocked == 1:
@@ -25,7 +25,7 @@ def sendable(w: World, c: int) -> bool:
     return True
 
 
-def pollable(w: World, c: int) -> bool:
+def pollable(w: PlaneState, c: int) -> bool:
     """R4: something waits for the reader; of a gate that is shut only recovered input can."""
     ch = w.channels[c]
     if ch.taken < ch.recovered:
@@ -35,7 +35,7 @@ def pollable(w: World, c: int) -> bool:
     return ch.received > 0
 
 
-def offer(w: World, c: int) -> None:
+def offer(w: PlaneState, c: int) -> None:
     """SEND c, if there is something to send and nobody has been told."""
     ch = w.channels[c]
     if ch.listed == 0 and sendable(w, c) and (ch.ready == 0 or ch.local == 0 or is_priority(w, ch.head)):
@@ -43,7 +43,7 @@ def offer(w: World, c: int) -> None:
         append_work(w, w.g.tasks + c)
 
 
-def append_ready(w: World, c: int) -> None:
+def append_ready(w: PlaneState, c: int) -> None:
     """At the end of the gate's ready list, and the gate at the end of its task's list unless it stands there."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
@@ -59,7 +59,7 @@ def append_ready(w: World, c: int) -> None:
         append_gate(w, ch.gate)
 
 
-def append_gate(w: World, i: int) -> None:
+def append_gate(w: PlaneState, i: int) -> None:
     gate = w.gates[i]
     task = w.tasks[gate.task]
     gate.listed = 1
@@ -72,7 +72,7 @@ def append_gate(w: World, i: int) -> None:
     task.gate_tail = i
 
 
-def remove_ready(w: World, c: int) -> None:
+def remove_ready(w: PlaneState, c: int) -> None:
     """Out of the gate's ready list, wherever it stands."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
@@ -87,7 +87,7 @@ def remove_ready(w: World, c: int) -> None:
         w.channels[ch.ready_after].ready_before = ch.ready_before
 
 
-def remove_gate(w: World, i: int) -> None:
+def remove_gate(w: PlaneState, i: int) -> None:
     """Out of the task's gate list, wherever it stands."""
     gate = w.gates[i]
     task = w.tasks[gate.task]
@@ -102,7 +102,7 @@ def remove_gate(w: World, i: int) -> None:
         w.gates[gate.after].before = gate.before
 
 
-def withdraw(w: World, c: int) -> None:
+def withdraw(w: PlaneState, c: int) -> None:
     """The channel has nothing left to poll."""
     remove_ready(w, c)
     i = w.channels[c].gate
@@ -110,7 +110,7 @@ def withdraw(w: World, c: int) -> None:
         remove_gate(w, i)
 
 
-def make_ready(w: World, c: int) -> None:
+def make_ready(w: PlaneState, c: int) -> None:
     """The channel has something to poll (R4)."""
     ch = w.channels[c]
     if ch.ready == 0:

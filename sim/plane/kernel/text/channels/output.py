@@ -1,6 +1,6 @@
 """Output: segments, writing into buffers, the emission of a record, flushing (O1-O7)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.channels.offering import offer
 from sim.plane.kernel.text.draws import record_size
 from sim.plane.kernel.text.elements import append_element, free_element, new_element, remove_after
@@ -9,7 +9,7 @@ from sim.plane.kernel.text.records import address, copies_of
 from sim.plane.kernel.text.work import wake
 
 
-def emit(w: World, t: int) -> bool:
+def emit(w: PlaneState, t: int) -> bool:
     """Write the outputs of the last record served and not late, or go on where that was refused; False: refused (again) (O4, O5)."""
     task = w.tasks[t]
     done = task.served - task.late
@@ -56,7 +56,7 @@ def emit(w: World, t: int) -> bool:
                 touch(w, cursor, c + part.channels - 1)
 
 
-def write(w: World, c: int, rest: int) -> int:
+def write(w: PlaneState, c: int, rest: int) -> int:
     """Append `rest` bytes of a record; returns the bytes for which no segment was granted."""
     ch = w.channels[c]
     if ch.written + rest < ch.full_at:  # the common case: it fits and leaves room
@@ -77,7 +77,7 @@ def write(w: World, c: int, rest: int) -> int:
     return 0
 
 
-def write_shared(w: World, p: int, rest: int) -> int:
+def write_shared(w: PlaneState, p: int, rest: int) -> int:
     """The same for all channels of a broadcast, step by step (O4)."""
     part = w.partitions[p]
     lead = w.channels[part.first_channel]
@@ -98,7 +98,7 @@ def write_shared(w: World, p: int, rest: int) -> int:
     return 0
 
 
-def open_shared(w: World, p: int) -> bool:
+def open_shared(w: PlaneState, p: int) -> bool:
     """One segment for a buffer of each channel, as small as the smallest (O1, O3)."""
     part = w.partitions[p]
     if part.used >= part.limit:
@@ -119,7 +119,7 @@ def open_shared(w: World, p: int) -> bool:
     return True
 
 
-def enlarge_shared(w: World, p: int, rest: int) -> int:
+def enlarge_shared(w: PlaneState, p: int, rest: int) -> int:
     """As for one channel."""
     part = w.partitions[p]
     gained = enlarge(w, part.first_channel, rest)
@@ -129,7 +129,7 @@ def enlarge_shared(w: World, p: int, rest: int) -> int:
     return gained
 
 
-def share(w: World, p: int, used: int) -> None:
+def share(w: PlaneState, p: int, used: int) -> None:
     """So many shared segments are in use; together they count as one channel's (O2)."""
     part = w.partitions[p]
     part.used = used
@@ -138,7 +138,7 @@ def share(w: World, p: int, used: int) -> None:
         part.full = 1
 
 
-def count_shared(w: World, p: int) -> None:
+def count_shared(w: PlaneState, p: int) -> None:
     """A shared segment is in use until the last channel has given it back (O1)."""
     part = w.partitions[p]
     most = 0
@@ -148,7 +148,7 @@ def count_shared(w: World, p: int) -> None:
     share(w, p, most)
 
 
-def open_buffer(w: World, c: int) -> bool:
+def open_buffer(w: PlaneState, c: int) -> bool:
     """A segment out of the pool (O3), at the end of the queue."""
     ch = w.channels[c]
     part = w.partitions[ch.partition]
@@ -165,7 +165,7 @@ def open_buffer(w: World, c: int) -> bool:
     return True
 
 
-def enlarge(w: World, c: int, rest: int) -> int:
+def enlarge(w: PlaneState, c: int, rest: int) -> int:
     """Without output to spare, a small buffer grows to what the record needs; returns the bytes gained."""
     ch = w.channels[c]
     at_most = ch.opened_at + w.g.segment_bytes
@@ -178,14 +178,14 @@ def enlarge(w: World, c: int, rest: int) -> int:
     return ch.full_at - before
 
 
-def close_full(w: World, c: int) -> None:
+def close_full(w: PlaneState, c: int) -> None:
     ch = w.channels[c]
     w.elements[ch.tail].end = ch.written
     ch.full_at = 0
     offer(w, c)
 
 
-def close(w: World, c: int) -> None:
+def close(w: PlaneState, c: int) -> None:
     """Close the open buffer wherever it stands (M1); if nothing of it is left to send it is gone."""
     ch = w.channels[c]
     if ch.full_at == 0:
@@ -209,13 +209,13 @@ def close(w: World, c: int) -> None:
         give_back(w, c)
 
 
-def has_room(w: World, p: int) -> bool:
+def has_room(w: PlaneState, p: int) -> bool:
     """O2, for one partition."""
     part = w.partitions[p]
     return part.used < part.pool and part.full == 0
 
 
-def available(w: World, t: int) -> bool:
+def available(w: PlaneState, t: int) -> bool:
     """O2."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
@@ -224,7 +224,7 @@ def available(w: World, t: int) -> bool:
     return True
 
 
-def give_back(w: World, c: int) -> None:
+def give_back(w: PlaneState, c: int) -> None:
     """One segment returns to its pool and wakes the writer that waits for it (O7)."""
     ch = w.channels[c]
     part = w.partitions[ch.partition]
@@ -242,7 +242,7 @@ def give_back(w: World, c: int) -> None:
         wake(w, part.task)
 
 
-def retire(w: World, c: int, end: int) -> None:
+def retire(w: PlaneState, c: int, end: int) -> None:
     """The buffer ending at `end` is sent (local: recycled); pinned, its segment is owed (C4)."""
     ch = w.channels[c]
     if end <= ch.out_to and ch.out_from < end:  # most often no byte is pinned, and `out_from` is not read
@@ -251,14 +251,14 @@ def retire(w: World, c: int, end: int) -> None:
         give_back(w, c)
 
 
-def flush_channel(w: World, c: int) -> None:
+def flush_channel(w: PlaneState, c: int) -> None:
     ch = w.channels[c]
     if ch.written > ch.sent:
         ch.flush = 1
         offer(w, c)
 
 
-def flush(w: World, t: int) -> None:
+def flush(w: PlaneState, t: int) -> None:
     """Everything written may leave (O6)."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
@@ -267,7 +267,7 @@ def flush(w: World, t: int) -> None:
             flush_channel(w, c)
 
 
-def touch(w: World, p: int, c: int) -> None:
+def touch(w: PlaneState, p: int, c: int) -> None:
     """Remember where an emission writes, so that its flush need not visit every channel."""
     part = w.partitions[p]
     if part.touched_to == 0 or c < part.touched_from:
@@ -276,7 +276,7 @@ def touch(w: World, p: int, c: int) -> None:
         part.touched_to = c + 1
 
 
-def flush_touched(w: World, t: int) -> None:
+def flush_touched(w: PlaneState, t: int) -> None:
     """The flush at the end of an emission: everywhere else nothing is unsent that was not flushed before."""
     task = w.tasks[t]
     for p in range(task.first_partition, task.last_partition):
@@ -287,7 +287,7 @@ def flush_touched(w: World, t: int) -> None:
         part.touched_to = 0
 
 
-def go_on_writing(w: World, t: int) -> bool:
+def go_on_writing(w: PlaneState, t: int) -> bool:
     """The emission, and the flush at its end without a timer (T2, O6)."""
     if not emit(w, t):
         return False

@@ -1,6 +1,6 @@
 """The receiver's side of a channel: arrival, credits, recycling (R1-R5)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.ahead import catch_up
 from sim.plane.kernel.text.channels.messages import tell_sender
 from sim.plane.kernel.text.channels.offering import make_ready
@@ -10,7 +10,7 @@ from sim.plane.kernel.text.names import ANNOUNCED, CREDIT, DATA, FLOATING, LOOSE
 from sim.plane.kernel.text.work import fold_channel, report, wake_between_records
 
 
-def arrive(w: World, e: int) -> None:
+def arrive(w: PlaneState, e: int) -> None:
     """An element reaches the reader of a remote channel."""
     element = w.elements[e]
     c = element.channel
@@ -32,7 +32,7 @@ def arrive(w: World, e: int) -> None:
     require(w, c, element.backlog)
 
 
-def deliver_marker(w: World, c: int, e: int) -> None:
+def deliver_marker(w: PlaneState, c: int, e: int) -> None:
     """R5, on any channel; an ordinary marker only comes here on a remote one."""
     element = w.elements[e]
     note_mark(w, c, element.kind, element.number)
@@ -51,7 +51,7 @@ def deliver_marker(w: World, c: int, e: int) -> None:
         append_received(w, c, e)
 
 
-def note_mark(w: World, c: int, series: int, number: int) -> None:
+def note_mark(w: PlaneState, c: int, series: int, number: int) -> None:
     """The marker is noted (R5); a capture that awaited it is complete on this channel (C2)."""
     ch = w.channels[c]
     if series == MARKER_SERIES and number >= ch.mark:
@@ -61,14 +61,14 @@ def note_mark(w: World, c: int, series: int, number: int) -> None:
             finish_capture(w, c)
 
 
-def finish_capture(w: World, c: int) -> None:
+def finish_capture(w: PlaneState, c: int) -> None:
     ch = w.channels[c]
     ch.capturing = 0
     ch.cap_in = ch.mark_at - ch.captured_from
     ch.in_to = ch.mark_at
 
 
-def append_received(w: World, c: int, e: int) -> None:
+def append_received(w: PlaneState, c: int, e: int) -> None:
     """At the end of the receive queue (R4)."""
     ch = w.channels[c]
     w.elements[e].next = -1
@@ -81,7 +81,7 @@ def append_received(w: World, c: int, e: int) -> None:
     make_ready(w, c)
 
 
-def require(w: World, c: int, backlog: int) -> None:
+def require(w: PlaneState, c: int, backlog: int) -> None:
     """As many buffers as the sender's backlog asks for, or a place in the list of listeners (R2)."""
     g = w.g
     ch = w.channels[c]
@@ -99,7 +99,7 @@ def require(w: World, c: int, backlog: int) -> None:
         tell_sender(w, c, CREDIT, gained)
 
 
-def listen(w: World, c: int) -> None:
+def listen(w: PlaneState, c: int) -> None:
     """At the end of the gate's listeners."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
@@ -112,7 +112,7 @@ def listen(w: World, c: int) -> None:
     gate.listener_tail = c
 
 
-def recycle_current(w: World, c: int) -> None:
+def recycle_current(w: PlaneState, c: int) -> None:
     """The reader is through with the channel's current buffer (T7, T8)."""
     ch = w.channels[c]
     how = ch.current
@@ -133,7 +133,7 @@ def recycle_current(w: World, c: int) -> None:
         recycle_exclusive(w, c)
 
 
-def recycle_exclusive(w: World, c: int) -> None:
+def recycle_exclusive(w: PlaneState, c: int) -> None:
     """R3."""
     ch = w.channels[c]
     ch.ex_free += 1
@@ -144,7 +144,7 @@ def recycle_exclusive(w: World, c: int) -> None:
         tell_sender(w, c, CREDIT, 1)
 
 
-def recycle_floating(w: World, i: int) -> None:
+def recycle_floating(w: PlaneState, i: int) -> None:
     """A floating buffer goes back to the gate: to the first listener that still needs it, or it is idle (R3)."""
     gate = w.gates[i]
     while gate.listener_head >= 0:

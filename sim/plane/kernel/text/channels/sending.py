@@ -1,6 +1,6 @@
 """From the sender's queue to the wire, or, on a local channel, to the reader's attention (S2-S5, S7)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.channels.messages import put_on_line, take_off_line
 from sim.plane.kernel.text.channels.offering import make_ready, offer, pollable, sendable, withdraw
 from sim.plane.kernel.text.channels.output import retire
@@ -10,7 +10,7 @@ from sim.plane.kernel.text.names import ANNOUNCED, BLOCKING, DATA, NOTE_LEFT
 from sim.plane.kernel.text.work import fold_channel, report
 
 
-def send(w: World, c: int) -> None:
+def send(w: PlaneState, c: int) -> None:
     """SEND c."""
     ch = w.channels[c]
     ch.listed = 0
@@ -31,7 +31,7 @@ def send(w: World, c: int) -> None:
     offer(w, c)
 
 
-def send_data(w: World, c: int, head: int) -> int:
+def send_data(w: PlaneState, c: int, head: int) -> int:
     """The head, or a slice of it while it is open, leaves the queue; returns what travels."""
     ch = w.channels[c]
     w.partitions[ch.partition].buffers_out += 1
@@ -52,7 +52,7 @@ def send_data(w: World, c: int, head: int) -> int:
     return e
 
 
-def send_marker(w: World, c: int, e: int) -> None:
+def send_marker(w: PlaneState, c: int, e: int) -> None:
     """A marker leaves the queue: a blocking one closes the door behind it, a watched one is missed."""
     ch = w.channels[c]
     take_head(w, c)
@@ -63,7 +63,7 @@ def send_marker(w: World, c: int, e: int) -> None:
         miss(w, ch.writer, element.number)
 
 
-def miss(w: World, t: int, number: int) -> None:
+def miss(w: PlaneState, t: int, number: int) -> None:
     """One watched marker less; LEFT with the last of its number (S7)."""
     task = w.tasks[t]
     before = -1
@@ -85,7 +85,7 @@ def miss(w: World, t: int, number: int) -> None:
         report(w, NOTE_LEFT, t, -1, -1, number, -1, 0, 0)
 
 
-def backlog(w: World, c: int) -> int:
+def backlog(w: PlaneState, c: int) -> int:
     """S3: the data left behind, without an open buffer nobody asked to flush."""
     ch = w.channels[c]
     if ch.blocked == 1:
@@ -96,7 +96,7 @@ def backlog(w: World, c: int) -> int:
     return n
 
 
-def transmit(w: World, e: int, length: int) -> None:
+def transmit(w: PlaneState, e: int, length: int) -> None:
     """S5."""
     g = w.g
     if g.nic_num > 0:
@@ -112,11 +112,11 @@ def transmit(w: World, e: int, length: int) -> None:
         arrive(w, e)
 
 
-def forward_line_event(w: World, i: int) -> None:
+def forward_line_event(w: PlaneState, i: int) -> None:
     arrive(w, take_off_line(w, i))
 
 
-def send_local(w: World, c: int) -> None:
+def send_local(w: PlaneState, c: int) -> None:
     """A priority marker is delivered; anything else waits for its reader (S4)."""
     ch = w.channels[c]
     e = ch.head

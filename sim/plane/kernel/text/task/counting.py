@@ -1,13 +1,13 @@
 """Markers processed by a task are counted per gate and number (M4)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.channels.messages import resume_sender
 from sim.plane.kernel.text.elements import free_marker
 from sim.plane.kernel.text.names import BITS, BLOCKING, COUNT_HEAD, COUNTS, FINAL, NOTE_ARRIVED, ONE_BY_ONE
 from sim.plane.kernel.text.work import report
 
 
-def process_marker(w: World, c: int, e: int) -> None:
+def process_marker(w: PlaneState, c: int, e: int) -> None:
     """A marker of channel c has reached the task."""
     element = w.elements[e]
     series = element.kind
@@ -28,7 +28,7 @@ def process_marker(w: World, c: int, e: int) -> None:
         count_closed(w, c)
 
 
-def count_marker(w: World, c: int, series: int, number: int) -> None:
+def count_marker(w: PlaneState, c: int, series: int, number: int) -> None:
     """The marker into the count of its number, a new one if need be; reported by itself in the upper series."""
     words = w.words
     gate = w.gates[w.channels[c].gate]
@@ -52,7 +52,7 @@ def count_marker(w: World, c: int, series: int, number: int) -> None:
         report(w, NOTE_ARRIVED, gate.task, gate.place, series, number, c, first, last)
 
 
-def find_count(w: World, i: int, series: int, number: int) -> int:
+def find_count(w: PlaneState, i: int, series: int, number: int) -> int:
     """Where in `words` the open count stands; -1: there is none."""
     gate = w.gates[i]
     for k in range(gate.open_counts):
@@ -62,7 +62,7 @@ def find_count(w: World, i: int, series: int, number: int) -> int:
     return -1
 
 
-def open_count(w: World, i: int, series: int, number: int) -> int:
+def open_count(w: PlaneState, i: int, series: int, number: int) -> int:
     """A new count begins with the closed channels; the oldest makes room and is obsolete from now on."""
     words = w.words
     gate = w.gates[i]
@@ -79,7 +79,7 @@ def open_count(w: World, i: int, series: int, number: int) -> int:
     return at
 
 
-def drop_count(w: World, i: int, at: int) -> None:
+def drop_count(w: PlaneState, i: int, at: int) -> None:
     """The younger ones move up."""
     words = w.words
     gate = w.gates[i]
@@ -90,7 +90,7 @@ def drop_count(w: World, i: int, at: int) -> None:
         at += 1
 
 
-def add_to_count(w: World, at: int, place: int) -> bool:
+def add_to_count(w: PlaneState, at: int, place: int) -> bool:
     """A channel counts once; True if it had not been counted."""
     i = at + COUNT_HEAD + place // BITS
     bit = 1 << (place % BITS)
@@ -101,7 +101,7 @@ def add_to_count(w: World, at: int, place: int) -> bool:
     return True
 
 
-def close_channel(w: World, c: int) -> None:
+def close_channel(w: PlaneState, c: int) -> None:
     """Nothing follows a FINAL marker: the channel counts for every later number."""
     gate = w.gates[w.channels[c].gate]
     place = w.channels[c].place
@@ -112,7 +112,7 @@ def close_channel(w: World, c: int) -> None:
         gate.closed += 1
 
 
-def count_closed(w: World, c: int) -> None:
+def count_closed(w: PlaneState, c: int) -> None:
     """The closed channel into every open count; those it completes are reported, oldest first."""
     words = w.words
     i = w.channels[c].gate
@@ -129,7 +129,7 @@ def count_closed(w: World, c: int) -> None:
             k += 1
 
 
-def settle_gate(w: World, i: int, series: int, number: int) -> None:
+def settle_gate(w: PlaneState, i: int, series: int, number: int) -> None:
     """Numbers up to this one are obsolete on the gate (M5)."""
     words = w.words
     gate = w.gates[i]

@@ -1,6 +1,6 @@
 """Outputs that leave after the service of their record (L1-L10)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.channels.output import go_on_writing
 from sim.plane.kernel.text.draws import law
 from sim.plane.kernel.text.names import BUSY, FIRING, HARD, IDLE, NOTE_NONE_LATE, NOTE_SAFE, NOTE_WRITTEN, SOFT, TIMED
@@ -9,7 +9,7 @@ from sim.plane.kernel.text.tree import schedule
 from sim.plane.kernel.text.work import append_turn, become, report, wake_between_records
 
 
-def become_late(w: World, t: int) -> None:
+def become_late(w: PlaneState, t: int) -> None:
     """The record just served waits, in hand if there is no room (L1, L2)."""
     task = w.tasks[t]
     if task.lag == TIMED:
@@ -22,7 +22,7 @@ def become_late(w: World, t: int) -> None:
         task.let_go = task.served
 
 
-def set_ready(w: World, t: int, k: int) -> None:
+def set_ready(w: PlaneState, t: int, k: int) -> None:
     """When record k, behind `late` others, is ready (L2)."""
     task = w.tasks[t]
     ready = w.g.now + law(w, task.lag_table, task.lag_n, task.lag_stride, task.lag_offset, k)
@@ -35,7 +35,7 @@ def set_ready(w: World, t: int, k: int) -> None:
     w.words[task.lag_ring + i] = ready
 
 
-def write_late(w: World, t: int) -> bool:
+def write_late(w: PlaneState, t: int) -> bool:
     """L3; False: the turn ends: HARD, with a record in hand, firing, or with a notice."""
     task = w.tasks[t]
     while True:
@@ -65,7 +65,7 @@ def write_late(w: World, t: int) -> bool:
     return True
 
 
-def begin_firing(w: World, t: int) -> bool:
+def begin_firing(w: PlaneState, t: int) -> bool:
     """L7: the thread works for the outputs of the first late record; False: it has none."""
     task = w.tasks[t]
     k = task.served - task.late
@@ -83,7 +83,7 @@ def begin_firing(w: World, t: int) -> bool:
     return True
 
 
-def end_firing(w: World, t: int) -> None:
+def end_firing(w: PlaneState, t: int) -> None:
     """L7; the turn that follows is the caller's."""
     task = w.tasks[t]
     task.serving = 0
@@ -92,7 +92,7 @@ def end_firing(w: World, t: int) -> None:
         become(w, t, HARD)
 
 
-def yields_now(w: World, t: int) -> bool:
+def yields_now(w: PlaneState, t: int) -> bool:
     """L8: mails and markers with priority pass before the next record is fired; True: a notice ends the turn."""
     task = w.tasks[t]
     if task.interrupted == 1:
@@ -108,21 +108,21 @@ def yields_now(w: World, t: int) -> bool:
     return False
 
 
-def first_ready(w: World, t: int) -> bool:
+def first_ready(w: PlaneState, t: int) -> bool:
     task = w.tasks[t]
     if task.lag == TIMED:
         return w.words[task.lag_ring + task.lag_first] <= w.g.now
     return task.served - task.late < task.let_go
 
 
-def expect_late(w: World, t: int) -> None:
+def expect_late(w: PlaneState, t: int) -> None:
     """L4."""
     task = w.tasks[t]
     if task.lag == TIMED and task.serving == 0 and (task.state == IDLE or task.state == SOFT):
         schedule(w, t, w.words[task.lag_ring + task.lag_first])
 
 
-def let_go(w: World, t: int, until: int) -> None:
+def let_go(w: PlaneState, t: int, until: int) -> None:
     """L5."""
     task = w.tasks[t]
     if until > task.let_go:
@@ -130,7 +130,7 @@ def let_go(w: World, t: int, until: int) -> None:
     wake_between_records(w, t)
 
 
-def wait_for_late(w: World, t: int) -> None:
+def wait_for_late(w: PlaneState, t: int) -> None:
     """L6."""
     task = w.tasks[t]
     if (task.waits_for_late & 1) == 0:
@@ -138,7 +138,7 @@ def wait_for_late(w: World, t: int) -> None:
     wake_between_records(w, t)
 
 
-def report_written(w: World, t: int) -> None:
+def report_written(w: PlaneState, t: int) -> None:
     """L9."""
     task = w.tasks[t]
     if task.waits_for_late < 2:
@@ -146,7 +146,7 @@ def report_written(w: World, t: int) -> None:
     wake_between_records(w, t)
 
 
-def go_on_waiting(w: World, t: int) -> None:
+def go_on_waiting(w: PlaneState, t: int) -> None:
     """What was let go is written (L9); mails and nothing else before the last late output is (L6)."""
     task = w.tasks[t]
     if task.waits_for_late >= 2:
@@ -162,7 +162,7 @@ def go_on_waiting(w: World, t: int) -> None:
         report(w, NOTE_NONE_LATE, t, -1, -1, -1, -1, 0, 0)
 
 
-def be_late_again(w: World, t: int) -> None:
+def be_late_again(w: PlaneState, t: int) -> None:
     """L5: the task was started with late records."""
     task = w.tasks[t]
     if task.lag == TIMED:

@@ -1,12 +1,12 @@
 """A task that was started anew reads its recovered input, then requests its partitions (P6, P7)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.channels.messages import tell_sender
 from sim.plane.kernel.text.names import LOOSE, NOTE_RECOVERED, READING, RESUME
 from sim.plane.kernel.text.work import fold_channel, report
 
 
-def poll_recovered(w: World, c: int) -> None:
+def poll_recovered(w: PlaneState, c: int) -> None:
     """The next piece of recovered input becomes the current buffer, though no pool knows it."""
     ch = w.channels[c]
     before = ch.taken
@@ -20,7 +20,7 @@ def poll_recovered(w: World, c: int) -> None:
         fold_channel(w, c, ch.taken, ch.taken - before)
 
 
-def open_gates(w: World, t: int, first: int, last: int) -> bool:
+def open_gates(w: PlaneState, t: int, first: int, last: int) -> bool:
     """Gates from `first` to before `last` request their partitions if no recovered input is left (P9: at once).
 
     True: RECOVERED is reported.

@@ -1,6 +1,6 @@
 """The turns of a task's thread, and the end of a service (T1-T11)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.ahead import catch_up, goes_far, run_ahead
 from sim.plane.kernel.text.channels.offering import append_gate, append_ready, pollable, remove_gate, remove_ready
 from sim.plane.kernel.text.channels.output import available, emit, flush_touched, go_on_writing
@@ -30,7 +30,7 @@ from sim.plane.kernel.text.tree import schedule
 from sim.plane.kernel.text.work import append_turn, become, fold_channel, report
 
 
-def turn(w: World, t: int) -> None:
+def turn(w: PlaneState, t: int) -> None:
     """TURN t; one that reported a notice comes again (T10)."""
     task = w.tasks[t]
     task.listed = 0
@@ -53,7 +53,7 @@ def turn(w: World, t: int) -> None:
         expect_late(w, t)
 
 
-def run(w: World, t: int) -> None:
+def run(w: PlaneState, t: int) -> None:
     """From T3 on, until the thread waits, serves, or has something to report."""
     g = w.g
     task = w.tasks[t]
@@ -84,7 +84,7 @@ def run(w: World, t: int) -> None:
             return
 
 
-def read_source(w: World, t: int) -> None:
+def read_source(w: PlaneState, t: int) -> None:
     """T6."""
     task = w.tasks[t]
     if task.recovering == 1:
@@ -108,13 +108,13 @@ def read_source(w: World, t: int) -> None:
         schedule(w, t, task.due)
 
 
-def has_due(w: World, t: int) -> bool:
+def has_due(w: PlaneState, t: int) -> bool:
     """Whether a source has a record to emit at once."""
     task = w.tasks[t]
     return task.paused == 0 and task.served != task.total and task.due <= w.g.now
 
 
-def pass_over(w: World, t: int) -> None:
+def pass_over(w: PlaneState, t: int) -> None:
     """W3: a mail that waits for the lock gets it now, or the source takes it again."""
     task = w.tasks[t]
     task.passed_over = 0
@@ -122,7 +122,7 @@ def pass_over(w: World, t: int) -> None:
         task.passed_over = 1
 
 
-def read_input(w: World, t: int) -> bool:
+def read_input(w: PlaneState, t: int) -> bool:
     """T7-T9 until the turn ends (True) or a marker was processed (False)."""
     task = w.tasks[t]
     while True:
@@ -149,7 +149,7 @@ def read_input(w: World, t: int) -> bool:
         task.current = w.gates[i].current
 
 
-def read_joined(w: World, t: int) -> bool:
+def read_joined(w: PlaneState, t: int) -> bool:
     """T9 of joined inputs until the turn ends (True) or a marker was processed (False)."""
     task = w.tasks[t]
     last = w.gates[task.last_used].input_end
@@ -177,7 +177,7 @@ def read_joined(w: World, t: int) -> bool:
     return True
 
 
-def take_joined(w: World, t: int, first: int, last: int) -> bool:
+def take_joined(w: PlaneState, t: int, first: int, last: int) -> bool:
     """T7 and T8 with the current buffer of the input that has these gates; True: the service of a record begins."""
     for i in range(first, last):
         gate = w.gates[i]
@@ -192,7 +192,7 @@ def take_joined(w: World, t: int, first: int, last: int) -> bool:
     return False
 
 
-def ready_gate(w: World, t: int, first: int, last: int) -> int:
+def ready_gate(w: PlaneState, t: int, first: int, last: int) -> int:
     """The first gate of the task's list that is one of these; -1: none has a ready channel."""
     i = w.tasks[t].gate_head
     while i >= 0 and (i < first or i >= last):
@@ -200,7 +200,7 @@ def ready_gate(w: World, t: int, first: int, last: int) -> int:
     return i
 
 
-def take_record(w: World, t: int, c: int) -> bool:
+def take_record(w: PlaneState, t: int, c: int) -> bool:
     """T7: begin the service of the next record of a current buffer if it is here as a whole; else the buffer is used up (T8)."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
@@ -214,7 +214,7 @@ def take_record(w: World, t: int, c: int) -> bool:
     return complete
 
 
-def begin_service(w: World, t: int, table: int, n: int, begin_ns: int) -> None:
+def begin_service(w: PlaneState, t: int, table: int, n: int, begin_ns: int) -> None:
     """T11; the thread is busy from now on (W3)."""
     task = w.tasks[t]
     end = begin_ns + service_ns(w, t, table, n)
@@ -227,7 +227,7 @@ def begin_service(w: World, t: int, table: int, n: int, begin_ns: int) -> None:
     schedule(w, t, end)
 
 
-def end_service(w: World, t: int) -> None:
+def end_service(w: PlaneState, t: int) -> None:
     """The record is served and its outputs leave (T11); the turn that follows is the caller's."""
     task = w.tasks[t]
     task.serving = 0
@@ -243,7 +243,7 @@ def end_service(w: World, t: int) -> None:
         flush_touched(w, t)
 
 
-def poll(w: World, t: int, i: int) -> int:
+def poll(w: PlaneState, t: int, i: int) -> int:
     """T9: the first element of gate i, which has a ready channel; a marker is returned, data becomes the gate's current buffer (-1)."""
     gate = w.gates[i]
     c = gate.ready_head
@@ -273,7 +273,7 @@ def poll(w: World, t: int, i: int) -> int:
     return -1
 
 
-def poll_remote(w: World, c: int) -> int:
+def poll_remote(w: PlaneState, c: int) -> int:
     """Take the first element of the receive queue; a marker is returned, data becomes the current buffer."""
     ch = w.channels[c]
     e = ch.first
@@ -293,7 +293,7 @@ def poll_remote(w: World, c: int) -> int:
     return -1
 
 
-def poll_local(w: World, c: int) -> int:
+def poll_local(w: PlaneState, c: int) -> int:
     """Take the head of the sender's queue: sent, arrived and taken at once."""
     ch = w.channels[c]
     e = ch.head
@@ -323,7 +323,7 @@ def poll_local(w: World, c: int) -> int:
     return -1
 
 
-def pause_gate(w: World, i: int) -> None:
+def pause_gate(w: PlaneState, i: int) -> None:
     """D2: a gate without a ready channel is not measured."""
     gate = w.gates[i]
     if gate.active == 1 and gate.ready_head < 0:

@@ -1,12 +1,12 @@
 """In-flight data: what a capture counts and what it pins (C1-C5)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.channels.output import give_back
 from sim.plane.kernel.text.channels.receiving import finish_capture, recycle_exclusive, recycle_floating
 from sim.plane.kernel.text.names import NEVER
 
 
-def capture(w: World, t: int, number: int) -> None:
+def capture(w: PlaneState, t: int, number: int) -> None:
     """C1: on every input channel, until the marker of this number arrives; what waits or arrives before it is pinned."""
     pin_for(w, t, number)
     task = w.tasks[t]
@@ -24,7 +24,7 @@ def capture(w: World, t: int, number: int) -> None:
                 finish_capture(w, c)
 
 
-def pin_for(w: World, t: int, number: int) -> None:
+def pin_for(w: PlaneState, t: int, number: int) -> None:
     """What is pinned of an earlier number goes back before anything is pinned for this one (C4)."""
     task = w.tasks[t]
     if task.pinning != number:
@@ -32,7 +32,7 @@ def pin_for(w: World, t: int, number: int) -> None:
     task.pinning = number
 
 
-def captured_in(w: World, t: int) -> int:
+def captured_in(w: PlaneState, t: int) -> int:
     """Input bytes; a channel whose marker is missing counts what has arrived so far (C5)."""
     task = w.tasks[t]
     total = 0
@@ -46,7 +46,7 @@ def captured_in(w: World, t: int) -> int:
     return total
 
 
-def captured_out(w: World, t: int) -> int:
+def captured_out(w: PlaneState, t: int) -> int:
     """Output bytes."""
     task = w.tasks[t]
     total = 0
@@ -57,7 +57,7 @@ def captured_out(w: World, t: int) -> int:
     return total
 
 
-def pin_output(w: World, c: int, end: int) -> int:
+def pin_output(w: PlaneState, c: int, end: int) -> int:
     """The data of the sender's queue up to `end` is captured and pinned (C3, C4); returns the bytes."""
     ch = w.channels[c]
     ch.cap_out = end - ch.sent
@@ -68,7 +68,7 @@ def pin_output(w: World, c: int, end: int) -> int:
     return ch.cap_out
 
 
-def release_capture(w: World, t: int) -> None:
+def release_capture(w: PlaneState, t: int) -> None:
     """Whatever was recycled or sent while pinned goes back now (C4)."""
     task = w.tasks[t]
     if task.pinning == 0:
@@ -84,7 +84,7 @@ def release_capture(w: World, t: int) -> None:
             release_output(w, c)
 
 
-def release_input(w: World, i: int, c: int) -> None:
+def release_input(w: PlaneState, i: int, c: int) -> None:
     ch = w.channels[c]
     ch.in_from = NEVER
     while ch.owed_exclusive > 0:
@@ -95,7 +95,7 @@ def release_input(w: World, i: int, c: int) -> None:
         recycle_floating(w, i)
 
 
-def release_output(w: World, c: int) -> None:
+def release_output(w: PlaneState, c: int) -> None:
     ch = w.channels[c]
     ch.out_from = 0
     ch.out_to = 0

@@ -1,6 +1,6 @@
 """What the control plane does with markers: forward, convert, prioritise, resume, settle (M1-M3, M5)."""
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.channels.messages import resume_sender
 from sim.plane.kernel.text.channels.offering import offer, pollable, withdraw
 from sim.plane.kernel.text.channels.output import close
@@ -19,7 +19,7 @@ from sim.plane.kernel.text.verbs.capture import pin_for, pin_output
 from sim.plane.kernel.text.work import report, wake_between_records
 
 
-def forward(w: World, t: int, only: int, series: int, number: int, traits: int) -> int:
+def forward(w: PlaneState, t: int, only: int, series: int, number: int, traits: int) -> int:
     """A marker into every channel of the task, or of partition `only` (-1: all); returns captured bytes (M1)."""
     task = w.tasks[t]
     captured = 0
@@ -40,7 +40,7 @@ def forward(w: World, t: int, only: int, series: int, number: int, traits: int) 
     return captured
 
 
-def insert(w: World, c: int, e: int) -> int:
+def insert(w: PlaneState, c: int, e: int) -> int:
     """The marker into the sender's queue; a priority marker captures what it overtakes."""
     close(w, c)
     captured = 0
@@ -53,7 +53,7 @@ def insert(w: World, c: int, e: int) -> int:
     return captured
 
 
-def watch(w: World, t: int, number: int, markers: int) -> None:
+def watch(w: PlaneState, t: int, number: int, markers: int) -> None:
     """So many more markers of this number have to leave before LEFT (S7)."""
     task = w.tasks[t]
     e = task.watches
@@ -69,7 +69,7 @@ def watch(w: World, t: int, number: int, markers: int) -> None:
     w.elements[e].backlog += markers
 
 
-def convert_output(w: World, t: int, number: int) -> int:
+def convert_output(w: PlaneState, t: int, number: int) -> int:
     """Ordinary markers of this number still in the task's queues overtake; returns captured bytes (M2)."""
     task = w.tasks[t]
     captured = 0
@@ -82,7 +82,7 @@ def convert_output(w: World, t: int, number: int) -> int:
     return captured
 
 
-def convert_channel(w: World, c: int, number: int) -> int:
+def convert_channel(w: PlaneState, c: int, number: int) -> int:
     ch = w.channels[c]
     captured = 0
     end = ch.sent
@@ -108,7 +108,7 @@ def convert_channel(w: World, c: int, number: int) -> int:
     return captured
 
 
-def prioritise(w: World, t: int, number: int) -> None:
+def prioritise(w: PlaneState, t: int, number: int) -> None:
     """Markers of this number in the task's receive queues, and those still to arrive, become urgent (M3)."""
     task = w.tasks[t]
     task.prioritised = number
@@ -123,7 +123,7 @@ def prioritise(w: World, t: int, number: int) -> None:
         wake_between_records(w, t)
 
 
-def prioritise_channel(w: World, t: int, c: int, number: int) -> bool:
+def prioritise_channel(w: PlaneState, t: int, c: int, number: int) -> bool:
     ch = w.channels[c]
     moved = False
     before = -1
@@ -149,7 +149,7 @@ def prioritise_channel(w: World, t: int, c: int, number: int) -> bool:
     return moved
 
 
-def resume(w: World, t: int, number: int) -> None:
+def resume(w: PlaneState, t: int, number: int) -> None:
     """M5: the senders that wait behind a blocking marker go on."""
     task = w.tasks[t]
     for i in range(task.first_gate, task.last_gate):
@@ -159,7 +159,7 @@ def resume(w: World, t: int, number: int) -> None:
                 resume_sender(w, w.words[k])
 
 
-def settle(w: World, t: int, series: int, number: int) -> None:
+def settle(w: PlaneState, t: int, series: int, number: int) -> None:
     task = w.tasks[t]
     for i in range(task.first_gate, task.last_gate):
         settle_gate(w, i, series, number)

@@ -1,10 +1,10 @@
 """Threads that stop, and what a task leaves behind and finds when it starts anew (P1, P3-P6).
 
-Between `sweep` and `stand` the owner of the world sets the rows of the tasks marked FORGETTING back to their beginning, but for
-what lasts.  It writes their positions, too.
+Between `sweep` and `stand` the owner of the state (`PlaneState`) resets the rows of the tasks marked FORGETTING, but for what lasts.
+It writes their positions, too.
 """
 
-from sim.plane.kernel.rows import World
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.channels.messages import put_on_line
 from sim.plane.kernel.text.channels.offering import append_ready
 from sim.plane.kernel.text.channels.output import count_shared
@@ -16,7 +16,7 @@ from sim.plane.kernel.text.tree import cancel
 from sim.plane.kernel.text.work import append_work, become
 
 
-def halt(w: World, t: int) -> None:
+def halt(w: PlaneState, t: int) -> None:
     """P1: nothing the thread was doing ends."""
     task = w.tasks[t]
     task.serving = 0
@@ -28,13 +28,13 @@ def halt(w: World, t: int) -> None:
     become(w, t, HALTED)
 
 
-def drop_event(w: World, t: int) -> None:
+def drop_event(w: PlaneState, t: int) -> None:
     cancel(w, t)
     if w.g.stale == t:
         w.g.stale = -1
 
 
-def sweep(w: World) -> None:
+def sweep(w: PlaneState) -> None:
     """P3: whatever belongs to a task that forgets leaves the work list, the lines, its queues and lists."""
     g = w.g
     for _ in range(g.work_n):
@@ -71,14 +71,14 @@ def sweep(w: World) -> None:
             become(w, t, HELD)
 
 
-def forgotten(w: World, item: int) -> bool:
+def forgotten(w: PlaneState, item: int) -> bool:
     """Does this item of work belong to a task that forgets?  Both ends of a channel do or none."""
     if item >= w.g.tasks:
         return w.tasks[w.channels[item - w.g.tasks].reader].held == FORGETTING
     return w.tasks[item].held == FORGETTING
 
 
-def free_chain(w: World, first: int) -> None:
+def free_chain(w: PlaneState, first: int) -> None:
     """Linked elements of any kind back into the pool."""
     e = first
     while e >= 0:
@@ -90,7 +90,7 @@ def free_chain(w: World, first: int) -> None:
         e = after
 
 
-def stand(w: World, t: int) -> None:
+def stand(w: PlaneState, t: int) -> None:
     """P5, P6: the channels of the task have their offsets; the rest follows."""
     task = w.tasks[t]
     task.held = 1
@@ -115,7 +115,7 @@ def stand(w: World, t: int) -> None:
                 append_ready(w, c)
 
 
-def seek_record(w: World, c: int) -> None:
+def seek_record(w: PlaneState, c: int) -> None:
     """The reader's next record, counted back from the end of the stream (P5)."""
     ch = w.channels[c]
     gate = w.gates[ch.gate]
@@ -131,7 +131,7 @@ def seek_record(w: World, c: int) -> None:
     ch.record_end = at + record_size(w, c, gate.size_table, gate.size_n, i)
 
 
-def recover_output(w: World, c: int) -> None:
+def recover_output(w: PlaneState, c: int) -> None:
     """Closed buffers from `sent` to `written` (P6)."""
     ch = w.channels[c]
     part = w.partitions[ch.partition]

@@ -1,4 +1,4 @@
-"""One job instance being simulated: the wiring of its plane, its clock and its hosts.  Only here is it known who stands behind a port."""
+"""One job instance being simulated: the wiring of its plane, its clock and its hosts.  Only this file knows what is behind a port."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from sim.runtime.task.tasks import Tasks
 from sim.storage.filesystem import CheckpointStorage
 
 
-class World:
-    """Built from a scenario; `simulate` runs it."""
+class JobInstance:
+    """A job instance with its plane, its clock, its tasks and its JobManager.  `simulate` runs it."""
 
     def __init__(
         self, scenario: Scenario, engine: Engine, *,
