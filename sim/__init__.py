@@ -14,24 +14,25 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from sim.api.advice import Advice, advise
-    from sim.api.calibrated import Calibration, calibrate
     from sim.api.compared import compare, simulate
     from sim.api.files import columns, read_traces, schema, trace_windows, write_report
     from sim.api.imported import ImportedJob, explain_job, import_job
     from sim.api.results import Results
     from sim.api.study import Study, load, loads
     from sim.api.swept import Sweep, sweep
-    from sim.api.validated import Validation, validate
+    from sim.api.validated import calibrate, cross_validate, validate
     from sim.runtime.run.result import Result
     from sim.scenario.reference import explain_key
     from sim.scenario.text.problems import ScenarioError
+    from sim.verbs.calibrate import Calibration
     from sim.verbs.display import Picture
     from sim.verbs.explanation import Explanation
+    from sim.verbs.validate import Validation
 
 __all__ = [
     "Advice", "Calibration", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep", "Validation",
-    "advise", "calibrate", "columns", "compare", "explain_job", "explain_key", "import_job", "load", "loads", "read_traces", "schema",
-    "simulate", "sweep", "trace_windows", "validate", "write_report",
+    "advise", "calibrate", "columns", "compare", "cross_validate", "explain_job", "explain_key", "import_job", "load", "loads",
+    "read_traces", "schema", "simulate", "sweep", "trace_windows", "validate", "write_report",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -52,8 +53,9 @@ _HOME = {
     "ImportedJob": "sim.api.imported",
     "sweep": "sim.api.swept",
     "Sweep": "sim.api.swept",
-    "calibrate": "sim.api.calibrated",
-    "Calibration": "sim.api.calibrated",
+    "calibrate": "sim.api.validated",
+    "cross_validate": "sim.api.validated",
+    "Calibration": "sim.verbs.calibrate",
     "read_traces": "sim.api.files",
     "trace_windows": "sim.api.files",
     "schema": "sim.api.files",
@@ -61,7 +63,7 @@ _HOME = {
     "columns": "sim.api.files",
     "explain_key": "sim.scenario.reference",
     "validate": "sim.api.validated",
-    "Validation": "sim.api.validated",
+    "Validation": "sim.verbs.validate",
     "ScenarioError": "sim.scenario.text.problems",
 }
 

@@ -14,57 +14,43 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.verbs.report import WrittenReport
+    from sim.verbs.traces import ReadTraces, TraceWindows
 
 
 def read_traces(
     folder: str | PathLike[str], tables: str | PathLike[str] = "tables", *, format: str | None = None,  # noqa: A002 - the command's word
     time: str | None = None, time_unit: str | None = None, value: str | None = None, meaning: str | None = None, per: str | None = None,
     master: str | None = None, conf: Mapping[str, str] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> ReadTraces:  # fmt: skip
     """Read CSV series, arrivals, failures, recordings and logs into Parquet tables in the folder `tables`.
 
-    Returns a row per trace and table with the `count` of its rows; rows that could not be used are of the kind `quarantine`, with file,
-    line and reason.  A row of the kind `note` says how a file was read: in which unit its times are, and what its values are taken as.
-    `time`, `time_unit` ("ms") and `value` name columns of your own tables, `meaning` says what they are: rates (the default), arrivals,
-    speeds or failures; a rate counts for `per` (a second).  `master`: "here" or a Spark cluster; by default here what is small.
-    `conf`: settings of the cluster.  ValueError: an impossible choice.  RecordingError: there is nothing to read.
+    `counts` of the result has a row per trace and table with the `count` of its rows.  Rows that could not be used are of the kind
+    `quarantine`, with file, line and reason.  A row of the kind `note` says how a file was read: in which unit its times are, and what its
+    values are taken as.  `time`, `time_unit` ("ms") and `value` name columns of your own tables, `meaning` says what they are: rates (the
+    default), arrivals, speeds or failures; a rate counts for `per` (a second).  `master`: "here" or a Spark cluster; by default here what
+    is small.  `conf`: settings of the cluster.  ValueError: an impossible choice, or nothing to read.
     """
-    from sim.traces.anywhere import read_anywhere
-    from sim.traces.choices import Choices
-    from sim.traces.listing import list_files
-    from sim.units import parse_duration
+    from sim.verbs import traces as verb
 
-    unit_s = None if time_unit is None else parse_duration(f"1 {time_unit}") / 1e9
-    choices = Choices(format, time, unit_s, value, meaning, None if per is None else parse_duration(per) / 1e9)
-    files, _ = list_files(str(folder), without=str(tables))
-    if "://" not in str(tables):
-        Path(tables).mkdir(parents=True, exist_ok=True)
-    return read_anywhere(files, str(tables), choices, master=master, conf=conf)
+    chosen = verb.choices(format, time, time_unit, value, meaning, per)
+    return verb.read_traces(str(folder), str(tables), chosen, master=master, conf=conf, listener=Notebook())
 
 
 def trace_windows(
     tables: str | PathLike[str], *, length: str = "10 min", cut: str = "time", count: int | None = None, trace: str | None = None,
     file: str | PathLike[str] | None = None, master: str | None = None, conf: Mapping[str, str] | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """Cut tables of `read_traces` into windows with features, a row per window: where it begins, its load, bursts and failures.
+) -> TraceWindows:  # fmt: skip
+    """Cut tables of `read_traces` into windows with features: where each begins, its load, bursts and failures.
 
     `cut`: "time" (one after the other), "bursts" (the most bursty), "load" (one of each class) or "failures" (around them).  `count`: so
     many of each `trace`.  `file` keeps them as CSV, for ``windows: {file: ...}`` of a sweep.  ValueError: an impossible choice.
     """
-    from sim.sheet import write_csv
-    from sim.traces.anywhere import cut_anywhere
-    from sim.traces.windows import CUTS
-    from sim.units import parse_duration
+    from sim.verbs.traces import cut_windows
 
-    if cut not in CUTS:
-        raise ValueError(f"cut: expected {', '.join(CUTS)}, not '{cut}'")
-    base = "." if file is None else str(Path(file).parent)
-    length_s = parse_duration(length) / 1e9
-    found, _ = cut_anywhere(str(tables), length_s=length_s, cut=cut, count=count, trace=trace, base=base, master=master, conf=conf)
-    if file is not None:
-        Path(file).parent.mkdir(parents=True, exist_ok=True)
-        write_csv(found, Path(file), float_format="%.6g")
-    return found
+    return cut_windows(
+        str(tables), None if file is None else Path(file), length=length, cut=cut, count=count, trace=trace, master=master, conf=conf,
+        listener=Notebook(),
+    )  # fmt: skip
 
 
 def write_report(results: str | PathLike[str], file: str | PathLike[str], *, jobs: int | None = None) -> WrittenReport:

@@ -1,88 +1,44 @@
-"""Predictions beside what real jobs did."""
+"""Predictions beside what real jobs did, and the constants that they rest on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from sim.api.progress import watching
-from sim.verbs.display import MOST_ROWS, paragraph
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sim.evidence.judging import Judgement
-
-
-class Validation:
-    """The truth table of recordings; it shows how far predictions are off, by quantity."""
-
-    def __init__(self, judged: Mapping[str, Judgement], skipped: Sequence[str]) -> None:
-        self._judged = dict(judged)
-        self.skipped = tuple(skipped)
-        """Files without a table, and why."""
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """A row per recording, quantity and vertex: `observed_p50`, `predicted_p50` (p10 and p90, too), `relative_error`, `covered`."""
-        import pandas as pd
-
-        tables = [outcome.table for outcome in self._judged.values() if outcome.table is not None]
-        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-
-    @property
-    def summary(self) -> pd.DataFrame:
-        """A row per quantity: recordings, rows, the share that is covered, median and p90 of the relative error."""
-        from sim.evidence.summary import PER_QUANTITY, summary
-
-        return summary(self._counted(), PER_QUANTITY)
-
-    @property
-    def orderings(self) -> pd.DataFrame:
-        """A row per pair of recordings that differ in one setting: which was slower, observed and predicted, and whether that is right."""
-        from sim.evidence.orderings import orderings
-
-        settings = {name: outcome.settings for name, outcome in self._judged.items() if outcome.settings is not None}
-        return orderings(self._counted(), settings)
-
-    def __repr__(self) -> str:
-        return f"{self._head()}\n{self.summary.head(MOST_ROWS).to_string(index=False)}" if self._judged else self._head()
-
-    def _repr_html_(self) -> str:
-        rows = self.summary.round(3).to_html(index=False, max_rows=MOST_ROWS) if self._judged else ""
-        return paragraph(self._head()) + rows
-
-    def _counted(self) -> pd.DataFrame:
-        """Recordings with features that are not modelled are in the table, and count nowhere else."""
-        lost = [name for name, outcome in self._judged.items() if outcome.lost]
-        table = self.table
-        return table[~table["recording"].isin(lost)]
-
-    def _head(self) -> str:
-        skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
-        return f"{len(self._judged)} recordings{skipped}: predicted from their configuration alone, beside what was observed"
+from sim.api.progress import Notebook
+from sim.verbs import calibrate as calibrating
+from sim.verbs import validate as validating
+from sim.verbs.calibrate import Calibration, CrossValidation
+from sim.verbs.validate import Validation
 
 
 def validate(
     *recordings: str | PathLike[str], seeds: int = 3, jobs: int | None = None, environment: str | None = None, time_limit_s: float = 600.0,
-    progress: bool = True,
+    everything: bool = False, report: str | PathLike[str] | None = None, progress: bool = True,
 ) -> Validation:  # fmt: skip
     """Simulate recorded jobs from their configuration alone and compare with what was observed.
 
     `recordings`: files, or folders of them.  `seeds`: simulations per recording.  `environment`: constants from `calibrate`.
-    A recording that takes longer than `time_limit_s` is skipped.  ValueError: there are no recordings.
+    A recording that takes longer than `time_limit_s` is skipped.  `everything`: count recordings with features that are not modelled, too.
+    `report`: write the table as one HTML file as well.  RecordingError (a ValueError): there are no recordings.
     """
-    from sim.evidence.folder import by_name, judge_all, recordings_in
-    from sim.scenario.environment import load
+    return validating.validate(
+        [Path(place) for place in recordings], seeds=seeds, jobs=jobs, environment=environment, time_limit_s=time_limit_s,
+        everything=everything, report=None if report is None else Path(report), listener=Notebook(show=progress),
+    )  # fmt: skip
 
-    paths = [path for place in recordings for path in recordings_in(Path(place))]
-    if not paths:
-        raise ValueError(f"no recordings (.json, .json.gz, .zip) in {', '.join(map(str, recordings)) or 'nothing'}")
-    overheads = None if environment is None else load(environment)
-    with watching("validate", len(paths), len(paths), show=progress, what_each="recordings") as watch:
-        outcomes = judge_all(paths, seeds=seeds, jobs=jobs, time_limit_s=time_limit_s, overheads=overheads, watch=watch)
-    found = list(zip(paths, outcomes, strict=True))
-    judged = by_name([(path, outcome) for path, outcome in found if outcome.table is not None])
-    return Validation(judged, [outcome.trouble for outcome in outcomes if outcome.table is None])
+
+def calibrate(*recordings: str | PathLike[str]) -> Calibration:
+    """Estimate what no configuration says from recordings of one environment; nothing is simulated.
+
+    `recordings`: files, or folders of them.  RecordingError (a ValueError): there are no recordings.
+    """
+    return calibrating.calibrate([Path(place) for place in recordings], listener=Notebook())
+
+
+def cross_validate(*recordings: str | PathLike[str], seeds: int = 3, jobs: int | None = None, progress: bool = True) -> CrossValidation:
+    """Predict each recording with constants from the others: do the constants of `calibrate` hold?
+
+    `seeds`: simulations per prediction.  RecordingError (a ValueError): fewer than two recordings, or none that can be predicted.
+    """
+    return calibrating.cross_validate([Path(place) for place in recordings], seeds=seeds, jobs=jobs, listener=Notebook(show=progress))

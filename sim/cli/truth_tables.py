@@ -1,63 +1,40 @@
-"""Truth tables for people and for machines."""
+"""Truth tables for people."""
 
 from __future__ import annotations
 
-import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sim.cli.console.terminal import show
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_PERCENTILES = ("p10", "p50", "p90")
-
-
-def as_records(table: pd.DataFrame) -> str:
-    """A JSON list, `observed` and `predicted` as {p10, p50, p90}; what is not known is null."""
-    return json.dumps([_record(row) for row in table.to_dict("records")], allow_nan=False)
-
-
-def _record(row: dict[Any, Any]) -> dict[str, Any]:
-    sides = {side: {name: _known(row[f"{side}_{name}"]) for name in _PERCENTILES} for side in ("observed", "predicted")}
-    return {
-        "recording": row["recording"], "family": row["family"], "quantity": row["quantity"], "unit": unit(row["quantity"]),
-        "vertex": row["vertex"], **sides, "relative_error": _known(row["relative_error"]), "covered": bool(row["covered"]),
-    }  # fmt: skip
-
-
-def _known(number: float) -> float | None:
-    return float(number) if math.isfinite(number) else None
-
-
-def unit(quantity: str) -> str:
-    from sim.evidence.truth import FIRST
-    from sim.recordings.observe.quantities import UNITS
-
-    return UNITS[quantity.removesuffix(FIRST)]
+    from sim.verbs.validate import Validation
 
 
 def show_table(table: pd.DataFrame) -> None:
     """Every row but those that are 0 on both sides."""
+    from sim.verbs.validate import PERCENTILES, unit_of
+
     nonzero = table[(table["observed_p50"] != 0) | (table["predicted_p50"] != 0)]
+    sides = [f"{side}_{name}" for side in ("observed", "predicted") for name in PERCENTILES]
     rows = [
         [
-            row["recording"], row["quantity"], row["vertex"] or "", *_numbers(row, "observed"), *_numbers(row, "predicted"),
-            unit(row["quantity"]), share(row["relative_error"], signed=True), "yes" if row["covered"] else "no",
+            row["recording"], row["quantity"], row["vertex"] or "", *(_number(row[side]) for side in sides), unit_of(row["quantity"]),
+            share(row["relative_error"], signed=True), "yes" if row["covered"] else "no",
         ]
         for row in nonzero.to_dict("records")
     ]  # fmt: skip
-    sides = [f"{side} {name}" for side in ("observed", "predicted") for name in _PERCENTILES]
-    show(["recording", "quantity", "vertex", *sides, "unit", "error", "covered"], rows)
+    show(["recording", "quantity", "vertex", *(side.replace("_", " ") for side in sides), "unit", "error", "covered"], rows)
 
 
-def show_summaries(table: pd.DataFrame) -> None:
+def show_summaries(found: Validation) -> None:
     """Per quantity, per family, and per quantity within families."""
-    from sim.evidence.summary import PER_FAMILY, PER_FAMILY_AND_QUANTITY, PER_QUANTITY, summary
+    from sim.evidence.summary import PER_FAMILY, PER_FAMILY_AND_QUANTITY, PER_QUANTITY
 
     for by in (PER_FAMILY_AND_QUANTITY, PER_FAMILY, PER_QUANTITY):
-        off = summary(table, by)
+        off = found.summary_by(by)
         print()
         header = [*by, "recordings", "rows", "covered", "median error", "p90 error"]
         rows = [
@@ -92,10 +69,6 @@ def show_bars(bars: pd.DataFrame) -> None:
         for row in rendered.to_dict("records")
     ]
     show(["bar", "where", "asked for", "rows", "reached", "p90", ""], rows)
-
-
-def _numbers(row: dict[Any, Any], side: str) -> list[str]:
-    return [_number(row[f"{side}_{name}"]) for name in _PERCENTILES]
 
 
 def _number(value: float) -> str:

@@ -51,7 +51,7 @@ def test_predictions_stand_beside_a_recording():
 
     assert {"observed_p50", "predicted_p50", "relative_error"} <= set(validation.table.columns)
     assert "end_to_end_duration" in set(validation.summary["quantity"])
-    assert "1 recordings" in repr(validation)
+    assert "1 recording: " in repr(validation)
     with pytest.raises(ValueError, match="no recordings"):
         sim.validate()
 

@@ -29,12 +29,12 @@ def test_constants_come_from_recordings(tmp_path, study):
 
 def test_traces_become_tables_and_windows(tmp_path):
     (tmp_path / "day.csv").write_text("t_s,rate\n" + "".join(f"{k},{1000 + 10 * (k % 7)}\n" for k in range(60)) + "61,many\n")
-    counts = sim.read_traces(tmp_path / "day.csv", tmp_path / "tables", time="t_s", value="rate", master="here")
+    counts = sim.read_traces(tmp_path / "day.csv", tmp_path / "tables", time="t_s", value="rate", master="here").counts
     windows = sim.trace_windows(tmp_path / "tables", length="10 s", file=tmp_path / "windows.csv", master="here")
 
     assert {"rates": 60, "quarantine": 1, "note": 1} == dict(zip(counts["kind"], counts["count"], strict=True))
     assert ["times of 't_s' are seconds, 'rate' is taken as records per second"] == counts["reason"][counts["kind"] == "note"].tolist()
-    assert 5 == len(windows) == len((tmp_path / "windows.csv").read_text().splitlines()) - 1
+    assert 5 == len(windows.table) == len((tmp_path / "windows.csv").read_text().splitlines()) - 1
     with pytest.raises(ValueError, match="cut: expected time"):
         sim.trace_windows(tmp_path / "tables", cut="moon", master="here")
 

@@ -7,7 +7,8 @@ import os
 import pandas as pd
 import pytest
 
-from sim.cli.traces import _summary
+from sim.cli.traces import _code, _show
+from sim.verbs.traces import ReadTraces
 from tests.cli.conftest import TINY
 
 ROWS = "".join(f"{1000 + at},{100 + at % 7}\n" for at in range(60))
@@ -129,5 +130,8 @@ def test_the_summary_as_json(capsys, kinds, code):
     count = {"trace": "a", "file": "a.csv", "reason": None, "count": 2, "line": 1}
     counts = pd.DataFrame([{**count, "kind": kind} for kind in kinds])
 
-    assert code == _summary(counts, ["hidden: 1 (.x)"], as_json=True)
+    found = ReadTraces(counts, ("hidden: 1 (.x)",))
+    _show(found, as_json=True)
+
+    assert code == _code(found)
     assert {"counts": [{**count, "kind": kind} for kind in kinds], "remarks": ["hidden: 1 (.x)"]} == json.loads(capsys.readouterr().out)

@@ -26,6 +26,7 @@ NAMED = {
     "sim.recordings.source.files.RecordingError": 3,
     "sim.history.choice.MissingCheckpointError": 2,
     "sim.comparison.expect.ExpectationError": 3,
+    "sim.traces.choices.ChoiceError": 2,
     "sim.traces.lines.TraceFileError": 3,
     "sim.cells.local.WorkerDiedError": 4,
     "sim.sweeps.runners.TooManyFailuresError": 4,
