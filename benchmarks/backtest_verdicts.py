@@ -32,7 +32,7 @@ from sim.evidence.backtest.backtest import NoHistoryError, backtest
 from sim.evidence.truth import NEGLIGIBLE_MS
 from sim.evidence.what_ifs.changes import kinds_of
 from sim.evidence.what_ifs.factors import FILE, LEAST, Learned, Pair, what_if
-from sim.evidence.what_ifs.learn import Setting, is_covered, learned
+from sim.evidence.what_ifs.learn import CrossPrediction, is_covered, learned
 from sim.model.backtest import OtherSettings
 from sim.recordings import RestSnapshot, infer, observed, read_saved, to_recording
 from sim.scenario import loads, write
@@ -70,7 +70,7 @@ def _answers(path: Path) -> RestSnapshot:
     return read_saved(path) if path.suffix == ".zip" else as_answers(path)
 
 
-def settings(rows: Sequence[Mapping[str, str]]) -> Iterator[Setting]:
+def settings(rows: Sequence[Mapping[str, str]]) -> Iterator[CrossPrediction]:
     """What the imports of the first recordings say of the second ones."""
     for row in rows:
         try:
@@ -87,7 +87,7 @@ def settings(rows: Sequence[Mapping[str, str]]) -> Iterator[Setting]:
         off_by = tuple(factor(*sides) for sides in zip(there.observed_ms, predicted, strict=True))
         history = (here.history.p50, here.history.p90)
         names = (row["family"], row["imported"], row["predicted"])
-        yield Setting(*names, kinds_of(base, changed), there.observed_ms, predicted, (off_by[0], off_by[1]), history)
+        yield CrossPrediction(*names, kinds_of(base, changed), there.observed_ms, predicted, (off_by[0], off_by[1]), history)
 
 
 def factor(there: float, here: float) -> float:
@@ -99,7 +99,7 @@ def _quantiles(values: pd.Series[float]) -> Pair:
     return float(values.quantile(0.5)), float(values.quantile(0.9))
 
 
-def write_results(found: Sequence[Setting]) -> None:
+def write_results(found: Sequence[CrossPrediction]) -> None:
     with RESULTS.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["family", "imported", "predicted", "kinds", *(f"{name}_{level}" for name in PAIRS for level in ("p50", "p90"))])
@@ -108,10 +108,10 @@ def write_results(found: Sequence[Setting]) -> None:
             rows.writerow([setting.family, setting.imported, setting.predicted, " ".join(setting.kinds), *numbers])
 
 
-def read_results(path: Path = RESULTS) -> list[Setting]:
+def read_results(path: Path = RESULTS) -> list[CrossPrediction]:
     with path.open(encoding="utf-8") as file:
         return [
-            Setting(
+            CrossPrediction(
                 row["family"], row["imported"], row["predicted"], tuple(row["kinds"].split()),
                 *((float(row[f"{name}_p50"]), float(row[f"{name}_p90"])) for name in PAIRS),
             )
@@ -119,7 +119,7 @@ def read_results(path: Path = RESULTS) -> list[Setting]:
         ]  # fmt: skip
 
 
-def document(found: Sequence[Setting]) -> str:
+def document(found: Sequence[CrossPrediction]) -> str:
     """The text of the file in the package."""
     rows = [{"changes": change, **asdict(row)} for change, row in learned(found).items() if len(change) < 2]
     rounded = [
@@ -137,7 +137,7 @@ def _shares(covered: Pair | None) -> list[float] | None:
     return None if covered is None else [round(share, 3) for share in covered]
 
 
-def table(found: Sequence[Setting]) -> str:
+def table(found: Sequence[CrossPrediction]) -> str:
     """Markdown: a row per kind of what-if, and the settings that lie outside."""
     head = ["what if", "settings", "jobs", "off by, p50 and p90 (median; worst)", "said: within (median)", "within, their job left out"]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
@@ -149,7 +149,7 @@ def table(found: Sequence[Setting]) -> str:
     return "\n".join([*lines, *(_missed_row(setting) for setting in missed)])
 
 
-def _row(change: Sequence[str], row: Learned, own: Sequence[Setting]) -> str:
+def _row(change: Sequence[str], row: Learned, own: Sequence[CrossPrediction]) -> str:
     name = what_if(change) if len(change) < 2 else f"{what_if(change)} at once"
     if row.covered is None:
         return f"| {name} | 0 | 0 | – | not known | – |"
@@ -162,7 +162,7 @@ def _row(change: Sequence[str], row: Learned, own: Sequence[Setting]) -> str:
     return f"| {name} | {row.settings} | {row.families} | {', '.join(off)} | {', '.join(claimed)} | {inside} |"
 
 
-def _missed_row(setting: Setting) -> str:
+def _missed_row(setting: CrossPrediction) -> str:
     names = [Path(name).name.removesuffix(".zip").removesuffix(".json.gz") for name in (setting.imported, setting.predicted)]
     pairs = [", ".join(map(ms_text, pair)) for pair in zip(setting.observed_ms, setting.predicted_ms, strict=True)]
     return f"| {' | '.join([*names, what_if(setting.kinds), *pairs])} |"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from sim.evidence.envelope.features import FEATURES, Value, features
-from sim.evidence.envelope.validity import QUANTITIES, Envelope, Evidence
+from sim.evidence.envelope.validity import QUANTITIES, Envelope, EnvelopeEvidence
 from sim.evidence.summary import summary
 from sim.evidence.truth import scenario_of, truth
 from sim.recordings import RecordedJob
@@ -101,7 +101,7 @@ def replaced(page: str, new: str) -> str:
     return before + new + rest.split(last)[1]
 
 
-def _cell(seen: Evidence, quantity: str) -> str:
+def _cell(seen: EnvelopeEvidence, quantity: str) -> str:
     error = seen.errors.get(quantity)
     return "–" if error is None else f"{_percent(error.median)}, {_percent(error.p90)}"
 
@@ -110,7 +110,7 @@ def _percent(share: float) -> str:
     return "0 %" if share < 0.0005 else f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
-def _range(text: Any, values: Mapping[Value, Evidence]) -> str:
+def _range(text: Any, values: Mapping[Value, EnvelopeEvidence]) -> str:
     """Words with their number of recordings; for numbers the smallest and the largest."""
     numbers = [value for value in values if isinstance(value, int)]
     if numbers:

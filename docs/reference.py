@@ -33,9 +33,9 @@ def scenario_page() -> str:
 def sweep_page() -> str:
     """Every key of a sweep file."""
     from sim.scenario.schemas import json_schema
-    from sim.sweeps.file.document import Sweep
+    from sim.sweeps.file.document import SweepDocument
 
-    return keys_page("Keys of a sweep file", "`ckptsim sweep FILE` runs it.", json_schema(Sweep, "ckptsim sweep"))
+    return keys_page("Keys of a sweep file", "`ckptsim sweep FILE` runs it.", json_schema(SweepDocument, "ckptsim sweep"))
 
 
 def keys_page(title: str, text: str, schema: Mapping[str, Any], options: Mapping[tuple[str, str], Option] | None = None) -> str:

@@ -25,7 +25,7 @@ from sim.api.advice import Advice
 from sim.recordings.source.rest.fetching import fetch
 from sim.recordings.source.rest.job import RestJob
 from sim.recordings.source.rest.saved import save
-from sim.verbs.advise import Job, Options, advise, job_of
+from sim.verbs.advise import AdviceOptions, AdvisedJob, advise, job_of
 
 __all__ = ["Kept", "carry_out", "patched", "text"]
 
@@ -76,7 +76,7 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
         savepoint = flink.stop(job)
         limit_ms = max(round(today.max() * LIMIT_SHARE / ROUND_MS), 1) * ROUND_MS
         report(f"imported; the longest of {len(today)} checkpoints took {ms_text(today.max())}: advice for {ms_text(limit_ms)}")
-        request = Options(
+        request = AdviceOptions(
             p99=f"{limit_ms:.0f} ms", recovery=RECOVERY, budget=BUDGET, within=WITHIN, horizon=f"{3 * experiment.watch_s:.0f} s"
         )
         advised = Advice(advise(_job(Path(folder), experiment), request, Path(folder) / "advice"))
@@ -133,7 +133,7 @@ def _watched(flink: Cluster, job: str, settle_s: float, watch_s: float) -> tuple
     return snapshot, table[table["quantity"] == "end_to_end_duration"]["value"]
 
 
-def _job(folder: Path, experiment: Experiment) -> Job:
+def _job(folder: Path, experiment: Experiment) -> AdvisedJob:
     """The job as `advise` imports it, with what its author answers."""
     changes = [f"job.{vertex}.{key}={value}" for vertex, answers in experiment.answers.items() for key, value in answers.items()]
     return job_of(folder / "answers", changes)

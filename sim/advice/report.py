@@ -26,7 +26,7 @@ from sim.advice.sensitivity import Sensitivity, sensitivity
 from sim.advice.settings import NICE_NS, Candidate
 from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import Bench
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.analysis.theory import daly, renewal, young
 from sim.model.scenario import Scenario
 from sim.scenario.flink.text import flink_text
@@ -39,7 +39,7 @@ ASSUMED_MTBF_MS = 86_400_000.0
 class Report:
     chosen: Setting | None
     advised: Candidate | None  # the change that sets it
-    parts: Sequence[str | Section]  # text and tables, in this order
+    parts: Sequence[str | TextTable]  # text and tables, in this order
     data: dict[str, Any]  # the same as JSON
 
     def plain(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def report(
     given_answer = answer(race, levers, chosen, enough, planned)
     first, *others = texts.verdict(race, choice)
     cut = enough if len(given_answer.screen.splitlines()) >= LINES else []  # the screen may hold not all of it
-    parts: list[str | Section | None] = [
+    parts: list[str | TextTable | None] = [
         first, given_answer.screen, *others, horizon_sentence(bench.horizon), lasting_sentence(race, lasts),
         *remarks(bench.backtest, limits), texts.comparison_with_today(race), *given_answer.parts, *cut,
     ]  # fmt: skip
@@ -93,8 +93,8 @@ def report(
     return Report(chosen, candidate, [part for part in parts if part], data)
 
 
-def _remarks(race: Race) -> list[str | Section | None]:
-    remarks: list[str | Section | None] = []
+def _remarks(race: Race) -> list[str | TextTable | None]:
+    remarks: list[str | TextTable | None] = []
     if race.today is None:
         remarks.append("Today there are no checkpoints: a failure begins the job anew.")
     if race.unlimited:

@@ -19,11 +19,11 @@ from sim.advice.settings import Candidate
 from sim.advice.texts import LIMITED, name_of, value_text
 from sim.advice.trials import UNDISTURBED, Trial
 from sim.analysis.number_texts import NONE
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.model.scenario import Scenario
 from sim.scenario import ScenarioError
 from sim.sweeps.file.design import Point
-from sim.sweeps.file.quantity import Quantity, QuantityError
+from sim.sweeps.file.quantity import ParsedQuantity, QuantityError
 from sim.units import parse_duration
 
 HALVINGS = 2
@@ -110,7 +110,7 @@ def _first_runs(race: Race, listed: Sequence[Candidate]) -> list[tuple[Scenario,
     return [(race.bench.scenario(trial), trial.kind) for candidate in listed for trial in race.bench.trials(candidate)]
 
 
-def section(found: Sequence[Sensitivity]) -> Section:
+def section(found: Sequence[Sensitivity]) -> TextTable:
     """A row per unknown; a column for every quantity that moves."""
     moving = [column for column in QUANTITIES if any(_moves(row, column) for row in found)]
     header = ["input", "assumed", "varied", *(LIMITED[column] for column in moving), "advice"]
@@ -119,7 +119,7 @@ def section(found: Sequence[Sensitivity]) -> Section:
          *(_quantity(row, column) for column in moving), _advice(row)]
         for row in found
     ]  # fmt: skip
-    return Section("UNKNOWN inputs, each varied alone, the most important first; what it does to the setting advised", header, rows)
+    return TextTable("UNKNOWN inputs, each varied alone, the most important first; what it does to the setting advised", header, rows)
 
 
 def advise_if(
@@ -154,7 +154,7 @@ def _threshold(
         if _name(other) == _name(own):
             continue
         try:
-            near, far = Quantity.parse(unknown.assumed), Quantity.parse(value)
+            near, far = ParsedQuantity.parse(unknown.assumed), ParsedQuantity.parse(value)
         except QuantityError:
             continue
         less = far.value < near.value
@@ -173,7 +173,7 @@ def _threshold(
             else:
                 far = middle
         middle = near.between(far, 0.5, log=True)
-        about = Quantity(middle.kind, Fraction(f"{float(middle.value):.2g}")).written()
+        about = ParsedQuantity(middle.kind, Fraction(f"{float(middle.value):.2g}")).written()
         places.append(f"{'below' if less else 'above'} about {about}")
     return " and ".join(places)
 

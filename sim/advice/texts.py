@@ -12,7 +12,7 @@ from sim.advice.judgement import ALIKE, Choice, Limits, Setting
 from sim.advice.levers.cautions import condition
 from sim.advice.race import LONG_RUNS, Race
 from sim.analysis.number_texts import apart_text, bytes_text, change_text, ms_text
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.analysis.sweeps.answers import Limit
 from sim.analysis.theory import daly, renewal, young
 from sim.units import parse_duration
@@ -180,7 +180,7 @@ def checkpoint_text(setting: Setting) -> str:
     return f"{_ms(setting.checkpoint_ms)}, longest of {setting.checkpoints}"
 
 
-def comparison_with_today(race: Race) -> Section | None:
+def comparison_with_today(race: Race) -> TextTable | None:
     """A table of differences; None: nothing changes, or today's setting takes no checkpoints."""
     chosen, today = race.chosen, race.today
     if chosen is None or today is None or chosen.name == today.name:
@@ -193,10 +193,10 @@ def comparison_with_today(race: Race) -> Section | None:
     rows.append(["time lost", share(now.lost), share(chosen.lost), ""])
     are_repeated = any(math.isfinite(difference.half_width) for difference in found)
     how = "run by run, with 95 % confidence" if are_repeated else "a single run of each"
-    return Section(f"Against today ({name_of(today.name)}), {how}", ["", "today", "advised", "difference"], rows)
+    return TextTable(f"Against today ({name_of(today.name)}), {how}", ["", "today", "advised", "difference"], rows)
 
 
-def all_settings(race: Race) -> Section:
+def all_settings(race: Race) -> TextTable:
     """A table of all settings; a remark lists the limits each one breaks."""
     visible = any(math.isfinite(setting.visible_ms) for setting in race.settings)
     header = ["setting", "runs", "checkpoints", "in flight", "throughput", "recovery"]
@@ -209,7 +209,7 @@ def all_settings(race: Race) -> Section:
         ]
         for setting in sorted(race.settings, key=lambda setting: parse_duration(setting.interval))
     ]  # fmt: skip
-    return Section("What was tried, on the mean of all runs", header, rows)
+    return TextTable("What was tried, on the mean of all runs", header, rows)
 
 
 def _remarks(setting: Setting, race: Race) -> Iterator[str]:

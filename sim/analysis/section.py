@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Section(NamedTuple):
+class TextTable(NamedTuple):
     title: str
     header: list[str]
     rows: list[list[str]]

@@ -11,11 +11,11 @@ from sim.api.changes import Changes, lines_of
 from sim.api.progress import Notebook
 from sim.api.study import Study, load
 from sim.verbs import advise as verb
-from sim.verbs.advise import Advised, Job, Options
+from sim.verbs.advise import AdviceOptions, Advised, AdvisedJob
 from sim.verbs.display import paragraph, preformatted, section_html, section_text
 
 if TYPE_CHECKING:
-    from sim.analysis.section import Section
+    from sim.analysis.section import TextTable
     from sim.plane import Engine
 
 
@@ -38,7 +38,7 @@ class Advice:
         return first if isinstance(first, str) else first.title
 
     @property
-    def parts(self) -> Sequence[str | Section]:
+    def parts(self) -> Sequence[str | TextTable]:
         """Texts and tables (title, header, rows of text), in their order."""
         return self._report.parts
 
@@ -87,7 +87,7 @@ def advise(
     (``runs/advise-<name>``).
     Raises ScenarioError, OptionError (a UnitError: a limit that is none), RecordingError.
     """
-    options = Options(
+    options = AdviceOptions(
         p99=p99, recovery=recovery, loss=loss, visible=visible, mtbf=mtbf, load=tuple(load), replications=replications, budget=budget,
         within=within, horizon=horizon, unknowns=unknowns,
     )  # fmt: skip
@@ -99,15 +99,15 @@ def advise(
     return Advice(advised)
 
 
-def _job(source: Study | str | PathLike[str], changes: Sequence[str], listener: Notebook) -> Job:
+def _job(source: Study | str | PathLike[str], changes: Sequence[str], listener: Notebook) -> AdvisedJob:
     if not isinstance(source, Study):
         return verb.job_of(Path(source), changes, listener)
     source.single("advise")
     origin = source.origin
-    return Job(origin.name, origin.file, None if origin.file.is_file() else source.text, (*source.pinned, *changes))
+    return AdvisedJob(origin.name, origin.file, None if origin.file.is_file() else source.text, (*source.pinned, *changes))
 
 
-def _html(part: str | Section) -> str:
+def _html(part: str | TextTable) -> str:
     if not isinstance(part, str):
         return section_html(part)
     return preformatted(part) if "\n" in part else paragraph(part)

@@ -67,9 +67,9 @@ def write_report(results: str | PathLike[str], file: str | PathLike[str], *, job
 def schema(of: str = "scenario") -> dict[str, Any]:
     """The JSON Schema of scenarios, or of files of sweeps (``sim.schema("sweep")``).  ValueError: of neither."""
     from sim.scenario.schemas import schema_text
-    from sim.sweeps.file.document import Sweep
+    from sim.sweeps.file.document import SweepDocument
 
-    texts = {"scenario": schema_text, "sweep": lambda: schema_text(Sweep, "ckptsim sweep")}
+    texts = {"scenario": schema_text, "sweep": lambda: schema_text(SweepDocument, "ckptsim sweep")}
     if of not in texts:
         raise ValueError(f"expected {' or '.join(texts)}, not '{of}'")
     found: dict[str, Any] = json.loads(texts[of]())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sim.analysis.strategies.picture import where_time_goes
 from sim.report.figures import lines, phases
 from sim.report.one_checkpoint import one_checkpoint
-from sim.report.through_time import BACK_PRESSURE, QUANTITIES, Quantity, curves_of, failures_s, triggers_s
+from sim.report.through_time import BACK_PRESSURE, QUANTITIES, PlottedQuantity, curves_of, failures_s, triggers_s
 from sim.verbs.display import Picture
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Plots:
             raise KeyError(f"{strategy!r}: there are {', '.join(self._runs)}")
         return next(iter(self._runs)) if strategy is None else strategy
 
-    def _lines(self, quantity: Quantity) -> Picture:
+    def _lines(self, quantity: PlottedQuantity) -> Picture:
         self._strategy(None)
         curves = curves_of(quantity, self._comparison)
         drawn = lines(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sim.model.backtest import Backtest
     from sim.runtime.run.result import Result
     from sim.verbs.explanation import Explanation
-    from sim.verbs.run import Compared
+    from sim.verbs.run import RunOutcome
     from sim.verbs.timeline import WrittenTimeline
 
 
@@ -34,11 +34,11 @@ class Results:
 
     comparison: Comparison
     assumptions: tuple[str, ...] = ()
-    compared: Compared | None = None  # what `run` gave; None: of several studies
+    compared: RunOutcome | None = None  # what `run` gave; None: of several studies
     backtest: Backtest | None = None  # of one imported job: its history beside its simulation
 
     @staticmethod
-    def of(compared: Compared) -> Results:
+    def of(compared: RunOutcome) -> Results:
         """The results of one study."""
         from sim.report.results import assumptions
 
@@ -185,7 +185,7 @@ class Results:
     def report(self, file: str | PathLike[str]) -> Path:
         """Write everything as one HTML file that needs no network; returns the path."""
         from sim.report.comparison_page import comparison_page
-        from sim.report.results import Results as Reported
+        from sim.report.results import ReportedResults as Reported
         from sim.verbs.report import write_page
 
         command = "" if self.compared is None else self.compared.request.command(self.compared.folder)

@@ -17,12 +17,12 @@ from sim.foreign import one_line
 from sim.scenario.axes import Axis
 from sim.scenario.flink.block import apply_flink
 from sim.scenario.overrides import apply
-from sim.scenario.study import Study as Read
+from sim.scenario.study import ScenarioFile as Read
 from sim.scenario.study import loads as read
 from sim.scenario.text.plain import compose
 from sim.scenario.text.problems import Reading
 from sim.verbs.display import MOST_ROWS, paragraph, preformatted, table_html, table_text
-from sim.verbs.run import Origin, origin_of, read_request, run
+from sim.verbs.run import StudySource, origin_of, read_request, run
 
 if TYPE_CHECKING:
     from sim.explain.runs import Runs
@@ -39,7 +39,7 @@ class Study:
     A study of one combination is a scenario: ``study["aligned"]``, or ``study.scenarios[0]``.
     """
 
-    origin: Origin  # the text, where it stood, and what was changed
+    origin: StudySource  # the text, where it stood, and what was changed
     chosen: tuple[tuple[str, str], ...] = ()  # (axis, value): only combinations that have all of these
 
     @cached_property
@@ -226,7 +226,7 @@ def load(file: str | PathLike[str], changes: Changes = ()) -> Study:
 
 def loads(text: str, name: str = "scenario", *, changes: Changes = (), folder: str | PathLike[str] = ".") -> Study:
     """Read a scenario from text; traces it names are looked for in `folder`.  Raises what `load` raises."""
-    return _checked(Study(Origin(text, name, Path(folder) / f"{name}.yaml", tuple(lines_of(changes)))))
+    return _checked(Study(StudySource(text, name, Path(folder) / f"{name}.yaml", tuple(lines_of(changes)))))
 
 
 def study_of(what: object, changes: Changes = ()) -> Study:

@@ -12,13 +12,13 @@ from sim.api.progress import Notebook
 from sim.api.study import Study
 from sim.sweeps.file.definition import Definition
 from sim.verbs.display import MOST_ROWS, Picture, paragraph, section_html, section_text
-from sim.verbs.sweep import Request, read_request
+from sim.verbs.sweep import SweepRequest, read_request
 from sim.verbs.sweep import sweep as run_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.analysis.section import Section
+    from sim.analysis.section import TextTable
     from sim.plane import Engine
     from sim.sweeps.run import SweepResult
 
@@ -40,7 +40,7 @@ class Sweep:
         return self._swept.folder
 
     @property
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[TextTable]:
         """Tables of the answer (title, header, rows of text); empty without a question."""
         return self._swept.sections
 
@@ -98,6 +98,6 @@ def sweep(
     return Sweep(swept)
 
 
-def _of_study(study: Study, racing: int | None) -> Request:
+def _of_study(study: Study, racing: int | None) -> SweepRequest:
     definition = Definition(study.name, study.question, study.models, warnings=study.read.warnings, backtest=study.read.backtest)
     return read_request(study.origin.file, study.pinned, racing, definition)

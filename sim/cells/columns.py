@@ -83,7 +83,7 @@ MEANING: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ComparedColumn:
     """What a sweep needs to know about a column of numbers to compare settings by it."""
 
     worse: Literal["more", "less", "neither"]
@@ -97,40 +97,41 @@ class Column:
 
 
 _MEDIAN, _TAIL = "end_to_end_p50_ms", "end_to_end_p99_ms"
-_COST, _GAIN, _NEITHER = Column("more"), Column("less"), Column("neither")
-_PART = Column("more", follows=_MEDIAN)
-_CHECKPOINT = Column("more", ends="complete its checkpoints within the run")
-_RULES: dict[str, Column] = {
+_COST, _GAIN, _NEITHER = ComparedColumn("more"), ComparedColumn("less"), ComparedColumn("neither")
+_PART = ComparedColumn("more", follows=_MEDIAN)
+_CHECKPOINT = ComparedColumn("more", ends="complete its checkpoints within the run")
+_RULES: dict[str, ComparedColumn] = {
     **dict.fromkeys(("warmup_ms", "completed", "busiest_subtask", "interrupted", "first_uploads"), _NEITHER),
     **dict.fromkeys(("violations", "failed", "in_progress", "lost_records", "restarts", "backlog_growth"), _COST),
     **dict.fromkeys(("busy_share", "busiest_subtask_share", "backpressured_share", "most_backpressured_share"), _COST),
-    **dict.fromkeys(("lag_s", "delay_mean_s", "delay_p99_s"), Column("more", ends="live until the end of the run")),
+    **dict.fromkeys(("lag_s", "delay_mean_s", "delay_p99_s"), ComparedColumn("more", ends="live until the end of the run")),
     **dict.fromkeys(("throughput_per_second", "throughput_change", "commits", "committed_records"), _GAIN),
     **dict.fromkeys(("emitted_per_second", "offered_per_second"), _GAIN),
     **dict.fromkeys(("end_to_end_p50_ms", "end_to_end_p90_ms", "end_to_end_p99_ms", "end_to_end_max_ms"), _CHECKPOINT),
-    **dict.fromkeys(("first_upload_ms", "first_upload_bytes"), Column("more", of="first_uploads")),
+    **dict.fromkeys(("first_upload_ms", "first_upload_bytes"), ComparedColumn("more", of="first_uploads")),
     **dict.fromkeys(("start_delay_ms", "alignment_ms", "sync_ms", "async_ms"), _PART),
     **dict.fromkeys(("persisted_bytes", "persisted_mean_bytes", "checkpointed_bytes"), _PART),
     **dict.fromkeys(
-        ("visible_p50_ms", "visible_p99_ms", "visible_max_ms"), Column("more", ends="make all output visible within the run", of="commits")
+        ("visible_p50_ms", "visible_p99_ms", "visible_max_ms"),
+        ComparedColumn("more", ends="make all output visible within the run", of="commits"),
     ),
-    "downtime_ms": Column("more", ends="run again within the run", of="restarts"),
-    "caught_up_ms": Column("more", ends="catch up within the run", of="restarts"),
-    "replayed_records": Column("more", of="restarts"),
-    "disturbed_share": Column("more", of="restarts"),
-    "ended_s": Column("more", ends="come to an end within the run"),
+    "downtime_ms": ComparedColumn("more", ends="run again within the run", of="restarts"),
+    "caught_up_ms": ComparedColumn("more", ends="catch up within the run", of="restarts"),
+    "replayed_records": ComparedColumn("more", of="restarts"),
+    "disturbed_share": ComparedColumn("more", of="restarts"),
+    "ended_s": ComparedColumn("more", ends="come to an end within the run"),
 }
 
 
-def _column(name: str) -> Column:
+def _column(name: str) -> ComparedColumn:
     if name.startswith("path_"):
-        return Column("neither" if name.endswith("_at_source") else "more", follows=_MEDIAN)
+        return ComparedColumn("neither" if name.endswith("_at_source") else "more", follows=_MEDIAN)
     if name.startswith("tail_"):
-        return Column("neither" if name.endswith("_at_source") else "more", follows=_TAIL)
+        return ComparedColumn("neither" if name.endswith("_at_source") else "more", follows=_TAIL)
     return _RULES[name]
 
 
-COLUMNS: dict[str, Column] = {name: _column(name) for name in MEASURED}
+COLUMNS: dict[str, ComparedColumn] = {name: _column(name) for name in MEASURED}
 """Column of numbers -> what comparing settings by it needs to know."""
 
 

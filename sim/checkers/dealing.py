@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sim.checkers.ledger import Numbers, Tally
+from sim.checkers.ledger import Numbers, RecordTally
 from sim.checkers.state import Brought, Stamp
 from sim.checkers.violation import Violation, are
 
@@ -36,7 +36,7 @@ class Shape:
         return {number for number, (own, theirs) in enumerate(zip(self.tasks, other.tasks, strict=True)) if len(own) != len(theirs)}
 
 
-def misdealt(time_ns: int, where: str, old: tuple[Shape, Tally], new: tuple[Shape, Tally]) -> Iterator[Violation]:
+def misdealt(time_ns: int, where: str, old: tuple[Shape, RecordTally], new: tuple[Shape, RecordTally]) -> Iterator[Violation]:
     """Records served, records that wait for their outputs, records in flight."""
     for number, name in enumerate(new[0].vertices):
         for what, phrase in (("served", "served by"), ("late", "waiting for outputs of")):
@@ -68,7 +68,7 @@ def misdealt_state(
             yield Violation(DEALT, time_ns, where, f"{fact}{f' (and {len(wrong) - 1} more of {vertex})' if len(wrong) > 1 else ''}")
 
 
-def _streams(tally: Tally, channels: Numbers, *, kept: bool) -> dict[str, Numbers]:
+def _streams(tally: RecordTally, channels: Numbers, *, kept: bool) -> dict[str, Numbers]:
     """What is to be compared, by what it is called; `kept`: the streams stand where they stood."""
     written, read = tally.written[channels], tally.read[channels]
     if kept:

@@ -10,7 +10,7 @@ from sim.checkers.violation import Violation
 KEPT_WHOLE = "every file a retained checkpoint or a savepoint names is there in full"
 
 
-class Kept(NamedTuple):
+class KeptSnapshot(NamedTuple):
     """A snapshot that may be restored."""
 
     what: str  # as a person would call it
@@ -18,7 +18,7 @@ class Kept(NamedTuple):
     missing: tuple[str, ...]  # paths
 
 
-def broken_snapshots(kept: Iterable[Kept], time_ns: int) -> Iterator[Violation]:
+def broken_snapshots(kept: Iterable[KeptSnapshot], time_ns: int) -> Iterator[Violation]:
     """At the end of a run."""
     for snapshot in kept:
         if snapshot.missing:

@@ -15,7 +15,7 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @dataclass(slots=True)
-class Tally:
+class RecordTally:
     """Where tasks stand, in records since the beginning of the job."""
 
     served: Numbers  # by task
@@ -25,7 +25,7 @@ class Tally:
     known: np.ndarray[tuple[int], np.dtype[np.bool_]]  # by task: whether it was noted
 
     @classmethod
-    def zero(cls, tasks: int, channels: int) -> Tally:
+    def zero(cls, tasks: int, channels: int) -> RecordTally:
         served, late = np.zeros((2, tasks), np.int64)
         read, written = np.zeros((2, channels), np.int64)
         return cls(served, late, read, written, np.zeros(tasks, np.bool_))
@@ -38,12 +38,12 @@ class Ledger:
     inputs: Sequence[Numbers]
     outputs: Sequence[Numbers]
     ends: tuple[np.ndarray, np.ndarray]
-    ahead: Tally  # what is to be added to a task's counts to say where it stands
-    notes: dict[int, Tally] = field(default_factory=dict)  # by checkpoint
+    ahead: RecordTally  # what is to be added to a task's counts to say where it stands
+    notes: dict[int, RecordTally] = field(default_factory=dict)  # by checkpoint
 
     @classmethod
     def opened(cls, inputs: Sequence[Numbers], outputs: Sequence[Numbers]) -> Ledger:
-        tally = Tally.zero(len(inputs), sum(map(len, outputs)))
+        tally = RecordTally.zero(len(inputs), sum(map(len, outputs)))
         readers, writers = np.zeros((2, len(tally.read)), np.int32)
         for task, (read, written) in enumerate(zip(inputs, outputs, strict=True)):
             readers[read], writers[written] = task, task
@@ -53,19 +53,19 @@ class Ledger:
         """The task is at its cut, with these counts; where it stands: records served, read and written."""
         note = self.notes.get(checkpoint)
         if note is None:
-            note = self.notes[checkpoint] = Tally.zero(len(self.inputs), len(self.ahead.read))
+            note = self.notes[checkpoint] = RecordTally.zero(len(self.inputs), len(self.ahead.read))
         inputs, outputs = self.inputs[task], self.outputs[task]
         stands = int(self.ahead.served[task]) + served, self.ahead.read[inputs] + read, self.ahead.written[outputs] + written
         note.served[task], note.read[inputs], note.written[outputs] = stands
         note.late[task], note.known[task] = late, True
         return stands
 
-    def of(self, checkpoint: int) -> Tally:
+    def of(self, checkpoint: int) -> RecordTally:
         """Where the tasks stood at their cuts; without a note they begin."""
         note = self.notes.get(checkpoint)
-        return Tally.zero(len(self.inputs), len(self.ahead.read)) if note is None else note
+        return RecordTally.zero(len(self.inputs), len(self.ahead.read)) if note is None else note
 
-    def stand(self, tally: Tally, counted: Tally) -> None:
+    def stand(self, tally: RecordTally, counted: RecordTally) -> None:
         """The tasks known to the counts have been started where the tally says."""
         which = counted.known
         read, written = which[self.ends[0]], which[self.ends[1]]
@@ -73,11 +73,11 @@ class Ledger:
         self.ahead.read[read] = tally.read[read] - counted.read[read]
         self.ahead.written[written] = tally.written[written] - counted.written[written]
 
-    def stands(self, counted: Tally) -> Tally:
+    def stands(self, counted: RecordTally) -> RecordTally:
         """Where tasks with these counts stand."""
         ahead = self.ahead
         sums = ahead.served + counted.served, counted.late, ahead.read + counted.read, ahead.written + counted.written
-        return Tally(*sums, counted.known)
+        return RecordTally(*sums, counted.known)
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         """Checkpoints that can neither complete nor be restored any more."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.checkers.ledger import Ledger, Numbers, Tally
+from sim.checkers.ledger import Ledger, Numbers, RecordTally
 from sim.checkers.restores import story_of_restore
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation, are, number_of
@@ -37,7 +37,7 @@ class Written(NamedTuple):
 
 
 def misplaced(
-    restored: Entry, ledger: Ledger, expected: Tally, stands: Tally, teller: Teller, *, input_differs: bool
+    restored: Entry, ledger: Ledger, expected: RecordTally, stands: RecordTally, teller: Teller, *, input_differs: bool
 ) -> Iterator[Violation]:
     """`stands`: as the restarted tasks count from now on.  `input_differs`: input comes twice or is lost, as another check reports."""
     which, (readers, writers) = stands.known, ledger.ends
@@ -68,7 +68,7 @@ def misnoted(time_ns: int, checkpoint: int, task: int, fact: str, teller: Teller
 
 
 def unwritten(
-    time_ns: int, outputs: Iterable[Written], tally: Tally, before: Sequence[int], when: str, teller: Teller
+    time_ns: int, outputs: Iterable[Written], tally: RecordTally, before: Sequence[int], when: str, teller: Teller
 ) -> Iterator[Violation]:
     """`before`: by how much each output exceeded its rule when the job began."""
     for output, surplus in zip(outputs, before, strict=True):
@@ -79,18 +79,18 @@ def unwritten(
             return
 
 
-def owed(output: Written, tally: Tally) -> int:
+def owed(output: Written, tally: RecordTally) -> int:
     """Records this output must hold."""
     copies = int(tally.served[output.task] - tally.late[output.task]) * output.num // output.den
     return copies * len(output.channels) if output.per_channel else copies
 
 
-def held_by(output: Written, tally: Tally) -> int:
+def held_by(output: Written, tally: RecordTally) -> int:
     return int(tally.written[output.channels].sum())
 
 
 def unread(
-    time_ns: int, ends: Sequence[tuple[int, int]], tally: Tally, totals: Sequence[tuple[int, int]], teller: Teller
+    time_ns: int, ends: Sequence[tuple[int, int]], tally: RecordTally, totals: Sequence[tuple[int, int]], teller: Teller
 ) -> Iterator[Violation]:
     """At the end of a job that finished; `ends`: (writer, reader) of each channel, `totals`: (source, records it has)."""
     left = np.flatnonzero(tally.read != tally.written)
@@ -106,12 +106,12 @@ def unread(
             return
 
 
-def up_to(tally: Tally, cut: Tally, channels: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Tally:
+def up_to(tally: RecordTally, cut: RecordTally, channels: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> RecordTally:
     """On these channels, what was written behind the cut may be read or not."""
     return replace(tally, written=np.where(channels, np.clip(tally.read, cut.written, tally.written), tally.written))
 
 
-def unanswered(time_ns: int, tasks: Iterable[int], tally: Tally, teller: Teller) -> Iterator[Violation]:
+def unanswered(time_ns: int, tasks: Iterable[int], tally: RecordTally, teller: Teller) -> Iterator[Violation]:
     """At the end of a job that finished: these tasks owe outputs and have ended their operators."""
     for task in tasks:
         if tally.late[task]:

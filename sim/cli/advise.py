@@ -57,9 +57,9 @@ def advise_on(
         if jobs is not None and master is not None:
             raise UserError("--jobs and --master exclude each other", Code.USAGE)
         on_spark = spark_settings(master, conf)
-        from sim.verbs.advise import Options, advise, job_of
+        from sim.verbs.advise import AdviceOptions, advise, job_of
 
-        options = Options(
+        options = AdviceOptions(
             p99=p99, recovery=recovery, loss=loss, visible=visible, mtbf=mtbf, load=load or (), replications=replications, budget=budget,
             within=within, horizon=horizon, unknowns=unknowns,
         )  # fmt: skip

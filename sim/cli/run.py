@@ -25,7 +25,7 @@ from sim.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from sim.verbs.run import Compared
+    from sim.verbs.run import RunOutcome
 
 AssumptionsOption = Annotated[
     bool, typer.Option("--assumptions/--no-assumptions", help="Try what the file leaves out (network card, bandwidth); say what decides.")
@@ -66,7 +66,7 @@ def run_scenarios(
         raise typer.Exit(code)
 
 
-def _exit_code(found: Compared) -> Code:
+def _exit_code(found: RunOutcome) -> Code:
     if found.comparison.errors:
         return Code.CELLS_FAILED
     if found.comparison.violations:
@@ -74,11 +74,11 @@ def _exit_code(found: Compared) -> Code:
     return Code.FINE if found.keeps_expectations else Code.EXPECTATION_FAILED
 
 
-def _print_json(found: Compared) -> None:
+def _print_json(found: RunOutcome) -> None:
     print(json.dumps({**found.plain(), "folder": str(found.folder)}, allow_nan=False))
 
 
-def show_run(found: Compared) -> None:
+def show_run(found: RunOutcome) -> None:
     """Table, sentence and what else came of it."""
     from sim.analysis.strategies.side_by_side import texts
 

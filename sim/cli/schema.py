@@ -23,9 +23,9 @@ def print_schema(
             raise UserError("--sweep and --results exclude each other", Code.USAGE)
         if not results:
             from sim.scenario.schemas import schema_text
-            from sim.sweeps.file.document import Sweep
+            from sim.sweeps.file.document import SweepDocument
 
-            print(schema_text(Sweep, "ckptsim sweep") if sweep else schema_text(), end="")
+            print(schema_text(SweepDocument, "ckptsim sweep") if sweep else schema_text(), end="")
             return
         from sim.cells.described import SWEPT, described
         from sim.cli.console.terminal import show

@@ -19,11 +19,11 @@ from sim.runtime.run.result import Result
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.plane import Engine
-    from sim.scenario import Study
+    from sim.scenario import ScenarioFile
 
 
 def compare(
-    study: str | Path | Study | Sequence[Result],
+    study: str | Path | ScenarioFile | Sequence[Result],
     *,
     overrides: Sequence[str] = (),
     engine: Engine = "compiled",
@@ -44,7 +44,7 @@ def compare(
 
 
 def compare_cells(
-    study: Study, planned: Sequence[Cell], *, engine: Engine, jobs: int | None, folder: Path | None, watch: Watch, check: bool,
+    study: ScenarioFile, planned: Sequence[Cell], *, engine: Engine, jobs: int | None, folder: Path | None, watch: Watch, check: bool,
 ) -> Comparison:  # fmt: skip
     """Run the cells of a study, baselines among them."""
     runs, names, ended = distinct(planned), folder_names(planned), {}

@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import ms_text
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.analysis.strategies.consequences import Consequences, consequences, consequences_sentence, consequences_texts
 from sim.analysis.strategies.ending import finish, last_trigger_s
 from sim.analysis.strategies.not_completed import not_completed
@@ -24,7 +24,7 @@ from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
 from sim.analysis.strategies.single import singles
 from sim.analysis.strategies.stored import stored
 from sim.analysis.strategies.summary import Summary, summarize, throughput
-from sim.analysis.strategies.warm_up import WarmUp, warm_up
+from sim.analysis.strategies.warm_up import WarmUpEnd, warm_up
 from sim.cells.plan import baseline
 from sim.comparison.cores import scarce_cores
 from sim.comparison.outage import outage_sentence
@@ -70,7 +70,7 @@ class Comparison:
         }
 
     @cached_property
-    def warm_ups(self) -> dict[str, WarmUp]:
+    def warm_ups(self) -> dict[str, WarmUpEnd]:
         """By label of the strategy: what its results leave out."""
         return {name: warm_up(results) for name, results in self.results.items()}
 
@@ -102,7 +102,7 @@ class Comparison:
         return {name: _end(results) or RUNS_ON for name, results in self.results.items()}
 
     @cached_property
-    def stored(self) -> list[Section]:
+    def stored(self) -> list[TextTable]:
         """Tables about what lies in checkpoint storage: of one run per strategy, and only if there is something to say."""
         runs = {name: results[0] for name, results in self.results.items()}
         if not runs:

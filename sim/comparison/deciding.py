@@ -43,7 +43,7 @@ MS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ValueTrial:
     """A run with a value that the scenario leaves out."""
 
     key: str  # of the scenario
@@ -55,7 +55,9 @@ class Trial:
     scenario: Scenario
 
 
-def deciding(comparison: Comparison, planned: Sequence[Trial], *, engine: Engine = "compiled", watch: Watch = no_watch) -> tuple[str, ...]:
+def deciding(
+    comparison: Comparison, planned: Sequence[ValueTrial], *, engine: Engine = "compiled", watch: Watch = no_watch
+) -> tuple[str, ...]:
     """A sentence for each assumption that moves the checkpoint spoken of: those of `planned` (`trials`), and the warm-up."""
     found = []
     cells = [Cell(trial.scenario, identity(trial.scenario)) for trial in planned]
@@ -65,7 +67,7 @@ def deciding(comparison: Comparison, planned: Sequence[Trial], *, engine: Engine
     return (*(sentence for _, sentence in sorted(found)), *_warm_up(comparison))
 
 
-def trials(comparison: Comparison) -> list[Trial]:
+def trials(comparison: Comparison) -> list[ValueTrial]:
     """The runs that are worth it, those that may add most first."""
     candidates = [
         (line.singles.first_upload or line.singles.median, line.label)
@@ -80,7 +82,7 @@ def trials(comparison: Comparison) -> list[Trial]:
     return sorted(found, key=lambda trial: -trial.least_ms)[:MOST]
 
 
-def _worth_trying(label: str, single: Single, result: Result) -> Iterator[Trial]:
+def _worth_trying(label: str, single: Single, result: Result) -> Iterator[ValueTrial]:
     for key, assumed, value, least_ms, change in _left_out(single, result):
         if is_noise(least_ms, 0.0) or least_ms < WORTH_IT * single.duration_ms:
             continue
@@ -88,7 +90,7 @@ def _worth_trying(label: str, single: Single, result: Result) -> Iterator[Trial]
         rows = result.checkpoints[_row(single, result)]
         end_ms = float(rows["trigger_timestamp"].iloc[0]) + 2 * (single.duration_ms + least_ms) + 1000
         run = replace(scenario.run, duration_ns=min(scenario.run.duration_ns, int(end_ms * MS)), warmup_ns=0)
-        yield Trial(key, assumed, value, label, single, least_ms, change(replace(scenario, run=run)))
+        yield ValueTrial(key, assumed, value, label, single, least_ms, change(replace(scenario, run=run)))
 
 
 _Change = Callable[[Scenario], Scenario]
@@ -156,7 +158,7 @@ def _with_latency(scenario: Scenario) -> Scenario:
     return replace(scenario, storage=replace(scenario.storage, close_ns=LATENCY_NS))
 
 
-def _sentence(trial: Trial, result: Result) -> str:
+def _sentence(trial: ValueTrial, result: Result) -> str:
     """Empty: the value moves nothing, or the run with it does not show what it moves."""
     rows = result.checkpoints[_row(trial.single, result)]
     before = ms_text(trial.single.duration_ms)

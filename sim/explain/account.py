@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sim.explain.causes import Causes
 from sim.explain.what_if import WhatIf, what_if
-from sim.metrics.critical_path import CriticalPath, Part
+from sim.metrics.critical_path import CriticalPath, PathPart
 from sim.metrics.stats import CheckpointStats
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ NOTABLE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AccountLine:
     """Parts of one kind that follow one another at one place."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PathPart, ...]
     place: str
     cause: str
     what_if: WhatIf | None = None  # None: nothing of it can be spared, or too little
@@ -49,11 +49,11 @@ class Account:
     job: int  # number of the job instance; 0 if there is only one
     stats: CheckpointStats
     path: CriticalPath
-    lines: tuple[Line, ...]  # up to the last acknowledgement, or the failure
-    after: tuple[Line, ...]  # up to the last commit
+    lines: tuple[AccountLine, ...]  # up to the last acknowledgement, or the failure
+    after: tuple[AccountLine, ...]  # up to the last commit
 
     @property
-    def longest(self) -> Line:
+    def longest(self) -> AccountLine:
         return max(self.lines, key=lambda line: line.duration_ns)
 
     @property
@@ -76,7 +76,7 @@ def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int
     return Account(strategy, job, stats, path, lines, tuple(_lines(path.after, causes, instance)))
 
 
-def _lines(parts: tuple[Part, ...], causes: Causes, instance: ObservedInstance) -> Iterator[Line]:
+def _lines(parts: tuple[PathPart, ...], causes: Causes, instance: ObservedInstance) -> Iterator[AccountLine]:
     for (kind, _, _), group in groupby(parts, key=lambda part: (part.kind, part.task, part.channel)):
         alike = tuple(group)
-        yield Line(alike, causes.place(alike[0]), causes.text(alike), what_if(kind, alike, causes.slow(alike), instance.context))
+        yield AccountLine(alike, causes.place(alike[0]), causes.text(alike), what_if(kind, alike, causes.slow(alike), instance.context))

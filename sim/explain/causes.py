@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import bytes_text
-from sim.explain.slow_files import Slow, slow_file
+from sim.explain.slow_files import SlowPlace, slow_file
 from sim.foreign import one_line
-from sim.metrics.critical_path import Kind, Part
+from sim.metrics.critical_path import PathKind, PathPart
 from sim.metrics.journal import Happening
 from sim.plane.seam.positions import channels_out
 from sim.storage.ledger import FileId
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sim.metrics.stats import CheckpointStats
     from sim.storage.ledger import StoredFile
 
-_FILES = (Kind.UPLOAD, Kind.FLUSH)
+_FILES = (PathKind.UPLOAD, PathKind.FLUSH)
 _SECOND = 1_000_000_000
 
 
@@ -31,66 +31,66 @@ class Causes:
         self.context = instance.context
         self.checkpoint = checkpoint
 
-    def place(self, part: Part) -> str:
+    def place(self, part: PathPart) -> str:
         """A subtask, the way from one subtask to another, or the coordinator."""
         if part.channel >= 0:
             return f"{self._task(part.task)} < {self._task(self.context.layout.writer[part.channel])}"
         return "coordinator" if part.task < 0 else self._task(part.task)
 
-    def slow(self, parts: Sequence[Part]) -> Slow | None:
+    def slow(self, parts: Sequence[PathPart]) -> SlowPlace | None:
         """The slowest place that the files of these parts had to pass."""
         found = [slow_file(self.context, file) for file in self._files(parts)]
         return max((slow for slow in found if slow is not None), key=lambda slow: slow.factor, default=None)
 
-    def text(self, parts: Sequence[Part]) -> str:
+    def text(self, parts: Sequence[PathPart]) -> str:
         """Why so long: a clause without a full stop."""
         part, options = parts[0], self.context.scenario.checkpoint
         vertex = None if part.task < 0 else self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
         match part.kind:
-            case Kind.TRIGGER:
+            case PathKind.TRIGGER:
                 return "the coordinator prepares the checkpoint, and its calls travel"
-            case Kind.TASK_THREAD:
+            case PathKind.TASK_THREAD:
                 return "the task thread was inside a record, back-pressured or at other work before it took the call"
-            case Kind.QUEUE:
+            case PathKind.QUEUE:
                 return self._queue(part)
-            case Kind.TIMEOUT:
+            case PathKind.TIMEOUT:
                 allowed = options.barriers.timeout_ns or 0
                 return (
                     f"{self._ahead(part)}; the barrier may overtake only {format_duration(allowed)} after the trigger (alignment timeout)"
                 )
-            case Kind.ALIGNMENT:
+            case PathKind.ALIGNMENT:
                 return self._alignment(part)
-            case Kind.END_OF_INPUT:
+            case PathKind.END_OF_INPUT:
                 return "an input of the task ends instead of sending a barrier, and its end was awaited"
-            case Kind.FLUSH:
+            case PathKind.FLUSH:
                 return f"the operator writes before it forwards the barrier, on the task thread: {self._written(parts)}"
-            case Kind.PRE_BARRIER:
+            case PathKind.PRE_BARRIER:
                 return "prepareSnapshotPreBarrier: work of the operator on the task thread, before the barrier goes on"
-            case Kind.SYNC:
+            case PathKind.SYNC:
                 return "the synchronous part of the snapshot, on the task thread"
-            case Kind.ASYNC_QUEUE:
+            case PathKind.ASYNC_QUEUE:
                 return "the one asynchronous thread of the task was still at work for an older checkpoint"
-            case Kind.ASYNC_WORK:
+            case PathKind.ASYNC_WORK:
                 return self._async_work(part)
-            case Kind.UPLOAD:
+            case PathKind.UPLOAD:
                 return self._written(parts)
-            case Kind.OUTPUT:
+            case PathKind.OUTPUT:
                 return "its own barriers had not left its output queues, and what they overtake belongs to the checkpoint"
-            case Kind.CHANNEL_STATE:
+            case PathKind.CHANNEL_STATE:
                 return self._channel_state(part)
-            case Kind.ACKNOWLEDGEMENT:
+            case PathKind.ACKNOWLEDGEMENT:
                 return "the acknowledgement travels to the coordinator and takes its turn there"
-            case Kind.FINALISATION:
+            case PathKind.FINALISATION:
                 return "the coordinator writes _metadata and completes the checkpoint"
-            case Kind.NOTIFICATION:
+            case PathKind.NOTIFICATION:
                 return "the notification travels, and waits for the thread of the committer"
-            case Kind.COMMIT:
+            case PathKind.COMMIT:
                 commit = None if vertex is None else vertex.commit
                 return f"the commit makes the output visible{'' if commit is None or not commit.time_ns else ', on the task thread'}"
 
     # ------------------------------------------------------------------------------------------ channels
 
-    def _ahead(self, part: Part) -> str:
+    def _ahead(self, part: PathPart) -> str:
         channels = [part.channel] if part.channel >= 0 else list(self._outputs(part.task))
         queued = [row for channel in channels if (row := self.instance.before_barrier(self.checkpoint, channel)) is not None]
         total = sum(row.total for row in queued)
@@ -99,7 +99,7 @@ class Causes:
         sender, reader = sum(row.at_writer for row in queued), sum(row.at_reader for row in queued)
         return f"{bytes_text(total)} lay before it ({bytes_text(sender)} not sent yet, {bytes_text(reader)} received or on the way)"
 
-    def _queue(self, part: Part) -> str:
+    def _queue(self, part: PathPart) -> str:
         row = self.instance.before_barrier(self.checkpoint, part.channel)
         if (firing := self._firing(part)) is not None:
             return f"{firing}; {self._ahead(part)}"
@@ -111,7 +111,7 @@ class Causes:
             return f"{self._ahead(part)}, and was not drained when the checkpoint was given up"
         return f"{self._ahead(part)}, drained at {bytes_text(row.total * _SECOND / part.duration_ns)}/s"
 
-    def _firing(self, part: Part) -> str | None:
+    def _firing(self, part: PathPart) -> str | None:
         """The window that held the thread for most of the part, if one did."""
         vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
         window, fired = vertex.window, self.instance.fired(self.checkpoint, part.channel)
@@ -119,7 +119,7 @@ class Causes:
             return None
         return f"its window ended, and {fired} held records or more were fired on the task thread, {format_duration(window.fire_ns)} each"
 
-    def _alignment(self, part: Part) -> str:
+    def _alignment(self, part: PathPart) -> str:
         story = [entry for entry in self.instance.path_finder().story(self.checkpoint) if entry.task == part.task]
         arrivals = [entry for entry in story if entry.happening is Happening.BARRIER_ARRIVED]
         text = ""
@@ -137,7 +137,7 @@ class Causes:
             return f"{text}nothing lay before it any more"
         return f"{text}{self._ahead(part)} when it set out"
 
-    def _overtook(self, part: Part) -> bool:
+    def _overtook(self, part: PathPart) -> bool:
         """Whether the barrier was allowed to overtake when this part began."""
         kind = self.context.scenario.checkpoint.barriers.record
         if kind.overtakes and not kind.has_deadline:
@@ -148,7 +148,7 @@ class Causes:
 
     # ------------------------------------------------------------------------------------------ files
 
-    def _written(self, parts: Sequence[Part]) -> str:
+    def _written(self, parts: Sequence[PathPart]) -> str:
         files, spent_ns = self._files(parts), sum(part.duration_ns for part in parts)
         longest = max(files, key=lambda file: (file.durable_ns or self._end_ns) - file.created_ns)
         size = sum(file.size_bytes for file in files)
@@ -167,7 +167,7 @@ class Causes:
         anew = sum(file.size_bytes for file in files if str(file.name[-1]) in names)
         return f", of which a compaction wrote {bytes_text(anew)} anew" if 2 * anew > sum(file.size_bytes for file in files) else ""
 
-    def _async_work(self, part: Part) -> str:
+    def _async_work(self, part: PathPart) -> str:
         vertex = self.context.scenario.job.vertices[self.context.layout.vertex[part.task]]
         own_ns = vertex.snapshot.async_ns
         if own_ns and part.duration_ns <= own_ns:
@@ -177,7 +177,7 @@ class Causes:
         form = self._stats.savepoint_format
         return f"state is serialised for the {form} savepoint" if form else "work of the asynchronous part, beside its files"
 
-    def _channel_state(self, part: Part) -> str:
+    def _channel_state(self, part: PathPart) -> str:
         group = self.instance.path_finder().graph.groups
         members = [self._task(task) for task, number in enumerate(group) if number == group[part.task]]
         rows = [
@@ -190,7 +190,7 @@ class Causes:
             f"{size} of in-flight data of {len(members)} subtasks share a file of channel state, which {members[-1]} and the others await"
         )
 
-    def _files(self, parts: Sequence[Part]) -> list[StoredFile]:
+    def _files(self, parts: Sequence[PathPart]) -> list[StoredFile]:
         return [self.context.storage.files[FileId(part.file)] for part in parts if part.file >= 0]
 
     # ------------------------------------------------------------------------------------------ the checkpoint
@@ -203,7 +203,7 @@ class Causes:
     def _end_ns(self) -> int:
         return max(self._stats.latest_ack_ns, self._stats.failed_ns)
 
-    def _is_open(self, part: Part) -> bool:
+    def _is_open(self, part: PathPart) -> bool:
         return self._stats.status == "FAILED" and part.end_ns == self._stats.failed_ns
 
     def _time(self, happening: Happening, task: int) -> int | None:

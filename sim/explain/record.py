@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sim.explain.account import Account, Line
+from sim.explain.account import Account, AccountLine
 from sim.explain.text import sentence
 from sim.explain.what_if import WhatIf
 
@@ -29,7 +29,7 @@ def record(account: Account, simulated: Mapping[str, int | None] | None = None) 
     }
 
 
-def _part(account: Account, line: Line) -> dict[str, Any]:
+def _part(account: Account, line: AccountLine) -> dict[str, Any]:
     return {
         "part": line.name,
         "place": line.place,

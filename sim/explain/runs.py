@@ -17,7 +17,7 @@ from sim.comparison.run_folder import RUNS, SUMMARY
 from sim.foreign import Readable, one_line
 from sim.model.scenario import Scenario
 from sim.runtime.run.manifest import code_version, manifest
-from sim.scenario import Study, load
+from sim.scenario import ScenarioFile, load
 from sim.scenario.study import loads
 
 
@@ -34,10 +34,10 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptRuns:
     """A folder of results: the study that was run, and the folders of its runs by what they ran."""
 
-    study: Study
+    study: ScenarioFile
     text: str  # of the scenario file
     summary: dict[str, Any]
     folders: dict[str, Path]  # by the scenario, as its manifest has it
@@ -62,7 +62,7 @@ def runs_of(place: Path, overrides: Sequence[str] = ()) -> Runs:
     return Runs(kept.study.name, kept.study.question, again, kept.versions != {code_version()})
 
 
-def kept_in(place: Path) -> Kept:
+def kept_in(place: Path) -> KeptRuns:
     """`place`: the folder of a comparison, or of one of its runs.  Raises FolderError, ScenarioError."""
     single = (place / "manifest.json").is_file() and not (place / SUMMARY).is_file()
     folder = place.parent if single else place
@@ -73,7 +73,7 @@ def kept_in(place: Path) -> Kept:
     names = [place.name] if single else [str(name) for name in summary.get(RUNS, ())]
     manifests = {folder / name: _json(folder / name / "manifest.json") for name in names}
     folders = {json.dumps(row.get("scenario"), sort_keys=True): path for path, row in manifests.items()}
-    return Kept(study, text, summary, folders, frozenset(str(row.get("code_version")) for row in manifests.values()))
+    return KeptRuns(study, text, summary, folders, frozenset(str(row.get("code_version")) for row in manifests.values()))
 
 
 def _first_of(scenarios: Sequence[Scenario]) -> dict[str, Scenario]:

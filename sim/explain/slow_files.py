@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 _MOST_BLOCKS = 1000
 
 
-class Slow(NamedTuple):
+class SlowPlace(NamedTuple):
     factor: Fraction  # what the bandwidth is divided by
     place: str  # in words: which node, or the stream itself
 
 
-def slow_file(context: Context, file: StoredFile) -> Slow | None:
+def slow_file(context: Context, file: StoredFile) -> SlowPlace | None:
     """The slowest place that the bytes of a file had to pass; None: nothing was slower than it should be."""
     if file.disk:
         return None
@@ -29,23 +29,23 @@ def slow_file(context: Context, file: StoredFile) -> Slow | None:
     physical = file if file.inside is None else context.storage.files[file.inside]
     if isinstance(medium, FlatStorage):
         factor = medium.slowness(physical.name)
-        return Slow(Fraction(factor), "the stream was a slow one") if factor > 1 else None
+        return SlowPlace(Fraction(factor), "the stream was a slow one") if factor > 1 else None
     if isinstance(medium, DistributedFileSystem) and medium.options.slow is not None:
         return _slow_node(medium, physical)
     return None
 
 
-def _slow_node(dfs: DistributedFileSystem, file: StoredFile) -> Slow | None:
+def _slow_node(dfs: DistributedFileSystem, file: StoredFile) -> SlowPlace | None:
     if dfs.options.slow is None:
         return None
     blocks = min(_MOST_BLOCKS, max(1, -(-file.size_bytes // dfs.options.block_bytes)))
     nodes = {node for block in range(blocks) for node in dfs.replicas(file.name, file.host, block)}
     end_ns = file.created_ns if file.durable_ns is None else file.durable_ns
     moments = [file.created_ns + (end_ns - file.created_ns) * i // 8 for i in range(9)]
-    slowest: Slow | None = None
+    slowest: SlowPlace | None = None
     for node in sorted(nodes):
         history = slowness(dfs.options.slow, dfs.seed, node)
         factor = max(history.at(moment)[0] for moment in moments)
         if factor > 1 and (slowest is None or factor > slowest.factor):
-            slowest = Slow(factor, f"node {node} was slow")
+            slowest = SlowPlace(factor, f"node {node} was slow")
     return slowest

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from textwrap import fill
 
 from sim.analysis.number_texts import ms_text, share_text
-from sim.explain.account import NOTABLE, Account, Line
+from sim.explain.account import NOTABLE, Account, AccountLine
 from sim.foreign import one_line
-from sim.metrics.critical_path import Kind
+from sim.metrics.critical_path import PathKind
 
 WIDTH = 80
 _NAME, _PLACE, _TAKES = 20, 22, 7
@@ -65,19 +65,19 @@ def _end_name(account: Account) -> str:
     return "the failure" if account.path.is_open else "the last acknowledgement"
 
 
-def _passes(line: Line) -> str:
+def _passes(line: AccountLine) -> str:
     reader, _, writer = line.place.partition(" < ")
     match line.parts[0].kind:
-        case Kind.QUEUE:
+        case PathKind.QUEUE:
             return f"its barrier is on the way from {writer} to {reader}"
-        case Kind.TIMEOUT:
+        case PathKind.TIMEOUT:
             way = f"on the way from {writer} to {reader}" if writer else f"in the output of {reader}"
             return f"its barrier waits {way} until the alignment timeout"
-        case Kind.ALIGNMENT:
+        case PathKind.ALIGNMENT:
             return f"{reader} has its first barrier and waits for the last, from {writer}"
-        case Kind.TASK_THREAD:
+        case PathKind.TASK_THREAD:
             return f"the call waits for the task thread of {reader}"
-        case Kind.UPLOAD | Kind.FLUSH:
+        case PathKind.UPLOAD | PathKind.FLUSH:
             return f"{reader} waits for a file ({line.name})"
         case _:
             return f"is {line.name} of {reader}"
@@ -88,7 +88,7 @@ def duration(ns: int) -> str:
     return ms_text(ns / 1e6)
 
 
-def _row(number: int, line: Line, begin_ns: int, end_ns: int) -> str:
+def _row(number: int, line: AccountLine, begin_ns: int, end_ns: int) -> str:
     span = max(1, end_ns - begin_ns)
     first = (line.begin_ns - begin_ns) * _BAR // span
     last = max(first + 1, -((begin_ns - line.begin_ns - line.duration_ns) * _BAR // span))

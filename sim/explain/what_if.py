@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sim.metrics.critical_path import Kind, Part
+from sim.metrics.critical_path import PathKind, PathPart
 from sim.model.catalogs.barriers import Barriers
 from sim.model.scenario import Scenario
 from sim.model.storage import Storage
 
 if TYPE_CHECKING:
-    from sim.explain.slow_files import Slow
+    from sim.explain.slow_files import SlowPlace
     from sim.model.job import Vertex
     from sim.runtime.context import Context
 
@@ -30,7 +30,7 @@ class WhatIf:
     scenario: Scenario | None  # the same run with the change; None: no setting says that
 
 
-def what_if(kind: Kind, parts: Sequence[Part], slow: Slow | None, context: Context) -> WhatIf | None:
+def what_if(kind: PathKind, parts: Sequence[PathPart], slow: SlowPlace | None, context: Context) -> WhatIf | None:
     """The change that would spare the part; None: none would."""
     scenario, spent_ns = context.scenario, sum(part.duration_ns for part in parts)
     if slow is not None:
@@ -46,14 +46,14 @@ def what_if(kind: Kind, parts: Sequence[Part], slow: Slow | None, context: Conte
     return WhatIf(change, spent_ns, changed(scenario, vertex))
 
 
-def bound(kind: Kind, spent_ns: int, *, overtakes: bool) -> WhatIf | None:
+def bound(kind: PathKind, spent_ns: int, *, overtakes: bool) -> WhatIf | None:
     """What a checkpoint that was not simulated would spare at most; `overtakes`: its barriers do so already."""
     if kind not in _RULES or (overtakes and _RULES[kind][1] is _unaligned):
         return None
     return WhatIf(_RULES[kind][0], spent_ns, None)
 
 
-def changed(kind: Kind, scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
+def changed(kind: PathKind, scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
     """The scenario with the change that spares parts of this kind at the vertex; None: no setting says that."""
     return _RULES[kind][1](scenario, vertex) if kind in _RULES else None
 
@@ -118,20 +118,20 @@ def _instant_metadata(scenario: Scenario, _: Vertex | None) -> Scenario | None:
     return replace(scenario, storage=replace(scenario.storage, metadata_ns=0), overheads=replace(scenario.overheads, complete_ns=0))
 
 
-_RULES: dict[Kind, tuple[str, _Change]] = {
-    Kind.TRIGGER: ("with a trigger that takes no time", _instant("trigger_ns")),
-    Kind.QUEUE: ("with unaligned barriers", _unaligned),
-    Kind.TIMEOUT: ("with unaligned barriers", _unaligned),
-    Kind.ALIGNMENT: ("with unaligned barriers", _unaligned),
-    Kind.FLUSH: ("with files written in the asynchronous part", _async_operate),
-    Kind.PRE_BARRIER: ("without the work before the barrier", _without_work),
-    Kind.SYNC: ("without the synchronous part", _without_work),
-    Kind.ASYNC_QUEUE: ("without the asynchronous work", _without_work),  # of older checkpoints
-    Kind.ASYNC_WORK: ("without the asynchronous work", _without_work),
-    Kind.UPLOAD: ("with storage that takes no time", _instant_storage),
-    Kind.CHANNEL_STATE: ("with storage that takes no time", _instant_storage),
-    Kind.ACKNOWLEDGEMENT: ("with acknowledgements that take no time", _instant("acknowledge_ns")),
-    Kind.FINALISATION: ("with _metadata that takes no time", _instant_metadata),
-    Kind.NOTIFICATION: ("with notifications that take no time", _instant("notify_ns")),
-    Kind.COMMIT: ("with a commit that takes no time", _instant_commit),
+_RULES: dict[PathKind, tuple[str, _Change]] = {
+    PathKind.TRIGGER: ("with a trigger that takes no time", _instant("trigger_ns")),
+    PathKind.QUEUE: ("with unaligned barriers", _unaligned),
+    PathKind.TIMEOUT: ("with unaligned barriers", _unaligned),
+    PathKind.ALIGNMENT: ("with unaligned barriers", _unaligned),
+    PathKind.FLUSH: ("with files written in the asynchronous part", _async_operate),
+    PathKind.PRE_BARRIER: ("without the work before the barrier", _without_work),
+    PathKind.SYNC: ("without the synchronous part", _without_work),
+    PathKind.ASYNC_QUEUE: ("without the asynchronous work", _without_work),  # of older checkpoints
+    PathKind.ASYNC_WORK: ("without the asynchronous work", _without_work),
+    PathKind.UPLOAD: ("with storage that takes no time", _instant_storage),
+    PathKind.CHANNEL_STATE: ("with storage that takes no time", _instant_storage),
+    PathKind.ACKNOWLEDGEMENT: ("with acknowledgements that take no time", _instant("acknowledge_ns")),
+    PathKind.FINALISATION: ("with _metadata that takes no time", _instant_metadata),
+    PathKind.NOTIFICATION: ("with notifications that take no time", _instant("notify_ns")),
+    PathKind.COMMIT: ("with a commit that takes no time", _instant_commit),
 }

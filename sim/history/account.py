@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from sim.explain.account import Account, Line
+from sim.explain.account import Account, AccountLine
 from sim.explain.what_if import bound
 from sim.foreign import one_line
-from sim.history.causes import Causes, place
+from sim.history.causes import HistoryCauses, place
 from sim.history.history import MS, History, SubtaskId
-from sim.history.path import Step, steps
-from sim.metrics.critical_path import CriticalPath, Part
+from sim.history.path import PathStep, steps
+from sim.metrics.critical_path import CriticalPath, PathPart
 from sim.metrics.stats import CheckpointStats
-from sim.recordings.source.recorded_job import Checkpoint
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 
 
-def account(history: History, point: Checkpoint) -> Account:
+def account(history: History, point: RecordedCheckpoint) -> Account:
     """An account has no lines if Flink kept no statistics of the subtasks."""
     found, stats = steps(history, point), _stats(point)
     numbers: dict[SubtaskId, int] = {}
@@ -25,23 +25,23 @@ def account(history: History, point: Checkpoint) -> Account:
     return Account(history.strategy or "barriers not known", 0, stats, path, tuple(_lines(history, point, found, parts)), ())
 
 
-def _lines(history: History, point: Checkpoint, found: Sequence[Step], parts: Sequence[Part]) -> Iterator[Line]:
-    causes = Causes(history, point)
+def _lines(history: History, point: RecordedCheckpoint, found: Sequence[PathStep], parts: Sequence[PathPart]) -> Iterator[AccountLine]:
+    causes = HistoryCauses(history, point)
     for _, group in groupby(zip(found, parts, strict=True), key=lambda pair: (pair[0].kind, pair[0].subtask, pair[0].writer)):
         alike = list(group)
         step = alike[0][0]
         spent_ns = sum(part.duration_ns for _, part in alike)
         change = None if step.is_open else bound(step.kind, spent_ns, overtakes=history.overtakes)
-        yield Line(tuple(part for _, part in alike), place(step), causes.text(step), change)
+        yield AccountLine(tuple(part for _, part in alike), place(step), causes.text(step), change)
 
 
-def _part(step: Step, numbers: dict[SubtaskId, int], trigger_ns: int) -> Part:
+def _part(step: PathStep, numbers: dict[SubtaskId, int], trigger_ns: int) -> PathPart:
     """Subtasks are numbered as they come; a channel has the number of its writer."""
     task, writer = (-1 if name is None else numbers.setdefault(name, len(numbers)) for name in (step.subtask, step.writer))
-    return Part(step.kind, trigger_ns + step.begin_ns, trigger_ns + step.end_ns, task, writer)
+    return PathPart(step.kind, trigger_ns + step.begin_ns, trigger_ns + step.end_ns, task, writer)
 
 
-def _stats(point: Checkpoint) -> CheckpointStats:
+def _stats(point: RecordedCheckpoint) -> CheckpointStats:
     trigger_ns = point.trigger_timestamp * MS
     end_ns = trigger_ns + max(point.end_to_end_duration, 0) * MS
     savepoint = "" if not point.is_savepoint else "stopping" if point.checkpoint_type.startswith("SYNC") else "requested"

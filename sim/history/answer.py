@@ -7,38 +7,38 @@ from dataclasses import dataclass
 
 from sim.explain.account import Account
 from sim.history.account import account
-from sim.history.choice import Split, asked_for, split
+from sim.history.choice import SplitHistory, asked_for, split
 from sim.history.history import History
 from sim.history.in_common import InCommon, in_common
 from sim.history.profile import Row, profile
-from sim.recordings.source.recorded_job import Checkpoint
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HistoryAnswer:
     history: History
-    split: Split
+    split: SplitHistory
     asked_for: int | None
     accounts: tuple[Account, ...]  # told in full
     profile: tuple[Row, ...]  # where the time goes: what was asked for, or the slow ones, beside the others
     in_common: InCommon | None  # None: one checkpoint was asked for
 
 
-def answer(history: History, checkpoint: int | None = None) -> Answer:
+def answer(history: History, checkpoint: int | None = None) -> HistoryAnswer:
     """MissingCheckpointError: there is nothing to explain, or not this one."""
     if checkpoint is not None:
         point = asked_for(history, checkpoint)
         known = split(history)
         others = [other for other in (*known.slow, *known.others) if other.id != checkpoint]
         rows = profile(history, [point], others) if point.tasks else []
-        return Answer(history, known, checkpoint, (account(history, point),), tuple(rows), None)
+        return HistoryAnswer(history, known, checkpoint, (account(history, point),), tuple(rows), None)
     known = split(history)
     accounts = tuple(account(history, point) for point in _in_full(known))
     rows = profile(history, known.slow, known.others)
-    return Answer(history, known, None, accounts, tuple(rows), in_common(history, known.slow, known.others))
+    return HistoryAnswer(history, known, None, accounts, tuple(rows), in_common(history, known.slow, known.others))
 
 
-def _in_full(known: Split) -> Iterator[Checkpoint]:
+def _in_full(known: SplitHistory) -> Iterator[RecordedCheckpoint]:
     """Those that are told in full: one under way, the last that failed, the slowest."""
     yield from [point for point in known.under_way if point.tasks][-1:]
     yield from known.failed[-1:]

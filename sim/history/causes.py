@@ -7,10 +7,10 @@ from statistics import median
 from sim.analysis.number_texts import bytes_text, ms_text, share_text
 from sim.foreign import one_line
 from sim.history.history import MS, History, SubtaskId, subtasks_of
-from sim.history.path import Step
+from sim.history.path import PathStep
 from sim.history.rhythms import chances
-from sim.metrics.critical_path import Kind
-from sim.recordings.source.recorded_job import Checkpoint, Subtask
+from sim.metrics.critical_path import PathKind
+from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.units import format_duration
 
 _PRESSED = 0.2
@@ -25,7 +25,7 @@ _FEWEST, _RARE = 8, 0.05
 """A rhythm is told from so many checkpoints on, where chance explains it less often than this."""
 
 
-def place(step: Step) -> str:
+def place(step: PathStep) -> str:
     """A subtask, the way from one subtask to another, or the coordinator: as in simulated paths."""
     if step.subtask is None:
         return "coordinator"
@@ -37,55 +37,55 @@ def name_of(subtask: SubtaskId) -> str:
     return f"{one_line(subtask[0], 24)}[{subtask[1]}]"
 
 
-class Causes:
+class HistoryCauses:
     """What is known of one checkpoint."""
 
-    def __init__(self, history: History, point: Checkpoint) -> None:
+    def __init__(self, history: History, point: RecordedCheckpoint) -> None:
         self.history = history
         self.point = point
         self.rows = subtasks_of(point)
         self._clauses: set[str] = set()  # about threads: once per checkpoint
 
-    def text(self, step: Step) -> str:
+    def text(self, step: PathStep) -> str:
         """Why so long: a clause without a full stop."""
         cut = self._cut(step)
         match step.kind:
-            case Kind.TRIGGER:
+            case PathKind.TRIGGER:
                 return "the JobManager prepares the checkpoint, and its calls travel; the quickest source had its call then"
-            case Kind.TASK_THREAD:
+            case PathKind.TASK_THREAD:
                 return (
                     f"the task thread was inside a record, back-pressured or at other work before it took the call{cut}{self._kept(step)}"
                 )
-            case Kind.QUEUE:
+            case PathKind.QUEUE:
                 return self._queue(step)
-            case Kind.TIMEOUT:
+            case PathKind.TIMEOUT:
                 allowed = format_duration(self.history.aligned_for_ns)
                 return f"data lay before it; the barrier may overtake only {allowed} after the trigger (alignment timeout)"
-            case Kind.ALIGNMENT:
+            case PathKind.ALIGNMENT:
                 return self._alignment(step)
-            case Kind.END_OF_INPUT:
+            case PathKind.END_OF_INPUT:
                 return f"the statistics name no subtask whose barrier it could have waited for: its inputs may have ended{cut}"
-            case Kind.PRE_BARRIER:
+            case PathKind.PRE_BARRIER:
                 return (
                     "work of the operator on the task thread, before the barrier goes on: what Flink's statistics leave of the checkpoint"
                 )
-            case Kind.SYNC:
+            case PathKind.SYNC:
                 return "the synchronous part of the snapshot, on the task thread"
-            case Kind.UPLOAD | Kind.CHANNEL_STATE | Kind.ASYNC_WORK:
+            case PathKind.UPLOAD | PathKind.CHANNEL_STATE | PathKind.ASYNC_WORK:
                 return self._asynchronous(step)
-            case Kind.ACKNOWLEDGEMENT:
+            case PathKind.ACKNOWLEDGEMENT:
                 return (
                     "none of Flink's statistics covers it: the acknowledgement travels and takes its turn in the JobManager, "
                     "or the process stood still, or worked before the barrier went on"
                 )
-            case Kind.FINALISATION:
+            case PathKind.FINALISATION:
                 return f"every subtask had acknowledged: the JobManager writes _metadata{cut}"
             case _:
                 return "Flink's statistics do not name it"
 
     # ------------------------------------------------------------------------------------------ on the way
 
-    def _queue(self, step: Step) -> str:
+    def _queue(self, step: PathStep) -> str:
         if step.is_open:
             return f"its first barrier had not arrived{self._until()}{self._kept(step)}"
         if self._overtakes(step):
@@ -94,7 +94,7 @@ class Causes:
             text = f"it lay behind data that {name_of(step.at)} had to take first (Flink does not say how much)"
         return f"{text}{self._compared(step)}{self._kept(step)}{self._rhythm(step)}"
 
-    def _alignment(self, step: Step) -> str:
+    def _alignment(self, step: PathStep) -> str:
         row = self.rows[step.at]
         read = f"; {bytes_text(row.alignment.processed)} were read meanwhile" if row.alignment.processed > 0 else ""
         if step.is_open:
@@ -102,15 +102,15 @@ class Causes:
         text = "this barrier is taken for the last, by when it set out" if self._has_choice(step) else "it is the last that was missing"
         return f"{text}{read}{self._kept(step)}{self._rhythm(step)}"
 
-    def _has_choice(self, step: Step) -> bool:
+    def _has_choice(self, step: PathStep) -> bool:
         vertex = None if step.subtask is None else self.history.vertex(step.subtask[0])
         return vertex is not None and any(self.history.vertex(edge.upstream).parallelism > 1 for edge in vertex.inputs)
 
-    def _overtakes(self, step: Step) -> bool:
+    def _overtakes(self, step: PathStep) -> bool:
         rows = [self.rows.get(name) for name in (step.subtask, step.writer) if name is not None]
         return any(row is not None and row.unaligned_checkpoint for row in rows) and step.begin_ns >= self.history.aligned_for_ns
 
-    def _compared(self, step: Step) -> str:
+    def _compared(self, step: PathStep) -> str:
         """Where the other subtasks of the vertex had their barrier much earlier."""
         others = [row.start_delay for name, row in self._siblings(step.at) if row.start_delay >= 0]
         if not others:
@@ -121,7 +121,7 @@ class Causes:
         earlier = ms_text((step.end_ns - usual_ns) / 1e6)
         return f"; {'the other subtask' if len(others) == 1 else 'other subtasks'} had theirs {earlier} earlier"
 
-    def _kept(self, step: Step) -> str:
+    def _kept(self, step: PathStep) -> str:
         """Whose thread kept the reader from taking data: its own, or that of a subtask behind it."""
         text = self._thread(step)
         if text in self._clauses:
@@ -129,7 +129,7 @@ class Causes:
         self._clauses.add(text)
         return text
 
-    def _thread(self, step: Step) -> str:
+    def _thread(self, step: PathStep) -> str:
         thread = self.history.threads.get(step.at)
         if thread is None:
             return ""
@@ -168,7 +168,7 @@ class Causes:
         share = served.get(subtask, 0.0) / total if total else 0.0
         return share if len(served) > 1 and share >= min(_HOT / len(served), (1 + 1 / len(served)) / 2 - 0.1) else 0.0
 
-    def _rhythm(self, step: Step) -> str:
+    def _rhythm(self, step: PathStep) -> str:
         """The rhythm that long checkpoints of the history keep, if this is one of them."""
         durations = [point.end_to_end_duration for point in self.history.usual]
         if len(durations) < _FEWEST or self.point.end_to_end_duration < _UNLIKE * median(durations) or 10 * step.duration_ns < step.end_ns:
@@ -185,13 +185,13 @@ class Causes:
 
     # ------------------------------------------------------------------------------------------ files
 
-    def _asynchronous(self, step: Step) -> str:
+    def _asynchronous(self, step: PathStep) -> str:
         row = self.rows.get(step.at)
         if row is None or step.is_open:
             return f"its snapshot had begun, and was not acknowledged{self._until()}"
-        if step.kind is Kind.CHANNEL_STATE:
+        if step.kind is PathKind.CHANNEL_STATE:
             text = f"{bytes_text(max(row.alignment.persisted, 0))} of in-flight data are written to the file of channel state"
-        elif step.kind is Kind.ASYNC_WORK:
+        elif step.kind is PathKind.ASYNC_WORK:
             return "work of the asynchronous part; it wrote no bytes"
         else:
             rate = row.checkpointed_size * 1e9 / step.duration_ns
@@ -199,7 +199,7 @@ class Causes:
             text = f"{size} at {bytes_text(rate)}/s, with serialising them and waiting for the asynchronous thread"
         return f"{text}{self._others_wrote(step, row)}"
 
-    def _others_wrote(self, step: Step, own: Subtask) -> str:
+    def _others_wrote(self, step: PathStep, own: RecordedSubtask) -> str:
         """Other checkpoints of the subtask, where they differ by much."""
         other = [
             row
@@ -217,13 +217,13 @@ class Causes:
 
     # ------------------------------------------------------------------------------------------ the checkpoint
 
-    def _siblings(self, subtask: SubtaskId) -> list[tuple[SubtaskId, Subtask]]:
+    def _siblings(self, subtask: SubtaskId) -> list[tuple[SubtaskId, RecordedSubtask]]:
         return [(name, row) for name, row in self.rows.items() if name[0] == subtask[0] and name != subtask]
 
     def _until(self) -> str:
         return " yet" if self.point.status == "IN_PROGRESS" else " when the checkpoint was given up"
 
-    def _cut(self, step: Step) -> str:
+    def _cut(self, step: PathStep) -> str:
         if not step.is_open:
             return ""
         return (

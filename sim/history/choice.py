@@ -10,7 +10,7 @@ from sim.foreign import Readable
 from sim.history.history import History
 from sim.recordings.infer.before_barrier import NOISE_MS
 from sim.recordings.infer.options import NEVER_MS
-from sim.recordings.source.recorded_job import Checkpoint
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 
 SLOW = 1.5
 """A checkpoint is slow from so many times the median on, if it is longer than the median by more than noise."""
@@ -21,13 +21,13 @@ class MissingCheckpointError(Readable, LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitHistory:
     """The completed checkpoints of a history, without its first upload and savepoints, and those that did not complete."""
 
-    slow: tuple[Checkpoint, ...]  # the slowest first
-    others: tuple[Checkpoint, ...]  # oldest first
-    failed: tuple[Checkpoint, ...]  # oldest first
-    under_way: tuple[Checkpoint, ...]
+    slow: tuple[RecordedCheckpoint, ...]  # the slowest first
+    others: tuple[RecordedCheckpoint, ...]  # oldest first
+    failed: tuple[RecordedCheckpoint, ...]  # oldest first
+    under_way: tuple[RecordedCheckpoint, ...]
     median_ms: float
     limit_ms: float  # from which on they are slow
 
@@ -36,7 +36,7 @@ class Split:
         return len(self.slow) + len(self.others)
 
 
-def split(history: History) -> Split:
+def split(history: History) -> SplitHistory:
     """MissingCheckpointError: the job has had no checkpoint, or none is known any more."""
     if not history.checkpoints:
         raise MissingCheckpointError(_none(history))
@@ -46,12 +46,12 @@ def split(history: History) -> Split:
     limit_ms = max(SLOW * median_ms, median_ms + NOISE_MS)
     slow = sorted((point for point in usual if point.end_to_end_duration > limit_ms), key=lambda point: -point.end_to_end_duration)
     others = [point for point in usual if point.end_to_end_duration <= limit_ms]
-    return Split(
+    return SplitHistory(
         tuple(slow), tuple(others), _with(history.checkpoints, "FAILED"), _with(history.checkpoints, "IN_PROGRESS"), median_ms, limit_ms
     )
 
 
-def asked_for(history: History, number: int) -> Checkpoint:
+def asked_for(history: History, number: int) -> RecordedCheckpoint:
     """MissingCheckpointError: it is not in the history, and why."""
     found = history.checkpoint(number)
     if found is not None:
@@ -68,7 +68,7 @@ def asked_for(history: History, number: int) -> Checkpoint:
     raise MissingCheckpointError(f"no checkpoint {number}: there are {first} to {last}")
 
 
-def _with(points: Sequence[Checkpoint], status: str) -> tuple[Checkpoint, ...]:
+def _with(points: Sequence[RecordedCheckpoint], status: str) -> tuple[RecordedCheckpoint, ...]:
     return tuple(point for point in points if point.status == status)
 
 

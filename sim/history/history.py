@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from sim.recordings.infer.windows.plan import PlannedWindow
-from sim.recordings.source.recorded_job import Checkpoint, Subtask
+from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestVertex
 from sim.units import format_duration
@@ -19,7 +19,7 @@ MS = 1_000_000
 """Flink counts ms, critical paths count ns."""
 
 
-class Thread(NamedTuple):
+class ThreadShares(NamedTuple):
     """Shares of a task thread's time since it was started."""
 
     busy: float
@@ -33,11 +33,11 @@ class History:
     name: str  # of the job, or of the file
     flink_version: str  # empty: not known
     vertices: tuple[RestVertex, ...]  # upstream first; empty: the source does not tell
-    checkpoints: tuple[Checkpoint, ...]  # oldest first; without subtasks where Flink kept none
+    checkpoints: tuple[RecordedCheckpoint, ...]  # oldest first; without subtasks where Flink kept none
     checkpoint_config: CheckpointConfig | None = None
     task_managers: Mapping[SubtaskId, str] = field(default_factory=dict)  # where each subtask runs now
     served: Mapping[SubtaskId, float] = field(default_factory=dict)  # records it read since it was started
-    threads: Mapping[SubtaskId, Thread] = field(default_factory=dict)
+    threads: Mapping[SubtaskId, ThreadShares] = field(default_factory=dict)
     windows: Mapping[str, PlannedWindow] = field(default_factory=dict)  # by vertex
     failures_ms: tuple[int, ...] = ()  # when tasks of the job failed
     kept: int | None = None  # checkpoints whose statistics the JobManager keeps (web.checkpoints.history)
@@ -64,17 +64,17 @@ class History:
         return f"aligned-timeout {format_duration(self.aligned_for_ns)}" if self.aligned_for_ns else "unaligned"
 
     @cached_property
-    def detailed(self) -> tuple[Checkpoint, ...]:
+    def detailed(self) -> tuple[RecordedCheckpoint, ...]:
         """Those whose subtasks are known."""
         return tuple(point for point in self.checkpoints if point.tasks)
 
     @cached_property
-    def usual(self) -> tuple[Checkpoint, ...]:
+    def usual(self) -> tuple[RecordedCheckpoint, ...]:
         """Completed ones without savepoints and the first, which uploads everything: they tell how long a checkpoint takes."""
         done = [point for point in self.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
         return tuple(point for point in done if not point.is_savepoint and point.id != 1)
 
-    def checkpoint(self, number: int) -> Checkpoint | None:
+    def checkpoint(self, number: int) -> RecordedCheckpoint | None:
         return next((point for point in self.checkpoints if point.id == number), None)
 
     def vertex(self, name: str) -> RestVertex:
@@ -84,6 +84,6 @@ class History:
         return [vertex for vertex in self.vertices if any(edge.upstream == name for edge in vertex.inputs)]
 
 
-def subtasks_of(point: Checkpoint) -> dict[SubtaskId, Subtask]:
+def subtasks_of(point: RecordedCheckpoint) -> dict[SubtaskId, RecordedSubtask]:
     """Every subtask that the statistics of a checkpoint name."""
     return {(vertex, subtask.index): subtask for vertex, task in point.tasks.items() for subtask in task.subtasks}

@@ -18,11 +18,11 @@ from sim.analysis.number_texts import bytes_text, ms_text
 from sim.history.causes import name_of
 from sim.history.history import History
 from sim.history.moments import is_acknowledged
-from sim.history.path import Step, steps
+from sim.history.path import PathStep, steps
 from sim.history.profile import Where
 from sim.history.rhythms import chance, rhythms
-from sim.metrics.critical_path import Kind
-from sim.recordings.source.recorded_job import Checkpoint
+from sim.metrics.critical_path import PathKind
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 
 SURE, LIKELY = 0.01, 0.05
 
@@ -55,10 +55,10 @@ class InCommon:
         return 1 / comb(self.slow + self.others, self.slow)
 
 
-_Present = Callable[[Checkpoint], bool]
+_Present = Callable[[RecordedCheckpoint], bool]
 
 
-def in_common(history: History, slow: Sequence[Checkpoint], others: Sequence[Checkpoint]) -> InCommon:
+def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> InCommon:
     """Both with statistics of their subtasks, or they tell nothing."""
     slow, others = [point for point in slow if point.tasks], [point for point in others if point.tasks]
     if not slow or not others:
@@ -81,7 +81,7 @@ def _kept(tested: Sequence[Finding]) -> Iterator[Finding]:
 # ------------------------------------------------------------------------------------------ what is there or not
 
 
-def _presences(history: History, slow: Sequence[Checkpoint], others: Sequence[Checkpoint]) -> Iterator[Finding]:
+def _presences(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
     for text, present in _features(history, [*slow, *others]).items():
         there, here = sum(map(present, slow)), sum(map(present, others))
         if 0 < there + here < len(slow) + len(others):
@@ -89,7 +89,7 @@ def _presences(history: History, slow: Sequence[Checkpoint], others: Sequence[Ch
             yield Finding(f"{text}: {there} of {len(slow)} slow ones, {here} of {len(others)} others", p, 1.0)
 
 
-def _features(history: History, points: Sequence[Checkpoint]) -> dict[str, _Present]:
+def _features(history: History, points: Sequence[RecordedCheckpoint]) -> dict[str, _Present]:
     """By what is said of it."""
     paths = {point.id: steps(history, point) for point in points}
     found: dict[str, _Present] = {}
@@ -114,14 +114,14 @@ def _where_text(where: Where) -> str:
     return f"{where[0].value} of {where[1]}" if where[1] else where[0].value
 
 
-def _longest(path: Sequence[Step]) -> Where:
+def _longest(path: Sequence[PathStep]) -> Where:
     if not path:
-        return Kind.TRIGGER, ""
+        return PathKind.TRIGGER, ""
     longest = max(path, key=lambda step: step.duration_ns)
     return longest.kind, "" if longest.subtask is None else longest.subtask[0]
 
 
-def _last(point: Checkpoint) -> str:
+def _last(point: RecordedCheckpoint) -> str:
     rows = [
         (row.end_to_end_duration, vertex, row.index)
         for vertex, task in point.tasks.items()
@@ -131,7 +131,7 @@ def _last(point: Checkpoint) -> str:
     return name_of(max(rows)[1:]) if rows else ""
 
 
-def _manager(history: History, path: Sequence[Step]) -> str:
+def _manager(history: History, path: Sequence[PathStep]) -> str:
     """Where most of the time of a path was spent; empty: not known."""
     spent: dict[str, int] = {}
     for step in path:
@@ -140,22 +140,22 @@ def _manager(history: History, path: Sequence[Step]) -> str:
     return max(spent, key=lambda manager: spent[manager], default="")
 
 
-def _before(history: History, point: Checkpoint) -> Checkpoint | None:
+def _before(history: History, point: RecordedCheckpoint) -> RecordedCheckpoint | None:
     return max((other for other in history.checkpoints if other.id < point.id), key=lambda other: other.id, default=None)
 
 
-def _follows_failure(history: History, point: Checkpoint) -> bool:
+def _follows_failure(history: History, point: RecordedCheckpoint) -> bool:
     before = _before(history, point)
     return before is not None and before.status == "FAILED"
 
 
-def _follows_fault(history: History, point: Checkpoint) -> bool:
+def _follows_fault(history: History, point: RecordedCheckpoint) -> bool:
     before = _before(history, point)
     since_ms = 0 if before is None else before.trigger_timestamp
     return any(since_ms <= failure <= point.trigger_timestamp for failure in history.failures_ms)
 
 
-def _overlaps(history: History, point: Checkpoint) -> bool:
+def _overlaps(history: History, point: RecordedCheckpoint) -> bool:
     begin, end = point.trigger_timestamp, point.trigger_timestamp + point.end_to_end_duration
     return any(
         other.id != point.id and other.trigger_timestamp < end and other.trigger_timestamp + max(other.end_to_end_duration, 0) > begin
@@ -163,14 +163,14 @@ def _overlaps(history: History, point: Checkpoint) -> bool:
     )
 
 
-def _in_rhythm(history: History, points: Sequence[Checkpoint]) -> Iterator[Finding]:
+def _in_rhythm(history: History, points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
     for rhythm in rhythms(history):
         yield Finding(f"the longer a checkpoint, the more it {rhythm.text} ({len(points)} checkpoints)", chance(rhythm, points), 1.0)
 
 
 # ------------------------------------------------------------------------------------------ amounts
 
-_AMOUNTS: dict[str, Callable[[Checkpoint], float]] = {
+_AMOUNTS: dict[str, Callable[[RecordedCheckpoint], float]] = {
     "bytes written": lambda point: point.checkpointed_size,
     "size of all state": lambda point: point.state_size,
     "in-flight data stored": lambda point: point.persisted_data,
@@ -179,7 +179,7 @@ _FACTOR = 1.2
 """Amounts whose medians differ by a smaller factor explain nothing, however sure the difference is."""
 
 
-def _amounts(history: History, slow: Sequence[Checkpoint], others: Sequence[Checkpoint]) -> Iterator[Finding]:
+def _amounts(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
     for name, amount in _AMOUNTS.items():
         yield from _compared(name, [amount(point) for point in slow], [amount(point) for point in others], bytes_text)
     pauses = {point.id: _pause_ms(history, point) for point in (*slow, *others)}
@@ -192,7 +192,7 @@ def _amounts(history: History, slow: Sequence[Checkpoint], others: Sequence[Chec
         yield Finding(f"they are {word} in the history: ids {where} (medians)", p, 1.0)
 
 
-def _pause_ms(history: History, point: Checkpoint) -> float:
+def _pause_ms(history: History, point: RecordedCheckpoint) -> float:
     before = _before(history, point)
     return -1 if before is None else point.trigger_timestamp - before.trigger_timestamp - max(before.end_to_end_duration, 0)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sim.history.history import MS, History, SubtaskId, subtasks_of
 from sim.recordings.infer.before_barrier import Acknowledged, acknowledged_in, barrier_at_readers_ms, works_before_barrier
-from sim.recordings.source.recorded_job import Checkpoint, Subtask
+from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 
 
 class Moments(NamedTuple):
@@ -28,12 +28,12 @@ class Moments(NamedTuple):
     unaligned: bool
 
 
-def is_acknowledged(subtask: Subtask) -> bool:
+def is_acknowledged(subtask: RecordedSubtask) -> bool:
     """An aborted snapshot reports how far it was; it does not acknowledge."""
     return subtask.status == "completed" and not subtask.aborted and subtask.end_to_end_duration >= 0
 
 
-def moments(history: History, point: Checkpoint) -> dict[SubtaskId, Moments]:
+def moments(history: History, point: RecordedCheckpoint) -> dict[SubtaskId, Moments]:
     """All subtasks that acknowledged the checkpoint."""
     acknowledged = acknowledged_in(history, point)
     works = {vertex.name: works_before_barrier(history, vertex.name) for vertex in history.vertices}
@@ -44,7 +44,7 @@ def moments(history: History, point: Checkpoint) -> dict[SubtaskId, Moments]:
     }
 
 
-def _moments(history: History, vertex: str, subtask: Subtask, acknowledged: Acknowledged, *, works: bool) -> Moments:
+def _moments(history: History, vertex: str, subtask: RecordedSubtask, acknowledged: Acknowledged, *, works: bool) -> Moments:
     end_ns = subtask.end_to_end_duration * MS
     aligning_ns, sync_ns, async_ns = (
         max(value, 0) * MS for value in (subtask.alignment.duration, subtask.checkpoint.sync, subtask.checkpoint.async_)
@@ -66,7 +66,7 @@ def _moments(history: History, vertex: str, subtask: Subtask, acknowledged: Ackn
     return Moments(first_ns, last_ns, begun_ns, forwarded_ns, synced_ns, min(synced_ns + async_ns, end_ns), end_ns, unaligned)
 
 
-def late_in(history: History, point: Checkpoint) -> Mapping[SubtaskId, Subtask | None]:
+def late_in(history: History, point: RecordedCheckpoint) -> Mapping[SubtaskId, RecordedSubtask | None]:
     """Subtasks that have not acknowledged, with what they reported; None: nothing."""
     rows = subtasks_of(point)
     expected = [(vertex.name, index) for vertex in history.vertices if vertex.name in point.tasks for index in range(vertex.parallelism)]

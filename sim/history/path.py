@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from sim.history.history import MS, History, SubtaskId, subtasks_of
 from sim.history.moments import Moments, late_in, moments, writers_of
-from sim.metrics.critical_path import Kind
-from sim.recordings.source.recorded_job import Checkpoint, Subtask
+from sim.metrics.critical_path import PathKind
+from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 
 _TOGETHER_NS = 20 * MS
 """Subtasks that share a file of channel state end their asynchronous parts this close to each other."""
@@ -26,10 +26,10 @@ _HALF, _MOST = 0.5, 0.75
 """Shares of an asynchronous part after which a barrier must come to have decided: without much state of its own, and with it."""
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """A part of the path, with the names of its subtasks."""
 
-    kind: Kind
+    kind: PathKind
     begin_ns: int  # after the trigger
     end_ns: int
     subtask: SubtaskId | None = None  # None: the coordinator
@@ -48,7 +48,7 @@ class Step(NamedTuple):
         return self.subtask
 
 
-def steps(history: History, point: Checkpoint) -> tuple[Step, ...]:
+def steps(history: History, point: RecordedCheckpoint) -> tuple[PathStep, ...]:
     """From the trigger to the last acknowledgement, the failure, or the moment of the question.
 
     Empty: no subtask is known, or no duration.
@@ -59,14 +59,14 @@ def steps(history: History, point: Checkpoint) -> tuple[Step, ...]:
 
 
 class _Search:
-    def __init__(self, history: History, point: Checkpoint) -> None:
+    def __init__(self, history: History, point: RecordedCheckpoint) -> None:
         self.history = history
         self.point = point
-        self.rows: Mapping[SubtaskId, Subtask] = subtasks_of(point)
+        self.rows: Mapping[SubtaskId, RecordedSubtask] = subtasks_of(point)
         self.moments: Mapping[SubtaskId, Moments] = moments(history, point)
-        self._found: list[Step] = []  # the last one first
+        self._found: list[PathStep] = []  # the last one first
 
-    def found(self) -> tuple[Step, ...]:
+    def found(self) -> tuple[PathStep, ...]:
         end_ns = self.point.end_to_end_duration * MS
         if self.point.status == "COMPLETED":
             self._completed(end_ns)
@@ -87,29 +87,29 @@ class _Search:
         late = late_in(self.history, self.point)
         if not late:  # metadata was being written
             acknowledged_ns = min(end_ns, max(row.acknowledged_ns for row in self.moments.values()))
-            self._add(Kind.FINALISATION, acknowledged_ns, end_ns, is_open=True)
+            self._add(PathKind.FINALISATION, acknowledged_ns, end_ns, is_open=True)
             self._completed(acknowledged_ns)
             return
         blocking = [name for name in late if all(writer in self.moments for writer in writers_of(self.history, name))] or list(late)
         name = min(blocking, key=lambda name: (self._stands_since(name, late[name]), name))
         self._cut_off(name, late[name], end_ns)
 
-    def _stands_since(self, name: SubtaskId, row: Subtask | None) -> int:
+    def _stands_since(self, name: SubtaskId, row: RecordedSubtask | None) -> int:
         if row is not None and row.start_delay >= 0:
             return row.start_delay * MS
         sent = [self.moments[writer].forwarded_ns for writer in writers_of(self.history, name) if writer in self.moments]
         return max(sent, default=0)
 
-    def _cut_off(self, name: SubtaskId, row: Subtask | None, end_ns: int) -> None:
+    def _cut_off(self, name: SubtaskId, row: RecordedSubtask | None, end_ns: int) -> None:
         """The step that the failure cut off.  An aborted snapshot says how far it was."""
         first_ns = end_ns if row is None or row.start_delay < 0 else min(row.start_delay * MS, end_ns)
         if not self.history.vertex(name[0]).inputs:
-            self._add(Kind.ASYNC_WORK, first_ns, end_ns, name, is_open=True)
+            self._add(PathKind.ASYNC_WORK, first_ns, end_ns, name, is_open=True)
             self._before_call(name, first_ns, is_open=first_ns == end_ns)
             return
         writer = self._awaited_writer(name, end_ns, 0)
         if writer is None:  # those before it are late, too, and said nothing
-            self._add(Kind.QUEUE, 0, end_ns, name, is_open=True)
+            self._add(PathKind.QUEUE, 0, end_ns, name, is_open=True)
             return
         self._travelled(name, writer, end_ns, first_ns, is_open=True)
 
@@ -118,25 +118,25 @@ class _Search:
     def _before_acknowledgement(self, name: SubtaskId, end_ns: int) -> None:
         row = self.moments[name]
         written_ns = min(row.written_ns, end_ns)
-        self._add(Kind.ACKNOWLEDGEMENT, written_ns, end_ns, name)
+        self._add(PathKind.ACKNOWLEDGEMENT, written_ns, end_ns, name)
         if self.history.overtakes and (last := self._awaited_barrier(name, written_ns)) is not None:
             arrived_ns = min(self.moments[last].last_ns, written_ns)
-            self._add(Kind.CHANNEL_STATE, arrived_ns, written_ns, last)
+            self._add(PathKind.CHANNEL_STATE, arrived_ns, written_ns, last)
             self._before_last_barrier(last, arrived_ns)
             return
         synced_ns = min(row.synced_ns, written_ns)
         self._add(self._written_kind(name), synced_ns, written_ns, name)
         forwarded_ns = min(row.forwarded_ns, synced_ns)
-        self._add(Kind.SYNC, forwarded_ns, synced_ns, name)
+        self._add(PathKind.SYNC, forwarded_ns, synced_ns, name)
         self._before_forward(name, forwarded_ns)
 
-    def _written_kind(self, name: SubtaskId) -> Kind:
+    def _written_kind(self, name: SubtaskId) -> PathKind:
         """What most of the bytes of the asynchronous part are."""
         subtask = self.rows[name]
         persisted = max(subtask.alignment.persisted, 0)
         if persisted * 2 > max(subtask.checkpointed_size, 0) and self.moments[name].unaligned:
-            return Kind.CHANNEL_STATE
-        return Kind.UPLOAD if subtask.checkpointed_size > 0 else Kind.ASYNC_WORK
+            return PathKind.CHANNEL_STATE
+        return PathKind.UPLOAD if subtask.checkpointed_size > 0 else PathKind.ASYNC_WORK
 
     def _awaited_barrier(self, name: SubtaskId, written_ns: int) -> SubtaskId | None:
         """Whose last barrier the asynchronous part waited for: its own, or that of a subtask with the same file of channel state.
@@ -165,11 +165,11 @@ class _Search:
     def _before_forward(self, name: SubtaskId, end_ns: int) -> None:
         row = self.moments[name]
         begun_ns = min(row.begun_ns, end_ns)
-        self._add(Kind.PRE_BARRIER, begun_ns, end_ns, name)
+        self._add(PathKind.PRE_BARRIER, begun_ns, end_ns, name)
         if not self.history.vertex(name[0]).inputs:
             self._before_call(name, begun_ns)
         elif row.unaligned and begun_ns > row.first_ns:
-            self._add(Kind.TIMEOUT, row.first_ns, begun_ns, name)
+            self._add(PathKind.TIMEOUT, row.first_ns, begun_ns, name)
             self._through(name, row.first_ns, row.first_ns)
         elif row.unaligned:
             self._through(name, begun_ns, begun_ns)
@@ -185,7 +185,7 @@ class _Search:
     def _through(self, name: SubtaskId, end_ns: int, first_ns: int) -> None:
         writer = self._awaited_writer(name, end_ns, first_ns)
         if writer is None:  # its writers have ended, or are not in the statistics
-            self._add(Kind.END_OF_INPUT, 0, end_ns, name)
+            self._add(PathKind.END_OF_INPUT, 0, end_ns, name)
         else:
             self._travelled(name, writer, end_ns, first_ns)
 
@@ -196,9 +196,9 @@ class _Search:
         deadline_ns = self.history.aligned_for_ns
         allowed_ns = deadline_ns if overtook and sent_ns < deadline_ns <= end_ns else sent_ns
         first_ns = min(max(first_ns, allowed_ns), end_ns)
-        self._add(Kind.ALIGNMENT, first_ns, end_ns, name, writer, is_open=is_open)
-        self._add(Kind.QUEUE, allowed_ns, first_ns, name, writer, is_open=is_open and first_ns == end_ns)
-        self._add(Kind.TIMEOUT, sent_ns, allowed_ns, name, writer)
+        self._add(PathKind.ALIGNMENT, first_ns, end_ns, name, writer, is_open=is_open)
+        self._add(PathKind.QUEUE, allowed_ns, first_ns, name, writer, is_open=is_open and first_ns == end_ns)
+        self._add(PathKind.TIMEOUT, sent_ns, allowed_ns, name, writer)
         self._before_forward(writer, sent_ns)
 
     def _awaited_writer(self, name: SubtaskId, until_ns: int, first_ns: int) -> SubtaskId | None:
@@ -218,12 +218,12 @@ class _Search:
         """The quickest source had the call when the coordinator had sent it, at the latest."""
         quickest_ns = min((row.first_ns for (vertex, _), row in self.moments.items() if not self.history.vertex(vertex).inputs), default=0)
         quickest_ns = min(quickest_ns, end_ns)
-        self._add(Kind.TASK_THREAD, quickest_ns, end_ns, name, is_open=is_open)
-        self._add(Kind.TRIGGER, 0, quickest_ns)
+        self._add(PathKind.TASK_THREAD, quickest_ns, end_ns, name, is_open=is_open)
+        self._add(PathKind.TRIGGER, 0, quickest_ns)
 
     def _add(
-        self, kind: Kind, begin_ns: int, end_ns: int, subtask: SubtaskId | None = None, writer: SubtaskId | None = None, *,
+        self, kind: PathKind, begin_ns: int, end_ns: int, subtask: SubtaskId | None = None, writer: SubtaskId | None = None, *,
         is_open: bool = False,
     ) -> None:  # fmt: skip
         if end_ns > begin_ns:
-            self._found.append(Step(kind, begin_ns, end_ns, subtask, writer, is_open))
+            self._found.append(PathStep(kind, begin_ns, end_ns, subtask, writer, is_open))

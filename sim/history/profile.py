@@ -9,10 +9,10 @@ from statistics import fmean, median
 
 from sim.history.history import History
 from sim.history.path import steps
-from sim.metrics.critical_path import Kind
-from sim.recordings.source.recorded_job import Checkpoint
+from sim.metrics.critical_path import PathKind
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 
-Where = tuple[Kind, str]
+Where = tuple[PathKind, str]
 """Kind of step, vertex; "": the coordinator."""
 
 
@@ -27,7 +27,7 @@ class Row:
         return self.slow_ns - self.others_ns
 
 
-def spent(history: History, point: Checkpoint) -> Counter[Where]:
+def spent(history: History, point: RecordedCheckpoint) -> Counter[Where]:
     """What a checkpoint spent on each kind of step at each vertex [ns]."""
     found: Counter[Where] = Counter()
     for step in steps(history, point):
@@ -35,13 +35,13 @@ def spent(history: History, point: Checkpoint) -> Counter[Where]:
     return found
 
 
-def usual(history: History, points: Iterable[Checkpoint]) -> dict[Where, float]:
+def usual(history: History, points: Iterable[RecordedCheckpoint]) -> dict[Where, float]:
     """The median of each over the checkpoints; 0 where it is not on the path."""
     rows = [spent(history, point) for point in points if point.tasks]
     return {where: float(median(row[where] for row in rows)) for where in dict.fromkeys(where for row in rows for where in row)}
 
 
-def profile(history: History, slow: Sequence[Checkpoint], others: Sequence[Checkpoint]) -> list[Row]:
+def profile(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> list[Row]:
     """What takes longest in the slow ones first; without slow ones in the others."""
     rows = [spent(history, point) for point in slow if point.tasks]
     of_others = usual(history, others)

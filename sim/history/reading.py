@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sim.history.history import MS, History, SubtaskId, Thread
+from sim.history.history import MS, History, SubtaskId, ThreadShares
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
 from sim.recordings import JobLog, Recording, RestSnapshot, to_document
 from sim.recordings.infer.windows.plan import planned_window
 from sim.recordings.reading import RecordingSource
 from sim.recordings.source.job_log import LogCheckpoint
-from sim.recordings.source.recorded_job import Checkpoint
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.recordings.source.rest.answers import CheckpointConfig, CheckpointDetails, Totals, parsed
 from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex
 from sim.units import parse_flink_duration
@@ -82,15 +82,15 @@ def _of_answers(snapshot: RestSnapshot) -> History:
     )  # fmt: skip
 
 
-def _thread(totals: Totals) -> Thread | None:
+def _thread(totals: Totals) -> ThreadShares | None:
     """None: Flink did not say, as before 1.16."""
     times = totals.busy_ms, totals.idle_ms, totals.backpressured_ms
     if any(time is None for time in times) or not (spent := sum(time or 0 for time in times)):
         return None
-    return Thread((totals.busy_ms or 0) / spent, (totals.backpressured_ms or 0) / spent)
+    return ThreadShares((totals.busy_ms or 0) / spent, (totals.backpressured_ms or 0) / spent)
 
 
-def _listed(snapshot: RestSnapshot) -> Iterator[Checkpoint]:
+def _listed(snapshot: RestSnapshot) -> Iterator[RecordedCheckpoint]:
     """What the overview says of checkpoints; their subtasks are not in it."""
     answer = snapshot.of_job("/checkpoints")
     if not isinstance(answer, dict):
@@ -98,7 +98,7 @@ def _listed(snapshot: RestSnapshot) -> Iterator[Checkpoint]:
     path = f"/jobs/{snapshot.job}/checkpoints"
     for row in parsed(_Listed, answer, snapshot.source, path).history:
         fields = row.model_dump() | {"failure_message": row.failure_message or ""}
-        yield parsed(Checkpoint, fields, snapshot.source, path)
+        yield parsed(RecordedCheckpoint, fields, snapshot.source, path)
 
 
 def _failures_ms(snapshot: RestSnapshot) -> Iterator[int]:
@@ -145,9 +145,9 @@ def _of_log(log: JobLog) -> History:
     return History(log.job, log.version, (), points, restored=log.restored, counted=len(points))
 
 
-def _of_line(point: LogCheckpoint) -> Checkpoint:
+def _of_line(point: LogCheckpoint) -> RecordedCheckpoint:
     fields = {
         "id": point.id, "status": point.status, "is_savepoint": point.is_savepoint, "trigger_timestamp": point.triggered_ms,
         "end_to_end_duration": point.duration_ms, "state_size": point.size_bytes, "failure_message": point.reason,
     }  # fmt: skip
-    return parsed(Checkpoint, fields, "log", f"checkpoint {point.id}")
+    return parsed(RecordedCheckpoint, fields, "log", f"checkpoint {point.id}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from sim.explain.record import record
-from sim.history.answer import Answer
+from sim.history.answer import HistoryAnswer
 from sim.history.history import MS, History
 from sim.history.moments import late_in
 from sim.history.text import not_told
-from sim.recordings.source.recorded_job import Checkpoint
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 
 
-def plain(answer: Answer) -> dict[str, Any]:
+def plain(answer: HistoryAnswer) -> dict[str, Any]:
     """`explained` has a record per checkpoint that is told in full, the same as of a simulated one."""
     history, known = answer.history, answer.split
     explained = [record(account) | {"not_acknowledged": _late(history, account.stats.number)} for account in answer.accounts]
@@ -41,7 +41,7 @@ def plain(answer: Answer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _brief(point: Checkpoint) -> dict[str, Any]:
+def _brief(point: RecordedCheckpoint) -> dict[str, Any]:
     return {"checkpoint": point.id, "duration_ns": max(point.end_to_end_duration, 0) * MS, "trigger_ns": point.trigger_timestamp * MS}
 
 

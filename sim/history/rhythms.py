@@ -10,7 +10,7 @@ import numpy as np
 
 from sim.foreign import one_line
 from sim.history.history import MS, History
-from sim.recordings.source.recorded_job import Checkpoint
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.units import format_duration
 
 _DRAWS = 20_000
@@ -23,7 +23,7 @@ _MERGED = 4
 class Rhythm:
     of: str  # what has it
     text: str  # what a checkpoint in it does
-    turn: Callable[[Checkpoint], float]  # where in the rhythm a checkpoint begins: a share of one round
+    turn: Callable[[RecordedCheckpoint], float]  # where in the rhythm a checkpoint begins: a share of one round
 
 
 def rhythms(history: History) -> Iterator[Rhythm]:
@@ -39,11 +39,11 @@ def rhythms(history: History) -> Iterator[Rhythm]:
         yield Rhythm(f"RocksDB's merges (every {_MERGED}th)", text, _turn_of_merge)
 
 
-def _turn_of_window(every_ms: float, point: Checkpoint) -> float:
+def _turn_of_window(every_ms: float, point: RecordedCheckpoint) -> float:
     return point.trigger_timestamp % every_ms / every_ms
 
 
-def _turn_of_merge(point: Checkpoint) -> float:
+def _turn_of_merge(point: RecordedCheckpoint) -> float:
     return point.id % _MERGED / _MERGED
 
 
@@ -53,7 +53,7 @@ def chances(history: History) -> tuple[tuple[Rhythm, float], ...]:
     return tuple((rhythm, chance(rhythm, history.usual)) for rhythm in rhythms(history))
 
 
-def chance(rhythm: Rhythm, points: Sequence[Checkpoint]) -> float:
+def chance(rhythm: Rhythm, points: Sequence[RecordedCheckpoint]) -> float:
     """The probability that durations dealt out at random would gather at one turn of the rhythm as much as these do.
 
     They gather as the length of the mean of unit vectors at the turns, weighted by what each checkpoint took beyond the shortest

@@ -12,14 +12,14 @@ from sim.explain.account import Account
 from sim.explain.text import WIDTH, text, title
 from sim.foreign import one_line
 from sim.history.account import account
-from sim.history.answer import Answer
+from sim.history.answer import HistoryAnswer
 from sim.history.causes import name_of
 from sim.history.history import History, SubtaskId
 from sim.history.in_common import LIKELY, InCommon
 from sim.history.moments import late_in
 from sim.history.path import steps
 from sim.history.profile import Row
-from sim.recordings.source.recorded_job import Checkpoint
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 
 _ROWS = 6
 """Rows of slow checkpoints, and of where the time goes."""
@@ -28,7 +28,7 @@ _NAMED = 4
 _NOTABLE = 0.05
 
 
-def answer_text(answer: Answer) -> str:
+def answer_text(answer: HistoryAnswer) -> str:
     """Blocks with an empty line between them."""
     blocks = [_head(answer.history)]
     if answer.asked_for is None:
@@ -64,14 +64,14 @@ def _head(history: History) -> str:
     return fill(f"{one_line(history.name, 60)}{version}{barriers}: {known}{counted} checkpoints are known{subtasks}, {times}.", WIDTH)
 
 
-def _clock(point: Checkpoint) -> str:
+def _clock(point: RecordedCheckpoint) -> str:
     return f"{datetime.fromtimestamp(point.trigger_timestamp / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 # ------------------------------------------------------------------------------------------ several
 
 
-def _choice(answer: Answer) -> str:
+def _choice(answer: HistoryAnswer) -> str:
     known = answer.split
     parts = []
     if known.completed:
@@ -92,7 +92,7 @@ def _choice(answer: Answer) -> str:
     return fill(" ".join(parts), WIDTH)
 
 
-def _where_they_ended(answer: Answer) -> str:
+def _where_they_ended(answer: HistoryAnswer) -> str:
     """What those that failed were at when they did."""
     ends = Counter(
         f"{path[-1].kind.value}{f' of {path[-1].subtask[0]}' if path[-1].subtask else ''}"
@@ -102,7 +102,7 @@ def _where_they_ended(answer: Answer) -> str:
     return f": {', '.join(f'{count} ended at {where}' for where, count in ends.most_common(3))}" if ends else ""
 
 
-def _slow_rows(answer: Answer) -> Iterator[str]:
+def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
     """A line each: when, how long, and where most of it went."""
     failed = answer.split.failed[-_ROWS:]
     listed = [*answer.split.slow[:_ROWS], *reversed(failed)]
@@ -128,7 +128,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
 
 
-def _profile(answer: Answer) -> Iterator[str]:
+def _profile(answer: HistoryAnswer) -> Iterator[str]:
     """Where the time goes: beside the others, if there are any to be beside."""
     if answer.asked_for is not None:
         heads = (f"checkpoint {answer.asked_for}", "others")
@@ -175,7 +175,7 @@ def _common(found: InCommon) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------ what is left open
 
 
-def _late(history: History, point: Checkpoint) -> Iterator[str]:
+def _late(history: History, point: RecordedCheckpoint) -> Iterator[str]:
     """Who had not acknowledged, and how far they were."""
     late = late_in(history, point)
     if not late:
@@ -196,7 +196,7 @@ def _names(names: Sequence[SubtaskId]) -> str:
     return ", ".join(map(name_of, names[:_NAMED])) + unnamed
 
 
-def _untold(explained: Account, point: Checkpoint) -> str:
+def _untold(explained: Account, point: RecordedCheckpoint) -> str:
     """Nothing of its subtasks is known."""
     name = title(explained)
     name = name[:1].upper() + name[1:]

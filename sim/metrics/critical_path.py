@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Kind(StrEnum):
+class PathKind(StrEnum):
     """What a part of the path is spent on."""
 
     TRIGGER = "trigger"  # the coordinator prepares, and its calls set out
@@ -51,8 +51,8 @@ class FileSpan(NamedTuple):
     durable_ns: int | None  # None: it never was
 
 
-class Part(NamedTuple):
-    kind: Kind
+class PathPart(NamedTuple):
+    kind: PathKind
     begin_ns: int
     end_ns: int
     task: int = -1  # -1: the coordinator
@@ -69,8 +69,8 @@ class CriticalPath:
     """`parts` reach from the trigger to the last acknowledgement, or to the failure; `after` from there to the last commit."""
 
     checkpoint: int
-    parts: tuple[Part, ...]
-    after: tuple[Part, ...] = ()
+    parts: tuple[PathPart, ...]
+    after: tuple[PathPart, ...] = ()
     is_open: bool = False  # the checkpoint was given up: the last part would have been longer, by an unknown time
 
     @property
@@ -79,21 +79,21 @@ class CriticalPath:
         return self.parts[-1].end_ns - self.parts[0].begin_ns if self.parts else 0
 
 
-def file_parts(files: Sequence[FileSpan], begin_ns: int, end_ns: int, task: int, work: Kind, upload: Kind) -> list[Part]:
+def file_parts(files: Sequence[FileSpan], begin_ns: int, end_ns: int, task: int, work: PathKind, upload: PathKind) -> list[PathPart]:
     """The files of one task that make a phase as long as it is, the last one first; between files it does other work.
 
     Whether files follow one another or are written side by side: the one that ends last is waited for, then the one before its beginning.
     """
-    parts: list[Part] = []
+    parts: list[PathPart] = []
     spans = [(min(file.durable_ns if file.durable_ns is not None else end_ns, end_ns), file) for file in files if file.created_ns < end_ns]
     while end_ns > begin_ns:
         earlier = [(end, -file.created_ns, file) for end, file in spans if begin_ns < end <= end_ns and file.created_ns < end]
         end, _, file = max(earlier, default=(begin_ns, 0, None), key=lambda row: row[:2])
         if end < end_ns or file is None:
-            parts.append(Part(work, end, end_ns, task))
+            parts.append(PathPart(work, end, end_ns, task))
             end_ns = end
         else:
             created_ns = max(begin_ns, file.created_ns)
-            parts.append(Part(upload, created_ns, end_ns, task, file=file.id))
+            parts.append(PathPart(upload, created_ns, end_ns, task, file=file.id))
             end_ns = created_ns
     return parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from sim.metrics.critical_path import CriticalPath, FileSpan, Graph, Kind, Part, file_parts
+from sim.metrics.critical_path import CriticalPath, FileSpan, Graph, PathKind, PathPart, file_parts
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
 
@@ -37,7 +37,7 @@ class _Search:
         self._subtasks = stats.subtasks
         self.graph = graph
         self.files = files
-        self._parts: list[Part] = []  # the last one first
+        self._parts: list[PathPart] = []  # the last one first
         self._times: dict[tuple[Happening, int], int] = {}  # when it first happened to a task
         self._arrivals: dict[int, list[tuple[int, int]]] = {}  # by task: (time, channel)
         self._beginnings: dict[int, int] = {}  # by task: how many barriers had arrived when its snapshot began
@@ -59,25 +59,28 @@ class _Search:
 
     # ------------------------------------------------------------------------------------------ from the ends
 
-    def completed(self) -> tuple[Part, ...]:
+    def completed(self) -> tuple[PathPart, ...]:
         """Back from the last acknowledgement."""
         task, end_ns = self._acknowledged
         finished_ns = self._at(Happening.ASYNC_FINISHED, task, end_ns)
-        self._add(Kind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
+        self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
         self._before_acknowledgement(task, finished_ns)
         return self._in_order()
 
-    def after(self, commits: Mapping[int, int]) -> tuple[Part, ...]:
+    def after(self, commits: Mapping[int, int]) -> tuple[PathPart, ...]:
         """Finalisation, and the last commit that answers this checkpoint."""
         begin_ns, end_ns = self.stats.latest_ack_ns, self.stats.completed_ns
-        parts = [Part(Kind.FINALISATION, begin_ns, end_ns)]
+        parts = [PathPart(PathKind.FINALISATION, begin_ns, end_ns)]
         committer, visible_ns = self._committed
         if committer >= 0:
             working_ns = max(end_ns, visible_ns - commits.get(committer, 0))
-            parts += [Part(Kind.NOTIFICATION, end_ns, working_ns, committer), Part(Kind.COMMIT, working_ns, visible_ns, committer)]
+            parts += [
+                PathPart(PathKind.NOTIFICATION, end_ns, working_ns, committer),
+                PathPart(PathKind.COMMIT, working_ns, visible_ns, committer),
+            ]
         return tuple(part for part in parts if part.duration_ns > 0)
 
-    def given_up(self) -> tuple[Part, ...]:
+    def given_up(self) -> tuple[PathPart, ...]:
         """Back from the failure: to the task that declined, or the one that kept the others waiting for longest."""
         end_ns = self.stats.failed_ns
         declined = [task for happening, task in self._times if happening is Happening.DECLINED and self._times[happening, task] <= end_ns]
@@ -85,7 +88,7 @@ class _Search:
         blocking = declined or [task for task in late if not self._waits_for_another(task)] or late
         if not blocking:  # metadata was being written
             acknowledged_ns = self._acknowledged[1]
-            self._add(Kind.FINALISATION, acknowledged_ns, end_ns)
+            self._add(PathKind.FINALISATION, acknowledged_ns, end_ns)
             self.completed()
         elif self._subtasks or self._times:
             self._unfinished(min(blocking, key=lambda task: (self._stands_since(task), task)), end_ns)
@@ -131,7 +134,7 @@ class _Search:
                 self._before_in_flight_complete(task, end_ns)
             case _:
                 finished_ns = self._times[Happening.ASYNC_FINISHED, task]
-                self._add(Kind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
+                self._add(PathKind.ACKNOWLEDGEMENT, finished_ns, end_ns, task)
                 self._before_acknowledgement(task, finished_ns)
 
     # ------------------------------------------------------------------------------------------ one step back
@@ -148,18 +151,18 @@ class _Search:
         begun_ns = self._at(Happening.SYNC_FINISHED, task, end_ns)
         row = self._subtasks.get(task)
         free_ns = min(end_ns, begun_ns + (row.async_queue_ns if row is not None else 0))
-        self._parts += file_parts(self.files(task, free_ns, end_ns), free_ns, end_ns, task, Kind.ASYNC_WORK, Kind.UPLOAD)
-        self._add(Kind.ASYNC_QUEUE, begun_ns, free_ns, task)
+        self._parts += file_parts(self.files(task, free_ns, end_ns), free_ns, end_ns, task, PathKind.ASYNC_WORK, PathKind.UPLOAD)
+        self._add(PathKind.ASYNC_QUEUE, begun_ns, free_ns, task)
         self._before_sync_end(task, begun_ns)
 
     def _before_sync_end(self, task: int, end_ns: int) -> None:
         forwarded_ns = self._at(Happening.BARRIER_FORWARDED, task, end_ns)
-        self._add(Kind.SYNC, forwarded_ns, end_ns, task)
+        self._add(PathKind.SYNC, forwarded_ns, end_ns, task)
         self._before_forward(task, forwarded_ns)
 
     def _before_forward(self, task: int, end_ns: int) -> None:
         begun_ns = self._at(Happening.SNAPSHOT_BEGUN, task, end_ns)
-        self._parts += file_parts(self.files(task, begun_ns, end_ns), begun_ns, end_ns, task, Kind.PRE_BARRIER, Kind.FLUSH)
+        self._parts += file_parts(self.files(task, begun_ns, end_ns), begun_ns, end_ns, task, PathKind.PRE_BARRIER, PathKind.FLUSH)
         self._before_beginning(task, begun_ns)
 
     def _before_beginning(self, task: int, end_ns: int) -> None:
@@ -171,11 +174,11 @@ class _Search:
             self._before_trigger(task, end_ns)
         elif arrivals:
             time_ns, channel = arrivals[0] if self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns else arrivals[-1]
-            waits = Kind.TIMEOUT if self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns else Kind.END_OF_INPUT
+            waits = PathKind.TIMEOUT if self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns else PathKind.END_OF_INPUT
             self._add(waits, time_ns, end_ns, task)
             self._through(task, channel, time_ns)
         else:
-            self._add(Kind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task)
+            self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task)
             self._before_dispatch(min(end_ns, self._dispatched_ns))
 
     def _before_channel_state(self, task: int, end_ns: int) -> None:
@@ -184,7 +187,7 @@ class _Search:
         done = [member for member in complete if complete[member] <= end_ns]  # none, if the file was closed because it was given up
         last = max(done, key=lambda member: (complete[member], member == task), default=task)
         begun_ns = complete[last] if 0 <= complete[last] <= end_ns else end_ns
-        self._add(Kind.CHANNEL_STATE, begun_ns, end_ns, last)
+        self._add(PathKind.CHANNEL_STATE, begun_ns, end_ns, last)
         self._before_in_flight_complete(last, begun_ns)
 
     def _before_in_flight_complete(self, task: int, end_ns: int) -> None:
@@ -194,12 +197,12 @@ class _Search:
         if forwarded_ns == end_ns:
             self._before_forward(task, end_ns)
         elif self._at(Happening.OUTPUT_CONVERTED, task, -1) == end_ns:
-            self._add(Kind.TIMEOUT, forwarded_ns, end_ns, task)
+            self._add(PathKind.TIMEOUT, forwarded_ns, end_ns, task)
             self._before_forward(task, forwarded_ns)
         elif arrivals and arrivals[-1][0] == end_ns:
             self._through(task, arrivals[-1][1], end_ns)
         else:
-            self._add(Kind.OUTPUT, forwarded_ns, end_ns, task)
+            self._add(PathKind.OUTPUT, forwarded_ns, end_ns, task)
             self._before_forward(task, forwarded_ns)
 
     def _through(self, task: int, channel: int, end_ns: int) -> None:
@@ -209,33 +212,33 @@ class _Search:
     def _travelled(self, task: int, channel: int, writer: int, end_ns: int, first_ns: int) -> None:
         """The way from the writer's output to the reader's thread; `first_ns`: when the reader met its first barrier."""
         if not self._forwarded(writer):
-            self._add(Kind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task, channel)
+            self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task, channel)
             self._before_dispatch(min(end_ns, self._dispatched_ns))
             return
         sent_ns = min(end_ns, self._times[Happening.BARRIER_FORWARDED, writer])
         overtaking = (self._at(Happening.OUTPUT_CONVERTED, writer, -1), self._at(Happening.INPUT_PRIORITISED, task, -1))
         allowed_ns = max((time_ns for time_ns in overtaking if sent_ns < time_ns <= end_ns), default=sent_ns)
         first_ns = min(max(first_ns, allowed_ns), end_ns)
-        self._add(Kind.ALIGNMENT, first_ns, end_ns, task, channel)
-        self._add(Kind.QUEUE, allowed_ns, first_ns, task, channel)
-        self._add(Kind.TIMEOUT, sent_ns, allowed_ns, task, channel)
+        self._add(PathKind.ALIGNMENT, first_ns, end_ns, task, channel)
+        self._add(PathKind.QUEUE, allowed_ns, first_ns, task, channel)
+        self._add(PathKind.TIMEOUT, sent_ns, allowed_ns, task, channel)
         self._before_forward(writer, sent_ns)
 
     def _before_trigger(self, task: int, end_ns: int) -> None:
         dispatched_ns = min(end_ns, self._dispatched_ns)
-        self._add(Kind.TASK_THREAD, dispatched_ns, end_ns, task)
+        self._add(PathKind.TASK_THREAD, dispatched_ns, end_ns, task)
         self._before_dispatch(dispatched_ns)
 
     def _before_dispatch(self, end_ns: int) -> None:
-        self._add(Kind.TRIGGER, self.stats.trigger_ns, end_ns)
+        self._add(PathKind.TRIGGER, self.stats.trigger_ns, end_ns)
 
     # ------------------------------------------------------------------------------------------ what the journal says
 
-    def _add(self, kind: Kind, begin_ns: int, end_ns: int, task: int = -1, channel: int = -1) -> None:
+    def _add(self, kind: PathKind, begin_ns: int, end_ns: int, task: int = -1, channel: int = -1) -> None:
         if end_ns > begin_ns:
-            self._parts.append(Part(kind, begin_ns, end_ns, task, channel))
+            self._parts.append(PathPart(kind, begin_ns, end_ns, task, channel))
 
-    def _in_order(self) -> tuple[Part, ...]:
+    def _in_order(self) -> tuple[PathPart, ...]:
         return tuple(reversed(self._parts))
 
     def _at(self, happening: Happening, task: int, default_ns: int) -> int:

@@ -44,7 +44,7 @@ class Quantiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedQuantity:
     """One quantity, observed and predicted.  `off`: where both differ by more than repetitions of one run do."""
 
     quantity: str
@@ -76,7 +76,7 @@ class OtherSettings:
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    compared: tuple[Compared, ...]
+    compared: tuple[ComparedQuantity, ...]
     longest_ms: tuple[float, ...] = ()  # recorded checkpoints, the longest first
     tail: float = 1.0  # of checkpoints: observed / predicted; 1: no further apart than repetitions are
     runs: int = 1
@@ -84,11 +84,11 @@ class Backtest:
     other_settings: OtherSettings | None = None  # of the history alone; None: written before this was known
     imported: Scenario | None = field(default=None, compare=False, repr=False)  # the job as the file has it, before anything is changed
 
-    def of(self, quantity: str) -> Compared | None:
+    def of(self, quantity: str) -> ComparedQuantity | None:
         return next((compared for compared in self.compared if compared.quantity == quantity), None)
 
     @property
-    def off(self) -> tuple[Compared, ...]:
+    def off(self) -> tuple[ComparedQuantity, ...]:
         return tuple(compared for compared in self.compared if compared.off)
 
     @property

@@ -20,7 +20,7 @@ class Ending(Enum):
     AFTERWARDS = "savepoint-then-finish"  # as before FLIP-147: finish() follows the savepoint, and nothing holds what it emits
 
 
-class Alignment(Enum):
+class AlignmentType(Enum):
     """What a reader of this barrier does (CheckpointOptions.AlignmentType)."""
 
     __hash__ = object.__hash__  # members are themselves and nothing else; the hash of Enum is a function in Python
@@ -41,10 +41,10 @@ class Traits:
 
 
 _TRAITS = {
-    Alignment.AT_LEAST_ONCE: Traits(priority=False, blocking=False, announced=False),
-    Alignment.ALIGNED: Traits(priority=False, blocking=True, announced=False),
-    Alignment.UNALIGNED: Traits(priority=True, blocking=False, announced=False),
-    Alignment.FORCED_ALIGNED: Traits(priority=False, blocking=True, announced=False),
+    AlignmentType.AT_LEAST_ONCE: Traits(priority=False, blocking=False, announced=False),
+    AlignmentType.ALIGNED: Traits(priority=False, blocking=True, announced=False),
+    AlignmentType.UNALIGNED: Traits(priority=True, blocking=False, announced=False),
+    AlignmentType.FORCED_ALIGNED: Traits(priority=False, blocking=True, announced=False),
 }
 _ANNOUNCED = Traits(priority=False, blocking=True, announced=True)  # aligned, with a deadline
 
@@ -52,7 +52,7 @@ _ANNOUNCED = Traits(priority=False, blocking=True, announced=True)  # aligned, w
 @frozen
 class BarrierOptions:
     trigger_ns: int  # t0 of the checkpoint
-    alignment: Alignment = Alignment.ALIGNED
+    alignment: AlignmentType = AlignmentType.ALIGNED
     aligned_timeout_ns: int | None = None  # counted from t0; None: never; only (forced) aligned barriers have one
     savepoint: bool = False
     stop: Ending | None = None  # of a savepoint: sources end their data this way and take part only then
@@ -65,12 +65,12 @@ class BarrierOptions:
 
     @property
     def unaligned(self) -> bool:
-        return self.alignment is Alignment.UNALIGNED
+        return self.alignment is AlignmentType.UNALIGNED
 
     @property
     def timeoutable(self) -> bool:
         """Aligned until the deadline (a forced aligned barrier never is: CheckpointOptions.isTimeoutable)."""
-        return self.alignment is Alignment.ALIGNED and self.aligned_timeout_ns is not None
+        return self.alignment is AlignmentType.ALIGNED and self.aligned_timeout_ns is not None
 
     @property
     def deadline_ns(self) -> int:
@@ -97,15 +97,15 @@ class BarrierOptions:
 
     def as_unaligned(self) -> BarrierOptions:
         """After the timeout (CheckpointOptions.toUnaligned): it keeps nothing of its deadline."""
-        return changed(self, alignment=Alignment.UNALIGNED, aligned_timeout_ns=None)
+        return changed(self, alignment=AlignmentType.UNALIGNED, aligned_timeout_ns=None)
 
     def on_forced_edge(self) -> BarrierOptions:
         """What an edge without support for unaligned checkpoints carries (withUnalignedUnsupported)."""
-        return changed(self, alignment=Alignment.FORCED_ALIGNED) if self.needs_channel_state else self
+        return changed(self, alignment=AlignmentType.FORCED_ALIGNED) if self.needs_channel_state else self
 
     def restored(self) -> BarrierOptions:
         """What a task reached by a forced aligned barrier writes to its own outputs (withUnalignedSupported)."""
-        if self.alignment is not Alignment.FORCED_ALIGNED:
+        if self.alignment is not AlignmentType.FORCED_ALIGNED:
             return self
-        meant = Alignment.UNALIGNED if self.aligned_timeout_ns is None else Alignment.ALIGNED
+        meant = AlignmentType.UNALIGNED if self.aligned_timeout_ns is None else AlignmentType.ALIGNED
         return changed(self, alignment=meant)

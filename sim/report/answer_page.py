@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from sim.analysis.quantities import in_words
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.explain.runs import FolderError
 from sim.report.advice_figure import advice_block
 from sim.report.page import Block, Page
@@ -54,7 +54,7 @@ def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
                 differs = any(line.startswith(("+ ", "- ")) for line in lines)
                 yield Block("Configuration, against today" if differs else "Configuration", code=part)
         else:
-            yield Block(_spelled(str(part["title"]), names), table=Section("", [_heading(name) for name in part["header"]], part["rows"]))
+            yield Block(_spelled(str(part["title"]), names), table=TextTable("", [_heading(name) for name in part["header"]], part["rows"]))
 
 
 def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:

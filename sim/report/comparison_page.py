@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import count_text, ms_text
 from sim.analysis.quantities import headings
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.analysis.strategies.picture import alike
 from sim.analysis.strategies.side_by_side import texts
 from sim.analysis.strategies.summary import Tables
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.comparison.comparison import Comparison
-    from sim.report.results import Results
-    from sim.report.through_time import Quantity
+    from sim.report.results import ReportedResults
+    from sim.report.through_time import PlottedQuantity
 
 
-def comparison_page(results: Results) -> Page:
+def comparison_page(results: ReportedResults) -> Page:
     comparison = results.comparison
     runs = {name: found[0].tables for name, found in comparison.results.items()}
     title = f"Checkpoints of {comparison.name}"
@@ -35,12 +35,12 @@ def comparison_page(results: Results) -> Page:
     return Page(title, comparison.question, comparison.verdict, blocks, assumptions, results.command, results.findings, results.made)
 
 
-def _blocks(results: Results, runs: Mapping[str, Tables]) -> Iterator[Block]:
+def _blocks(results: ReportedResults, runs: Mapping[str, Tables]) -> Iterator[Block]:
     comparison = results.comparison
     header, rows = texts(comparison.strategies)
     titles = headings()
     named = [titles.get(name, f"{name[:1].upper()}{name[1:]}") for name in header]
-    table = Section("", ["", *(row[0] for row in rows)], [[name, *(row[i] for row in rows)] for i, name in enumerate(named) if i])
+    table = TextTable("", ["", *(row[0] for row in rows)], [[name, *(row[i] for row in rows)] for i, name in enumerate(named) if i])
     yield from (Block("", note) for note in results.notes)
     yield Block("The strategies side by side", table=table)
     yield from (Block(f"{name}: no result", code=f"{name}: {error}") for name, error in results.errors.items())
@@ -53,7 +53,7 @@ def _blocks(results: Results, runs: Mapping[str, Tables]) -> Iterator[Block]:
     )  # fmt: skip
     yield from _through_time(comparison, runs)
     if (consequences := comparison.consequences_texts()) is not None:
-        yield Block("Failures, recovery and commits", comparison.consequences_sentence, Section("", *_turned(*consequences)))
+        yield Block("Failures, recovery and commits", comparison.consequences_sentence, TextTable("", *_turned(*consequences)))
     for section in comparison.stored:
         yield Block(section.title, table=section)
 
@@ -68,7 +68,7 @@ def _through_time(comparison: Comparison, runs: Mapping[str, Tables]) -> Iterato
         yield Block(quantity.title, figure=drawn, caption=_caption(quantity, curves, len(failures), next(iter(runs))))
 
 
-def _caption(quantity: Quantity, curves: Mapping[str, pd.Series[float]], failures: int, first: str) -> str:
+def _caption(quantity: PlottedQuantity, curves: Mapping[str, pd.Series[float]], failures: int, first: str) -> str:
     means = [f"{name}: {count_text(curve.mean())} on average, {count_text(curve.max())} at most" for name, curve in curves.items()]
     same = [" and ".join(names) + " are identical" for names in alike(curves).values() if len(names) > 1]
     marked = [f"{failures} failure{'s' if failures > 1 else ''} marked"] if failures else []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.model.backtest import QUANTITIES, Kind
 from sim.report.figures import SMALL, style
 from sim.report.page import Block
@@ -19,7 +19,7 @@ from sim.scenario.backtest.verdict import agreement_text, verdict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sim.model.backtest import Backtest, Compared, Quantiles
+    from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 
 _TITLES = {
     "end-to-end": "Checkpoint duration",
@@ -42,13 +42,13 @@ def history(backtest: Backtest) -> Block:
     return Block(
         "The job as it is, beside its history",
         f"{sentence[0].upper()}{sentence[1:]}. {_causes(backtest)}".strip(),
-        Section("", header, rows),
+        TextTable("", header, rows),
         figure=spans(backtest),
         caption="Durations from their median (dot) over the 90th percentile (bar) to the longest, observed and predicted.",
     )
 
 
-def title(row: Compared) -> str:
+def title(row: ComparedQuantity) -> str:
     named = _TITLES.get(row.quantity, row.quantity.replace("-", " ").capitalize())
     return f"{named}, {row.vertex}" if row.vertex else named
 
@@ -78,12 +78,12 @@ def spans(backtest: Backtest) -> Figure | None:
     return drawn
 
 
-def _numbers(row: Compared, quantiles: Quantiles) -> Iterator[str]:
+def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> Iterator[str]:
     for value in (quantiles.p50, quantiles.p90, quantiles.largest):
         yield "-" if math.isnan(value) else _TEXT[QUANTITIES[row.quantity]](value)
 
 
-def _off(row: Compared) -> str:
+def _off(row: ComparedQuantity) -> str:
     return "; ".join(agreement_text(row, level).removeprefix(f"{row.quantity} ") for level in row.off)
 
 

@@ -13,7 +13,7 @@ from sim.report.svg import svg
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sim.analysis.section import Section
+    from sim.analysis.section import TextTable
 
 _SHORT_CELL = 18  # characters: "17 s ± 9.3 s"
 
@@ -24,7 +24,7 @@ class Block:
 
     title: str
     text: str = ""
-    table: Section | None = None
+    table: TextTable | None = None
     figure: Figure | None = None
     caption: str = ""  # the figure in words, for those who do not see it
     code: str = ""

@@ -21,14 +21,14 @@ from sim.metrics.schema import TABLES
 from sim.model.backtest import Backtest
 from sim.model.scenario import Scenario
 from sim.runtime.run.result import Result
-from sim.scenario import Study
+from sim.scenario import ScenarioFile
 from sim.scenario.backtest.verdict import verdict
 
 _UNKNOWN = re.compile(r"^\s*(?P<value>[^#]*?)\s*#\s*UNKNOWN:\s*(?P<why>.*)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class ReportedResults:
     comparison: Comparison
     assumptions: tuple[str, ...]
     command: str  # makes them again
@@ -41,7 +41,7 @@ class Results:
     made: str = ""  # by which version, when
 
 
-def read_results(folder: Path) -> Results:
+def read_results(folder: Path) -> ReportedResults:
     """Raises FolderError, ScenarioError."""
     kept = kept_in(folder)
     if (folder / "manifest.json").is_file() and not (folder / "comparison.json").is_file():
@@ -61,13 +61,13 @@ def read_results(folder: Path) -> Results:
     }
     findings, notes, outcomes = (tuple(map(str, kept.summary.get(name, ()))) for name in ("findings", "notes", "outcomes"))
     errors = {str(name): str(error) for name, error in dict(kept.summary.get("errors", {})).items()}
-    return Results(
+    return ReportedResults(
         comparison, assumptions(kept.study, kept.text), command, stories, kept.study.backtest, findings, notes, outcomes, errors,
         made_by(kept.summary),
     )  # fmt: skip
 
 
-def assumptions(study: Study, text: str) -> tuple[str, ...]:
+def assumptions(study: ScenarioFile, text: str) -> tuple[str, ...]:
     """What nobody knows: values marked UNKNOWN, what no recording has, and what its own history says of an imported job."""
     found = unknown_values(text)
     if finding := warning(study.scenarios):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MOST_TRIGGERS = 200
 
 
-class Quantity(NamedTuple):
+class PlottedQuantity(NamedTuple):
     title: str
     unit: str  # in words, for the axis
     column: str  # of the table `series`
@@ -25,14 +25,14 @@ class Quantity(NamedTuple):
 
 
 QUANTITIES = {
-    "throughput": Quantity("Throughput", "records per second", "numRecordsInPerSecond", 1.0, "sum", at_sinks=True),
-    "lag": Quantity("Lag of the sources", "seconds behind", "lag", 1.0, "max"),
-    "in_flight": Quantity("In-flight data", "megabytes in queues", "queued", 1e6, "sum"),
+    "throughput": PlottedQuantity("Throughput", "records per second", "numRecordsInPerSecond", 1.0, "sum", at_sinks=True),
+    "lag": PlottedQuantity("Lag of the sources", "seconds behind", "lag", 1.0, "max"),
+    "in_flight": PlottedQuantity("In-flight data", "megabytes in queues", "queued", 1e6, "sum"),
 }
-BACK_PRESSURE = Quantity("Back-pressure of the most back-pressured vertex", "per cent of time", "backPressured", 0.01, "max")
+BACK_PRESSURE = PlottedQuantity("Back-pressure of the most back-pressured vertex", "per cent of time", "backPressured", 0.01, "max")
 
 
-def curves_of(quantity: Quantity, comparison: Comparison) -> dict[str, pd.Series[float]]:
+def curves_of(quantity: PlottedQuantity, comparison: Comparison) -> dict[str, pd.Series[float]]:
     """Strategy -> the quantity by time [s], of its first run; strategies without samples are left out."""
     tables = {name: found[0].tables["series"] for name, found in comparison.results.items()}
     sinks = _sinks(comparison) if quantity.at_sinks else None
@@ -55,7 +55,7 @@ def _sinks(comparison: Comparison) -> list[str]:
     return [vertex.name for vertex in job.vertices if vertex.name not in readers and not vertex.committer_of]
 
 
-def _curve(rows: pd.DataFrame, quantity: Quantity, vertices: list[str] | None) -> pd.Series[float]:
+def _curve(rows: pd.DataFrame, quantity: PlottedQuantity, vertices: list[str] | None) -> pd.Series[float]:
     rows = rows.assign(queued=rows["inputQueueSize"] + rows["outputQueueSize"])
     if vertices is not None:
         rows = rows[rows["vertex"].isin(vertices)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.report.figures import SMALL, style
 from sim.report.page import Block, Page
 from sim.report.svg import COLOURS, GRID, INK, figure
@@ -46,7 +46,7 @@ def truth_page(table: pd.DataFrame, units: Mapping[str, str], notes: list[str], 
         + (f"Checkpoint durations are off by {100 * duration.median():.1f} % in the median." if len(duration) else "")
     ).strip()
     blocks = [
-        Block("How far off, by quantity", table=Section("", ["", "values", "median error", "90 % quantile"], rows)),
+        Block("How far off, by quantity", table=TextTable("", ["", "values", "median error", "90 % quantile"], rows)),
         Block("Every error", figure=errors(known), caption="A mark per recording and vertex. Right of the middle: predicted too much."),
         Block("Observed beside predicted", table=_rows(nonzero, units), text=_left_out(len(nonzero))),
     ]
@@ -83,7 +83,7 @@ def quantity_words(name: str) -> str:
     return f"{stem} {note}".strip()
 
 
-def _rows(nonzero: pd.DataFrame, units: Mapping[str, str]) -> Section:
+def _rows(nonzero: pd.DataFrame, units: Mapping[str, str]) -> TextTable:
     header = ["recording", "quantity", "vertex", "unit", "observed median", "predicted median", "predicted 10 % to 90 %", "error"]
     rows = [
         [
@@ -93,7 +93,7 @@ def _rows(nonzero: pd.DataFrame, units: Mapping[str, str]) -> Section:
         ]
         for row in nonzero.head(_MOST_ROWS).to_dict("records")
     ]  # fmt: skip
-    return Section("", header, rows)
+    return TextTable("", header, rows)
 
 
 def _left_out(count: int) -> str:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from sim.scenario.axes import Axis
 from sim.scenario.schemas import json_schema
 from sim.scenario.schemas import json_schema as schema
-from sim.scenario.study import Study, load, loads
+from sim.scenario.study import ScenarioFile, load, loads
 from sim.scenario.text.problems import Problem, ScenarioError
 from sim.scenario.text.writer import write
 
-__all__ = ["Axis", "Problem", "ScenarioError", "Study", "json_schema", "load", "loads", "schema", "write"]
+__all__ = ["Axis", "Problem", "ScenarioError", "ScenarioFile", "json_schema", "load", "loads", "schema", "write"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from sim.scenario.grammar.fields import Sweep
+from sim.scenario.grammar.fields import AxisValues
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import DocumentPath, Reading, dotted
 
@@ -59,9 +59,9 @@ def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, 
         yield concrete, tuple((axis.name, axis.values[index]) for axis, index in zip(axes, chosen, strict=True))
 
 
-def _sweeps(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, Sweep]]:
+def _sweeps(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, AxisValues]]:
     """Where they stand, and their values; those within values of others are left out."""
-    if isinstance(node, Sweep):
+    if isinstance(node, AxisValues):
         yield path, node
     elif isinstance(node, BaseModel):
         for name, info in type(node).model_fields.items():

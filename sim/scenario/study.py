@@ -22,7 +22,7 @@ from sim.scenario.validation import validate
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class ScenarioFile:
     """One scenario file: a question, and a concrete scenario for every combination of its axes."""
 
     name: str
@@ -33,7 +33,7 @@ class Study:
     backtest: Backtest | None = None  # of the file, however it is varied
 
 
-def load(path: str | PathLike[str], overrides: Sequence[str] = ()) -> Study:
+def load(path: str | PathLike[str], overrides: Sequence[str] = ()) -> ScenarioFile:
     """Read a scenario file; `overrides` are ``key.path=value``.  Raises `ScenarioError` with all that is wrong."""
     file = FilePath(path)
     return _study(read_text(file), str(file), file.name.removesuffix(file.suffix), file.parent, overrides)
@@ -41,12 +41,12 @@ def load(path: str | PathLike[str], overrides: Sequence[str] = ()) -> Study:
 
 def loads(
     text: str, name: str = "scenario", *, overrides: Sequence[str] = (), folder: str | PathLike[str] = ".", file: str | None = None
-) -> Study:
+) -> ScenarioFile:
     """Read a scenario from text; traces are looked for in `folder`.  Mistakes and warnings name the `file`, or else the `name`."""
     return _study(text, file or name, name, FilePath(folder), overrides)
 
 
-def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequence[str]) -> Study:
+def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequence[str]) -> ScenarioFile:
     reading = Reading(file)
     plain = compose(text, reading)
     if plain is None:
@@ -68,7 +68,7 @@ def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequenc
     if backtest is not None:
         imported = _as_imported(text, file, name, folder) if overrides else scenarios[0]
         backtest = replace(backtest, imported=imported)
-    return Study(name, question, tuple(scenarios), axes, tuple(sorted(reading.warnings)), backtest)
+    return ScenarioFile(name, question, tuple(scenarios), axes, tuple(sorted(reading.warnings)), backtest)
 
 
 @lru_cache(maxsize=4)

@@ -30,7 +30,7 @@ Ages = tuple[Cohort, ...]
 """The live keys of a subtask, the oldest first."""
 
 
-class Turnover(NamedTuple):
+class ExpiryTurnover(NamedTuple):
     """What became of the keys since the last call."""
 
     live_bytes: int
@@ -59,7 +59,7 @@ class Expiry:
         """Have these keys, as a snapshot has them: they keep the times of their last writes."""
         self.ages, self._now_ns = ages, now_ns
 
-    def advance(self, added_bytes: int, rewritten: int, now_ns: int) -> Turnover:
+    def advance(self, added_bytes: int, rewritten: int, now_ns: int) -> ExpiryTurnover:
         """So much came in new keys, and so many entries were rewritten, evenly since the last call."""
         begin_ns, before_bytes = self._now_ns, self.live_bytes + added_bytes
         steps = max(1, min(-(-(now_ns - begin_ns) * _STEPS // self.ttl_ns), _MOST_STEPS))
@@ -69,7 +69,7 @@ class Expiry:
             self._write(added, writes, first_ns, last_ns)
             self._expire(last_ns)
         self._now_ns = now_ns
-        return Turnover(self.live_bytes, before_bytes - self.live_bytes)
+        return ExpiryTurnover(self.live_bytes, before_bytes - self.live_bytes)
 
     def _write(self, added_bytes: int, writes: int, first_ns: int, last_ns: int) -> None:
         """New keys and those that are rewritten form the youngest cohort."""

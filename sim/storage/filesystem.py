@@ -13,7 +13,7 @@ from sim.model.storage import Disk, Retry, Storage
 from sim.storage.attempts import Attempts
 from sim.storage.bandwidth.cards import Cards
 from sim.storage.bandwidth.disk import LocalDisk
-from sim.storage.bandwidth.network import Network
+from sim.storage.bandwidth.network import SharedNetwork
 from sim.storage.ledger import FileId, FileLedger
 from sim.storage.media.flat import FlatStorage
 from sim.storage.medium import MEDIA, Medium
@@ -152,7 +152,7 @@ class Disks:
 
 
 def _medium(attempts: Attempts, options: Storage, seed: int, floor_ns: int) -> Medium:
-    network, cards = Network(attempts), Cards(options.nic_bytes_per_second)
+    network, cards = SharedNetwork(attempts), Cards(options.nic_bytes_per_second)
     if options.kind is not None:
         return MEDIA[options.kind.name].make(attempts, network, cards, options.options, seed)
     return FlatStorage(attempts, options, seed, floor_ns)

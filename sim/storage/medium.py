@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from sim.model.catalogs.catalog import Catalog
 from sim.storage.attempts import Attempts
 from sim.storage.bandwidth.cards import Cards
-from sim.storage.bandwidth.network import Network
+from sim.storage.bandwidth.network import SharedNetwork
 from sim.storage.ledger import Name
 from sim.storage.work import Work
 
@@ -46,7 +46,7 @@ class MediumPage:
     """How a kind of storage works: a file of `media` defines one for each kind of `STORAGES`."""
 
     name: str
-    make: Callable[[Attempts, Network, Cards, Any, int], Medium]  # with the options of the kind, and the seed of the run
+    make: Callable[[Attempts, SharedNetwork, Cards, Any, int], Medium]  # with the options of the kind, and the seed of the run
 
 
 MEDIA: Catalog[MediumPage] = Catalog()

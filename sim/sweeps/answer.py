@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import pandas as pd
 
 from sim.analysis.quantities import QUANTITIES
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.analysis.sweeps.answers import Limit, differences, means, settings_of
-from sim.analysis.sweeps.choice import Choice, Setting, choose
+from sim.analysis.sweeps.choice import Selection, Setting, choose
 from sim.analysis.sweeps.effects import effects
 from sim.analysis.sweeps.measure import limit_text, text
 from sim.analysis.sweeps.observed import Observed, observed, planned, scored
@@ -27,7 +27,7 @@ Out = Mapping[str, Collection[Setting]]
 """Value of `by` -> settings that lost a race and did not run everywhere."""
 
 
-def sections(question: Question, results: pd.DataFrame, complete: pd.DataFrame | None = None, out: Out | None = None) -> list[Section]:
+def sections(question: Question, results: pd.DataFrame, complete: pd.DataFrame | None = None, out: Out | None = None) -> list[TextTable]:
     """Tables: the means of the settings, their differences to the reference, each window, and the effect of each axis on the first column.
 
     `results`: failed rows too.  `complete`: the rows of worlds that all settings have met, for the effects; None: all rows.
@@ -69,12 +69,12 @@ def _best(question: Question, results: pd.DataFrame, out: Out | None, value: str
     return headline(question, results, _choice(question, results, out, value))
 
 
-def _choice(question: Question, results: pd.DataFrame, out: Out | None, value: str) -> Choice:
+def _choice(question: Question, results: pd.DataFrame, out: Out | None, value: str) -> Selection:
     reference, lost = [own for _, own in question.against], (out or {}).get(value, ())
     return choose(results, question.settings, question.least, question.limits, reference, lost)
 
 
-def _means(question: Question, results: pd.DataFrame) -> Section:
+def _means(question: Question, results: pd.DataFrame) -> TextTable:
     columns = _columns(question)
     tables = [(value, group, means(group, question.settings, columns)) for value, group in groups(question, results)]
     rows = [
@@ -85,7 +85,7 @@ def _means(question: Question, results: pd.DataFrame) -> Section:
     bounds = any((table[f"{column} unfinished"] > 0).any() for _, _, table in tables for column in columns)
     note = ". More than: it did not end everywhere, and counts there with the longest time known" if bounds else ""
     title = f"Mean {_over([group for _, group, _ in tables], question)}{note}{_samples(question, results)}"
-    return Section(title, [*_key(question.by), *question.settings, *columns], rows)
+    return TextTable(title, [*_key(question.by), *question.settings, *columns], rows)
 
 
 def _columns(question: Question) -> list[str]:
@@ -134,7 +134,7 @@ def _mean(column: str, row: pd.Series[float]) -> str:
     return f"> {value}{_sure(column, row[f'{column} ±'])} (not ended in {where})"
 
 
-def _differences(question: Question, results: pd.DataFrame) -> Section:
+def _differences(question: Question, results: pd.DataFrame) -> TextTable:
     reference: Mapping[str, str] = dict(question.against)
     tables_of = {
         value: {column: differences(group, question.settings, column, reference) for column in question.show}
@@ -150,7 +150,7 @@ def _differences(question: Question, results: pd.DataFrame) -> Section:
     against = ", ".join(f"{key} {value}" for key, value in reference.items())
     together = ", with 95 % confidence for all settings of a column together" if len(rows) > len(tables_of) else ""
     title = f"Difference to {against}, window by window{together}"
-    return Section(title, [*_key(question.by), *question.settings, *question.show], rows)
+    return TextTable(title, [*_key(question.by), *question.settings, *question.show], rows)
 
 
 def _apart(column: str, row: pd.Series[float], most: int) -> str:
@@ -166,7 +166,7 @@ def _decisive(question: Question) -> list[str]:
     return list(dict.fromkeys([question.least or question.show[0], *(limit.column for limit in question.limits)]))
 
 
-def _windows(question: Question, results: pd.DataFrame, column: str, selected: Mapping[str, Setting | None]) -> Section | None:
+def _windows(question: Question, results: pd.DataFrame, column: str, selected: Mapping[str, Setting | None]) -> TextTable | None:
     """A column, window by window; None: there is a single window.  `selected`: value of `by` -> the setting that the sentence takes."""
     seen = {value: observed(group, question.settings, column) for value, group in groups(question, results)}
     names = {value: settings_of(table.scores.columns) for value, table in seen.items()}
@@ -193,7 +193,7 @@ def _windows(question: Question, results: pd.DataFrame, column: str, selected: M
     chosen = rows if len(rows) <= MOST_WINDOWS else sorted(rows, key=lambda row: not row[0])[:MOST_WINDOWS]
     part = "" if chosen is rows else f" ({MOST_WINDOWS} of {len(rows)}: those where something did not end or failed first)"
     bounds = "".join(f" (limit: {limit_text(limit).removeprefix(column).strip()})" for limit in limits)
-    return Section(f"{column} in each window{bounds}{part}", [*_key(question.by), "window", *header], [row for _, row in chosen])
+    return TextTable(f"{column} in each window{bounds}{part}", [*_key(question.by), "window", *header], [row for _, row in chosen])
 
 
 def _cells(seen: Observed, i: int, column: str) -> list[str]:
@@ -221,14 +221,14 @@ def _cell(column: str, score: float, *, unfinished: bool, lost: bool) -> str:
     return "-" if math.isnan(score) else f"{'> ' if unfinished else ''}{text(column, score)}"
 
 
-def _effects(question: Question, results: pd.DataFrame) -> Section | None:
+def _effects(question: Question, results: pd.DataFrame) -> TextTable | None:
     column = question.least or question.show[0]
     shares, used, of = effects(results, question.varied, column), scored(results, column)["value"].notna().sum(), len(planned(results))
     if len(shares) < 2:
         return None
     rows = [[axis, _percent(first), _percent(total)] for axis, first, total in shares.itertuples(index=False, name=None)]
     part = "" if used == of else f" ({used:,} of {of:,} runs have a value)"
-    return Section(f"What {column} depends on{part}", ["key", "alone", "with others"], rows)
+    return TextTable(f"What {column} depends on{part}", ["key", "alone", "with others"], rows)
 
 
 def _key(value: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from sim.analysis.quantities import QUANTITIES
-from sim.analysis.sweeps.choice import Choice, Setting, Standing
+from sim.analysis.sweeps.choice import Selection, Setting, Standing
 from sim.analysis.sweeps.measure import limit_text, text, text_beside
 from sim.analysis.sweeps.observed import dead, planned
 from sim.analysis.sweeps.samples import smallest
@@ -19,7 +19,7 @@ MOST_NAMED = 4
 """Settings or windows that a sentence names one by one."""
 
 
-def headline(question: Question, results: pd.DataFrame, found: Choice) -> str:
+def headline(question: Question, results: pd.DataFrame, found: Selection) -> str:
     """The sentences, what decides first."""
     return " ".join([
         *_nothing(question, found), *_hopeless(question, results, found), *_failing(question, results, found), *_behind(question, found),
@@ -27,13 +27,13 @@ def headline(question: Question, results: pd.DataFrame, found: Choice) -> str:
     ])  # fmt: skip
 
 
-def _nothing(question: Question, found: Choice) -> Iterator[str]:
+def _nothing(question: Question, found: Selection) -> Iterator[str]:
     for column in found.unmeasured:
         so = " Its limit cannot be kept." if any(limit.column == column for limit in question.limits) else ""
         yield f"No run has a value of {column}: there was nothing to measure.{so}"
 
 
-def _hopeless(question: Question, results: pd.DataFrame, found: Choice) -> Iterator[str]:
+def _hopeless(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
     if not found.hopeless:
         return
     does = COLUMNS[question.least].ends or "end"
@@ -45,7 +45,7 @@ def _hopeless(question: Question, results: pd.DataFrame, found: Choice) -> Itera
     yield f"In {_of(len(found.hopeless), found)} the job does not {does} with any {keys}{_busy(rows)}{_which(found.hopeless, found)}."
 
 
-def _which(windows: Sequence[str], found: Choice) -> str:
+def _which(windows: Sequence[str], found: Selection) -> str:
     return f" ({_listed(windows)})" if len(windows) < len(found.windows) else ""
 
 
@@ -58,7 +58,7 @@ def _busy(rows: pd.DataFrame) -> str:
     return f": '{vertex}' is {100 * share:.0f} % busy there" if not math.isnan(share) else ""
 
 
-def _failing(question: Question, results: pd.DataFrame, found: Choice) -> Iterator[str]:
+def _failing(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
     if found.failed:
         yield f"In {_of(len(found.failed), found)} every {_noun(question)} fails{_reason(results)}{_which(found.failed, found)}."
     failing = [standing for standing in found.standings if standing.failed]
@@ -86,7 +86,7 @@ def _reason(rows: pd.DataFrame) -> str:
     return f" ({texts[0].rstrip('.')})" if texts else ""
 
 
-def _behind(question: Question, found: Choice) -> Iterator[str]:
+def _behind(question: Question, found: Selection) -> Iterator[str]:
     late = sorted((standing for standing in found.standings if standing.behind), key=lambda standing: -standing.behind)
     if not late:
         return
@@ -97,7 +97,7 @@ def _behind(question: Question, found: Choice) -> Iterator[str]:
     yield f"Of the {others}{found.compared} {found.sample}, the job does not {does} {named}{rest}."
 
 
-def _unknown(question: Question, found: Choice) -> Iterator[str]:
+def _unknown(question: Question, found: Selection) -> Iterator[str]:
     """Limits of percentiles without their sample: the settings that seem to keep them stand behind those that do."""
     several = len(found.standings) > 1
     for limit in question.limits:
@@ -115,7 +115,7 @@ def _having(samples: Sequence[tuple[Setting, int]]) -> str:
     return named + (f", {len(samples) - MOST_NAMED} more have too few as well" if len(samples) > MOST_NAMED else "")
 
 
-def _unranked(question: Question, found: Choice) -> Iterator[str]:
+def _unranked(question: Question, found: Selection) -> Iterator[str]:
     """Settings without the sample of the percentile, or that none has it."""
     noun = QUANTITIES[question.least].counts if question.least in QUANTITIES else ""
     left = [standing for standing in found.standings if not standing.ranked and not standing.unknown and standing.sample is not None]
@@ -128,7 +128,7 @@ def _unranked(question: Question, found: Choice) -> Iterator[str]:
                f"it is the longest of {span}, and compared as that.")  # fmt: skip
 
 
-def _answer(question: Question, found: Choice) -> Iterator[str]:
+def _answer(question: Question, found: Selection) -> Iterator[str]:
     limits = " and ".join(limit_text(limit) for limit in question.limits)
     if found.advised is None:
         yield f"None of {len(found.standings)} settings keeps {limits}." if limits else "No setting can be chosen."
@@ -155,7 +155,7 @@ def _answer(question: Question, found: Choice) -> Iterator[str]:
         yield "It is one window: its seeds say nothing about others."
 
 
-def _set(question: Question, found: Choice, first: Standing) -> Iterator[str]:
+def _set(question: Question, found: Selection, first: Standing) -> Iterator[str]:
     others = [name for name in found.best if name != first.setting]
     ties = found.ties
     if not others:
@@ -179,13 +179,13 @@ def _set(question: Question, found: Choice, first: Standing) -> Iterator[str]:
     yield f"Take {_named(question, found.advised)}{value}: {why}."
 
 
-def _next(question: Question, found: Choice, first: Standing) -> str:
+def _next(question: Question, found: Selection, first: Standing) -> str:
     """By how much another setting is worse: what is sure may be little."""
     others = [standing for standing in found.eligible[1:2] if standing.behind == first.behind]
     return "".join(f"; next is {_short(other.setting)}, by {text(question.least, other.value - first.value)}" for other in others)
 
 
-def _limits(question: Question, found: Choice) -> Iterator[str]:
+def _limits(question: Question, found: Selection) -> Iterator[str]:
     """Where limits are broken, and what they leave open."""
     assert found.advised is not None  # noqa: S101 - there is a choice
     yield from _exceeded(question, found, found.standing(found.advised))
@@ -197,7 +197,7 @@ def _limits(question: Question, found: Choice) -> Iterator[str]:
         yield f"{len(near)} more may keep {'it' if len(question.limits) == 1 else 'them'}: {those}."
 
 
-def _exceeded(question: Question, found: Choice, advised: Standing) -> Iterator[str]:
+def _exceeded(question: Question, found: Selection, advised: Standing) -> Iterator[str]:
     """The windows in which the advised setting breaks a limit, and which settings break none."""
     for limit in question.limits:
         windows = [window for window in advised.exceeded if window.column == limit.column]
@@ -224,13 +224,13 @@ def _value(question: Question, standing: Standing) -> str:
     return f"{bound}{text(question.least, standing.value)}{spread}"
 
 
-def _where(found: Choice) -> str:
+def _where(found: Selection) -> str:
     if found.compared < 2:
         return ""
     return f" over {'the other ' if found.compared < len(found.windows) else ''}{found.compared} {found.sample}"
 
 
-def _of(count: int, found: Choice) -> str:
+def _of(count: int, found: Selection) -> str:
     return f"{count} of {len(found.windows)} {found.sample}" if len(found.windows) > 1 else "this window"
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.analysis.sweeps.losers import Rule, behind
 from sim.analysis.sweeps.observed import SEEDS
 from sim.cells.plan import Cell
@@ -37,7 +37,7 @@ class Left:
     of: int
 
 
-class Race:
+class SweepRace:
     """Which cells run, round by round."""
 
     def __init__(self, question: Question, planned: Sequence[Cell]) -> None:
@@ -89,14 +89,14 @@ class Race:
         """The settings that are out, by the value of `by`."""
         return {group: [left.setting for left in self.left if left.group == group] for group in self._racing}
 
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[TextTable]:
         """The settings that are out, as a table; none: all ran everywhere."""
         if not self.left:
             return []
         by = [self._question.by] if self._question.by else []
         rows = [[*([out.group] if by else []), *out.setting, out.column, f"{out.worlds} of {out.of}"] for out in self.left]
         header = [*by, *self._question.settings, "shown by", "windows x seeds"]
-        return [Section("Not run in all windows x seeds: surely not the best", header, rows)]
+        return [TextTable("Not run in all windows x seeds: surely not the best", header, rows)]
 
     def sentence(self) -> str:
         """How much was left out; empty: nothing."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from sim.analysis.number_texts import ms_text
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.analysis.sweeps.answer_picture import answer_picture
 from sim.cells.cell import Row
 from sim.cells.folder_name import run_folder
@@ -19,7 +19,7 @@ from sim.cells.plan import Cell, cells, with_baselines
 from sim.sweeps.answer import groups, sections, sentence
 from sim.sweeps.file.definition import Definition, define
 from sim.sweeps.precision import more_replications
-from sim.sweeps.racing import Race
+from sim.sweeps.racing import SweepRace
 from sim.sweeps.runners import ignore_row, sweep
 from sim.sweeps.store import Store
 from sim.sweeps.workers import Workers
@@ -43,11 +43,11 @@ class SweepResult:
     definition: Definition
     results: pd.DataFrame  # a row per cell, failed ones too; columns: `sim.cells.columns`
     folder: Path
-    race: Race | None = None
+    race: SweepRace | None = None
     findings: tuple[str, ...] = ()  # what is known of the job and the load before anything runs, as lines
 
     @cached_property
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[TextTable]:
         """Tables of the answer; empty without a question."""
         if self.definition.question is None:
             return []
@@ -126,7 +126,7 @@ def run_sweep(
     definition = study if isinstance(study, Definition) else define(Path(study), overrides)
     store = Store(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else Path(folder))
     scenarios: Sequence[Scenario] = definition.scenarios
-    race = Race(definition.question, cells(scenarios)) if definition.question is not None and definition.question.racing else None
+    race = SweepRace(definition.question, cells(scenarios)) if definition.question is not None and definition.question.racing else None
     with Workers(jobs, master, conf) as workers:
         while True:
             planned = with_baselines(cells(scenarios) if race is None else race.cells)

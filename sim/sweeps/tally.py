@@ -7,7 +7,7 @@ import time
 from sim.cells.cell import Row
 
 
-class Tally:
+class RowTally:
     """Counts rows as they come."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ _COLUMNS = (("busy_ns",), ("idle_ns",), ("soft_ns", "hard_ns"))
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TimelineSample:
     time_ns: int
     spent: np.ndarray  # by task and state, since the sample before [ns]
     input_bytes: np.ndarray  # by vertex: received and not read yet
@@ -29,7 +29,7 @@ class Samples:
     step_ns: int
     begin_ns: int
     end_ns: int
-    by_instance: list[list[Sample]] = field(default_factory=list)
+    by_instance: list[list[TimelineSample]] = field(default_factory=list)
 
     def attach(self, instance: JobInstance) -> None:
         _Looking(self, instance)
@@ -39,7 +39,7 @@ class _Looking:
     def __init__(self, samples: Samples, instance: JobInstance) -> None:
         self.samples = samples
         self.instance = instance
-        self._rows: list[Sample] = []
+        self._rows: list[TimelineSample] = []
         samples.by_instance.append(self._rows)
         self._vertex = np.array(instance.layout.vertex)
         self._before = self._spent()
@@ -59,7 +59,7 @@ class _Looking:
         received = np.bincount(reader, channels["arrived"] - channels["taken"], count)
         unsent = np.bincount(writer, channels["written"] - channels["sent"], count)
         in_flight = int((channels["written"] - channels["taken"]).sum())
-        self._rows.append(Sample(now, spent - self._before, received, unsent, in_flight))
+        self._rows.append(TimelineSample(now, spent - self._before, received, unsent, in_flight))
         self._before = spent
         self._arm(self.samples.step_ns)
 

@@ -9,7 +9,7 @@ from sim.metrics.journal import Happening
 from sim.runtime.context import Context
 from sim.storage.media.dfs import DistributedFileSystem
 from sim.timeline.events import TimelineSlice
-from sim.timeline.samples import STATES, Sample
+from sim.timeline.samples import STATES, TimelineSample
 
 _Times = dict[Happening, int]
 Stories = dict[tuple[int, int], tuple[_Times, list[tuple[int, int]]]]
@@ -18,7 +18,7 @@ _SHORTEST_NS = 1
 """An instant, as long as it must be to be seen and to end an arrow."""
 
 
-def threads(samples: Sequence[Sample], task: int, step_ns: int) -> Iterator[TimelineSlice]:
+def threads(samples: Sequence[TimelineSample], task: int, step_ns: int) -> Iterator[TimelineSlice]:
     """What the thread did most, step by step; equal neighbours are one slice."""
     begin_ns = end_ns = 0
     current = ""

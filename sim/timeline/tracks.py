@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from sim.explain.close_up import ObservedInstance
 from sim.runtime.context import Context
 from sim.timeline.events import Event, TimelineSlice, counter, flow, lanes, named, slice_event
-from sim.timeline.samples import Sample, Samples
+from sim.timeline.samples import Samples, TimelineSample
 from sim.timeline.slices import Stories, asynchronous, barriers, checkpoints, files, snapshots, stories, threads
 
 
@@ -79,7 +79,7 @@ def _whole_arrows(events: list[Event]) -> list[Event]:
     return [event for event in events if event["ph"] != "s" or event["id"] in ended]
 
 
-def _draw(page: _Page, context: Context, samples: Sequence[Sample], step_ns: int, prefix: str) -> None:
+def _draw(page: _Page, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str) -> None:
     found, names = stories(context), [f"{vertex}[{index}]" for vertex, index in context.names]
     page.process(f"{prefix}coordinator", [("checkpoints", checkpoints(context))])
     _draw_vertices(page, context, samples, step_ns, prefix, found)
@@ -89,7 +89,7 @@ def _draw(page: _Page, context: Context, samples: Sequence[Sample], step_ns: int
     page.process(f"{prefix}storage", [(place, places[place]) for place in sorted(places, key=_in_order)])
 
 
-def _draw_vertices(page: _Page, context: Context, samples: Sequence[Sample], step_ns: int, prefix: str, found: Stories) -> None:
+def _draw_vertices(page: _Page, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str, found: Stories) -> None:
     phases, (moments, ways) = snapshots(found), barriers(context, found)
     where: dict[int, tuple[int, dict[tuple[str, int], int]]] = {}
     for v, vertex in enumerate(context.scenario.job.vertices):

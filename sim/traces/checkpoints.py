@@ -13,10 +13,10 @@ from sim.recordings import RecordingError, read_any
 from sim.recordings.source.budget import Budget
 from sim.recordings.source.job_log import JobLog, read_jobs
 from sim.traces.parsing import dates
-from sim.traces.reading import Origin, quarantined, rows_batch
+from sim.traces.reading import RowOrigin, quarantined, rows_batch
 
 
-def recording_rows(source: Origin, copy: Path) -> Iterator[pa.RecordBatch]:
+def recording_rows(source: RowOrigin, copy: Path) -> Iterator[pa.RecordBatch]:
     """Rows of a recording, of an archive of the history server, or of saved answers (a folder or a zip of them)."""
     try:
         rows = read_any(copy).checkpoints_table()
@@ -34,7 +34,7 @@ def recording_rows(source: Origin, copy: Path) -> Iterator[pa.RecordBatch]:
     }))  # fmt: skip
 
 
-def log_rows(source: Origin, parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+def log_rows(source: RowOrigin, parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
     """Rows of a log, or of the parts of a rotated one.  Each job of a session cluster is a trace of its own."""
     try:
         jobs = read_jobs(parts)
@@ -42,10 +42,10 @@ def log_rows(source: Origin, parts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
         yield quarantined(source, str(error).removeprefix(f"{', '.join(part.name for part in parts)}: "))
         return
     for name, log in sorted(jobs.items()):
-        yield from _log(source if len(jobs) == 1 else Origin(f"{source.trace}/{name}", source.file), log)
+        yield from _log(source if len(jobs) == 1 else RowOrigin(f"{source.trace}/{name}", source.file), log)
 
 
-def _log(source: Origin, log: JobLog) -> Iterator[pa.RecordBatch]:
+def _log(source: RowOrigin, log: JobLog) -> Iterator[pa.RecordBatch]:
     points = sorted(log.checkpoints.values(), key=lambda point: point.id)
     triggered = [point for point in points if point.triggered_ms >= 0]
     if triggered:
@@ -63,7 +63,7 @@ def _log(source: Origin, log: JobLog) -> Iterator[pa.RecordBatch]:
             yield quarantined(source, f"checkpoint {point.id} ends in the log and does not begin in it")
 
 
-def labelled_windows(source: Origin, copy: Path) -> Iterator[pa.RecordBatch] | None:
+def labelled_windows(source: RowOrigin, copy: Path) -> Iterator[pa.RecordBatch] | None:
     """A JSON object of file -> [[begin, end], ...]: marked anomalies, as failures of the file's job.  None: another kind of document."""
     try:
         labels = Budget().parse(copy.read_bytes(), "labels")
@@ -74,7 +74,7 @@ def labelled_windows(source: Origin, copy: Path) -> Iterator[pa.RecordBatch] | N
     return _labelled(source, labels)
 
 
-def _labelled(source: Origin, labels: dict[str, list[list[str]]]) -> Iterator[pa.RecordBatch]:
+def _labelled(source: RowOrigin, labels: dict[str, list[list[str]]]) -> Iterator[pa.RecordBatch]:
     marked = [(Path(name).name.partition(".")[0], *window) for name, windows in labels.items() for window in windows]
     rows = pd.DataFrame(marked, columns=["run", "begin", "end"])
     for column in ("begin", "end"):

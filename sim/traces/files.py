@@ -18,7 +18,7 @@ from sim.traces.choices import Choices
 from sim.traces.lines import GZIP, TraceFileError, unpacked
 from sim.traces.listing import TraceFile, filesystem_of
 from sim.traces.parquet import parquet_rows
-from sim.traces.reading import Origin, quarantined, read_rows
+from sim.traces.reading import RowOrigin, quarantined, read_rows
 
 MOST_JSON, MOST_LOG = 64 << 20, 2 << 30
 """Limits in bytes: for documents parsed as a whole, and for files copied to be read line by line."""
@@ -30,7 +30,7 @@ _BYTE_ORDER = (b"\xff\xfe", b"\xfe\xff")
 
 def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
     """All rows of a file, those in quarantine included; an unreadable rest becomes a row in quarantine."""
-    source = Origin(file.trace, file.paths[0] if file.folder is None else file.folder.rstrip("/") or ".")
+    source = RowOrigin(file.trace, file.paths[0] if file.folder is None else file.folder.rstrip("/") or ".")
     try:
         yield from _rows(source, file, choices)
     except TraceFileError as error:
@@ -40,7 +40,7 @@ def rows_of(file: TraceFile, choices: Choices = Choices()) -> Iterator[pa.Record
         yield quarantined(source, f"cannot be read: {why}")
 
 
-def _rows(source: Origin, file: TraceFile, choices: Choices) -> Iterator[pa.RecordBatch]:
+def _rows(source: RowOrigin, file: TraceFile, choices: Choices) -> Iterator[pa.RecordBatch]:
     filesystem, base = filesystem_of(file.root)
     places = [f"{base}/{path}" for path in file.paths]
     if file.folder is not None:
@@ -80,7 +80,7 @@ def _is_log(file: TraceFile, head: bytes) -> bool:
     return len(file.paths) > 1 or bool(_LOG_LINE.search(head))
 
 
-def _document_rows(source: Origin, stream: BinaryIO) -> Iterator[pa.RecordBatch]:
+def _document_rows(source: RowOrigin, stream: BinaryIO) -> Iterator[pa.RecordBatch]:
     """Rows of a document or archive, which is read as a whole."""
     with staging() as folder:
         copy = folder / "job"
@@ -91,7 +91,7 @@ def _document_rows(source: Origin, stream: BinaryIO) -> Iterator[pa.RecordBatch]
         yield from labelled_windows(source, copy) or recording_rows(source, copy)
 
 
-def _logs(source: Origin, filesystem: Any, places: list[str]) -> Iterator[pa.RecordBatch]:
+def _logs(source: RowOrigin, filesystem: Any, places: list[str]) -> Iterator[pa.RecordBatch]:
     """Rows of logs; the readable part of a damaged one counts."""
     with staging() as folder:
         copies = list[Path]()
@@ -105,7 +105,7 @@ def _logs(source: Origin, filesystem: Any, places: list[str]) -> Iterator[pa.Rec
         yield from log_rows(source, copies)
 
 
-def _answers(source: Origin, filesystem: Any, base: str, file: TraceFile) -> Iterator[pa.RecordBatch]:
+def _answers(source: RowOrigin, filesystem: Any, base: str, file: TraceFile) -> Iterator[pa.RecordBatch]:
     """Rows of a folder of saved answers, from a copy."""
     left = MOST_JSON
     with staging() as folder:

@@ -20,13 +20,13 @@ class TraceFileError(Readable, ValueError):
     """Reading cannot continue; the rows before are good.  One line."""
 
 
-class Line(NamedTuple):
+class TraceLine(NamedTuple):
     number: int  # from 1
     text: str
     fault: str = ""  # reason why it is no row: then `text` is its beginning
 
 
-def lines(stream: BinaryIO) -> Iterator[Line]:
+def lines(stream: BinaryIO) -> Iterator[TraceLine]:
     """Lines without their ends.  TraceFileError: damaged, or a bomb."""
     number, kept, skipping = 0, b"", False
     for block in unpacked(stream):
@@ -42,13 +42,13 @@ def lines(stream: BinaryIO) -> Iterator[Line]:
         yield _line(number + 1, kept, cut=skipping)
 
 
-def _line(number: int, data: bytes, *, cut: bool) -> Line:
+def _line(number: int, data: bytes, *, cut: bool) -> TraceLine:
     if cut or len(data) > MOST_LINE:
-        return Line(number, data[:MOST_LINE].decode("utf-8", errors="replace"), "the line is too long")
+        return TraceLine(number, data[:MOST_LINE].decode("utf-8", errors="replace"), "the line is too long")
     try:
-        return Line(number, data.decode("utf-8").rstrip("\r"))
+        return TraceLine(number, data.decode("utf-8").rstrip("\r"))
     except UnicodeDecodeError:
-        return Line(number, data.decode("utf-8", errors="replace").rstrip("\r"), "is not UTF-8")
+        return TraceLine(number, data.decode("utf-8", errors="replace").rstrip("\r"), "is not UTF-8")
 
 
 def unpacked(stream: BinaryIO) -> Iterator[bytes]:

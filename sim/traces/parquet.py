@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 
 from sim.series.cells import cell_text
 from sim.traces.choices import Choices
-from sim.traces.lines import Line
-from sim.traces.reading import Origin, quarantined, rows_batch, table_rows
+from sim.traces.lines import TraceLine
+from sim.traces.reading import RowOrigin, quarantined, rows_batch, table_rows
 
 COLUMNS = ("failure_interval", "failure_duration", "failure_intensity")  # ms, ms, share
 BLOCK_ROWS = 50_000
 
 
-def parquet_rows(source: Origin, file: Any, choices: Choices) -> Iterator[pa.RecordBatch]:
+def parquet_rows(source: RowOrigin, file: Any, choices: Choices) -> Iterator[pa.RecordBatch]:
     """Rows of a file, a block at a time.  Intervals of failures in quarantine count as 0."""
     try:
         table = pq.ParquetFile(file)
@@ -33,7 +33,7 @@ def parquet_rows(source: Origin, file: Any, choices: Choices) -> Iterator[pa.Rec
         yield quarantined(source, f"is no Parquet file, or a damaged one: {str(error).splitlines()[0]}")
 
 
-def _lines(table: pq.ParquetFile) -> Iterator[Line]:
+def _lines(table: pq.ParquetFile) -> Iterator[TraceLine]:
     """Rows as lines of text, which the formats of text tables read."""
     number = 0
     for block in table.iter_batches(BLOCK_ROWS):
@@ -41,10 +41,10 @@ def _lines(table: pq.ParquetFile) -> Iterator[Line]:
             number += 1
             written = io.StringIO()
             csv.writer(written, lineterminator="").writerow(map(cell_text, row))
-            yield Line(number, written.getvalue())
+            yield TraceLine(number, written.getvalue())
 
 
-def _blocks(source: Origin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _blocks(source: RowOrigin, blocks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     at_ms, line = 0.0, 0
     for block in blocks:
         rows = pd.DataFrame({name: pd.to_numeric(block.column(name).to_pandas(), errors="coerce") for name in block.schema.names})

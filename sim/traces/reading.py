@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sim.foreign import printable
 from sim.traces.choices import Choices
-from sim.traces.lines import Line, TraceFileError, lines
+from sim.traces.lines import TraceFileError, TraceLine, lines
 from sim.traces.order import out_of_order
 from sim.traces.parsing import ColumnReader, Format
 from sim.traces.tables import UNION
@@ -31,7 +31,7 @@ LONGEST_ROW = 200  # characters of a row in quarantine
 _DELIMITERS = ",;\t|"
 
 
-class Origin:
+class RowOrigin:
     """The origin of rows: the name of the trace, and the file."""
 
     def __init__(self, trace: str, file: str) -> None:
@@ -44,7 +44,7 @@ class Origin:
         return name.removesuffix("_events") if name.endswith("_events") else None
 
 
-def read_rows(source: Origin, stream: BinaryIO, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
+def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices()) -> Iterator[pa.RecordBatch]:  # noqa: B008 - frozen
     """Batches of `sim.traces.tables.UNION`."""
     try:
         remaining = lines(stream)
@@ -68,16 +68,22 @@ def read_rows(source: Origin, stream: BinaryIO, choices: Choices = Choices()) ->
         yield quarantined(source, str(error))
 
 
-def table_rows(source: Origin, names: list[str], rows: Iterable[Line], choices: Choices) -> Iterator[pa.RecordBatch]:
+def table_rows(source: RowOrigin, names: list[str], rows: Iterable[TraceLine], choices: Choices) -> Iterator[pa.RecordBatch]:
     """Batches of a table whose columns have names, and whose rows are lines with commas."""
     try:
-        yield from _known_rows(source, choices.format_of(names), names, names, ",", rows, Line(0, ""))
+        yield from _known_rows(source, choices.format_of(names), names, names, ",", rows, TraceLine(0, ""))
     except TraceFileError as error:
         yield quarantined(source, str(error))
 
 
 def _known_rows(
-    source: Origin, format_: Format | None, header: list[str], names: list[str], delimiter: str, rows: Iterable[Line], first: Line
+    source: RowOrigin,
+    format_: Format | None,
+    header: list[str],
+    names: list[str],
+    delimiter: str,
+    rows: Iterable[TraceLine],
+    first: TraceLine,
 ) -> Iterator[pa.RecordBatch]:
     """Rows of a table of this format; one in quarantine, at its `first` line, if nobody knows the format."""
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -92,14 +98,14 @@ def _known_rows(
 class _Blocks:
     """Blocks of a file, in order: the block before decides whether time goes on."""
 
-    def __init__(self, source: Origin, format_: Format, columns: list[str], delimiter: str) -> None:
+    def __init__(self, source: RowOrigin, format_: Format, columns: list[str], delimiter: str) -> None:
         self.source, self.format, self.columns, self.delimiter = source, format_, columns, delimiter
         self.latest = -np.inf
         self.reader = ColumnReader()
         self.blocks = self.rows = 0
 
-    def read(self, rows: Iterable[Line]) -> Iterator[pa.RecordBatch]:
-        block, size = list[Line](), 0
+    def read(self, rows: Iterable[TraceLine]) -> Iterator[pa.RecordBatch]:
+        block, size = list[TraceLine](), 0
         broken: TraceFileError | None = None
         source = iter(rows)
         while True:
@@ -123,7 +129,7 @@ class _Blocks:
         if not self.rows:
             yield quarantined(self.source, "there are no rows under the names of its columns")
 
-    def _block(self, block: list[Line], kept_back: int) -> Iterator[pa.RecordBatch]:
+    def _block(self, block: list[TraceLine], kept_back: int) -> Iterator[pa.RecordBatch]:
         bad, good = list[tuple[int, str, str]](), dict[int, list[str]]()
         until = block[-kept_back - 1].number if block else 0
         for line in block:
@@ -182,7 +188,7 @@ class _Blocks:
         return rows_batch(kind, self.source, rows.assign(line=rows.index))
 
 
-def _fields(line: Line, delimiter: str) -> list[str] | None:
+def _fields(line: TraceLine, delimiter: str) -> list[str] | None:
     if '"' not in line.text:
         return line.text.split(delimiter)
     try:
@@ -191,27 +197,27 @@ def _fields(line: Line, delimiter: str) -> list[str] | None:
         return None
 
 
-def _quarantine(source: Origin, rows: list[tuple[int, str, str]]) -> pa.RecordBatch:
+def _quarantine(source: RowOrigin, rows: list[tuple[int, str, str]]) -> pa.RecordBatch:
     table = pd.DataFrame(rows, columns=["line", "reason", "text"])
     return rows_batch("quarantine", source, table.assign(text=table["text"].str[:LONGEST_ROW]))
 
 
-def quarantined(source: Origin, reason: str) -> pa.RecordBatch:
+def quarantined(source: RowOrigin, reason: str) -> pa.RecordBatch:
     """A row in quarantine for the file as a whole, or for its unreadable rest."""
     return rows_batch("quarantine", source, pd.DataFrame({"reason": [printable(reason)], "text": [""]}))
 
 
-def passed_over(source: Origin, why: str, count: int) -> pa.RecordBatch:
+def passed_over(source: RowOrigin, why: str, count: int) -> pa.RecordBatch:
     """A row that counts right lines that belong to no table."""
     return rows_batch("passed", source, pd.DataFrame({"reason": [why], "count": [count]}))
 
 
-def noted(source: Origin, how: str) -> pa.RecordBatch:
+def noted(source: RowOrigin, how: str) -> pa.RecordBatch:
     """A row that says how a file was read."""
     return rows_batch("note", source, pd.DataFrame({"reason": [printable(how)], "count": [1]}))
 
 
-def rows_batch(kind: str, source: Origin, rows: pd.DataFrame) -> pa.RecordBatch:
+def rows_batch(kind: str, source: RowOrigin, rows: pd.DataFrame) -> pa.RecordBatch:
     """Rows of a table, with the columns of all tables."""
     same = {"kind": kind, "trace": source.trace, "file": source.file}
     columns = {**{name: [value] * len(rows) for name, value in same.items()}, **{str(name): rows[name] for name in rows}}

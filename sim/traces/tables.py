@@ -16,48 +16,48 @@ MOST_GAP_S = 86_400
 """Seconds without arrivals are written up to a day; of a longer gap, only its first and its last."""
 
 
-class Column(NamedTuple):
+class TraceColumn(NamedTuple):
     name: str
     type: pa.DataType
     meaning: str
 
 
-_TRACE = Column("trace", pa.string(), "path of the file below the folder that was read, without its ending")
-_LINE = Column("line", pa.int64(), "where it stands in the file, from 1; null: the file as a whole")
-_TIME = Column("t_s", pa.float64(), "seconds on the trace's own clock; null: the file does not tell")
+_TRACE = TraceColumn("trace", pa.string(), "path of the file below the folder that was read, without its ending")
+_LINE = TraceColumn("line", pa.int64(), "where it stands in the file, from 1; null: the file as a whole")
+_TIME = TraceColumn("t_s", pa.float64(), "seconds on the trace's own clock; null: the file does not tell")
 
-TABLES: dict[str, tuple[Column, ...]] = {
+TABLES: dict[str, tuple[TraceColumn, ...]] = {
     "rates": (
         _TRACE, _LINE, _TIME,
-        Column("rate", pa.float64(), "records per second, as the file has it; of arrivals, counted per second; null: not observed then"),
-        Column("latency_ms", pa.float64(), "end to end, where the file tells"),
-        Column("lag", pa.float64(), "records not yet consumed, where the file tells"),
+        TraceColumn("rate", pa.float64(), "records per second, as in the file; of arrivals: counted per second; null: not observed"),
+        TraceColumn("latency_ms", pa.float64(), "end to end, where the file tells"),
+        TraceColumn("lag", pa.float64(), "records not yet consumed, where the file tells"),
     ),
     "factors": (
         _TRACE, _LINE, _TIME,
-        Column("series", pa.string(), "which machine, or which operation"),
-        Column("speed", pa.float64(), "as measured"),
-        Column("factor", pa.float64(), "how many times slower than usual: median speed of the trace (of operations: the series) / speed"),
+        TraceColumn("series", pa.string(), "which machine, or which operation"),
+        TraceColumn("speed", pa.float64(), "as measured"),
+        TraceColumn("factor", pa.float64(), "slowdown: median speed of the trace (of operations: the series) / speed"),
     ),
     "failures": (
         _TRACE, _LINE, _TIME,
-        Column("lasts_s", pa.float64(), "null: the file does not tell"),
-        Column("what", pa.string(), "node or kind of failure"),
-        Column("run", pa.string(), "traces of the same folder whose names end in it met the failure; null: all of them did"),
+        TraceColumn("lasts_s", pa.float64(), "null: the file does not tell"),
+        TraceColumn("what", pa.string(), "node or kind of failure"),
+        TraceColumn("run", pa.string(), "traces of the folder whose names end in it met the failure; null: all did"),
     ),
     "checkpoints": (
         _TRACE, _LINE, _TIME,
-        Column("id", pa.int64(), "checkpoint id"),
-        Column("type", pa.string(), "CHECKPOINT or SAVEPOINT"),
-        Column("status", pa.string(), "COMPLETED, FAILED or IN_PROGRESS"),
-        Column("end_to_end_duration_ms", pa.float64(), "trigger -> last acknowledgement; of logs and savepoints of others: -> completed"),
-        Column("checkpointed_size", pa.float64(), "bytes written"),
+        TraceColumn("id", pa.int64(), "checkpoint id"),
+        TraceColumn("type", pa.string(), "CHECKPOINT or SAVEPOINT"),
+        TraceColumn("status", pa.string(), "COMPLETED, FAILED or IN_PROGRESS"),
+        TraceColumn("end_to_end_duration_ms", pa.float64(), "trigger to last acknowledgement; of logs, foreign savepoints: -> completed"),
+        TraceColumn("checkpointed_size", pa.float64(), "bytes written"),
     ),
     "quarantine": (
         _TRACE, _LINE,
-        Column("file", pa.string(), "path below the folder that was read"),
-        Column("reason", pa.string(), "why the row is in no other table"),
-        Column("text", pa.string(), "its beginning"),
+        TraceColumn("file", pa.string(), "path below the folder that was read"),
+        TraceColumn("reason", pa.string(), "why the row is in no other table"),
+        TraceColumn("text", pa.string(), "its beginning"),
     ),
 }  # fmt: skip
 

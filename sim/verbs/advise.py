@@ -16,7 +16,7 @@ from sim.report.answer_page import ADVICE
 from sim.report.results import unknown_values
 from sim.units import parse_duration, parse_share
 from sim.verbs.command_lines import command_line
-from sim.verbs.findings import Finding, job_findings, tell
+from sim.verbs.findings import Remark, job_findings, tell
 from sim.verbs.importing import draft_of, text_of, with_backtest
 from sim.verbs.kept import keep_answer
 from sim.verbs.listener import Listener, Stopped
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class AdviceOptions:
     """What an advice has to keep, and how far it looks; quantities as texts, under the names that they have in Python."""
 
     p99: str | None = None  # of checkpoints
@@ -58,7 +58,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class AdvisedJob:
     """The job that advice is about."""
 
     name: str
@@ -90,24 +90,24 @@ class Advised:
         return ""
 
 
-def job_of(source: Path, changes: Sequence[str] = (), listener: Listener | None = None) -> Job:
+def job_of(source: Path, changes: Sequence[str] = (), listener: Listener | None = None) -> AdvisedJob:
     """A scenario as it is, and what `import` reads imported.  RecordingError: it cannot be."""
     if source.suffix in (".yaml", ".yml"):
-        return Job(source.stem, source, changes=tuple(changes))
+        return AdvisedJob(source.stem, source, changes=tuple(changes))
     listener = listener or Listener()
     read = read_source([source])
     draft = draft_of(read)
-    findings = [Finding(f"not modelled: {lost}") for lost in draft.not_modelled]
+    findings = [Remark(f"not modelled: {lost}") for lost in draft.not_modelled]
     if isinstance(draft, Inference) and not isinstance(read, Recording):
-        findings.append(Finding(f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN"))
+        findings.append(Remark(f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN"))
     lines = tell(findings, listener)
     complete, history = with_backtest(read, draft, listener)
     name = read.name if isinstance(read, Recording) else source.name.partition(".")[0]
-    return Job(name, source, text_of(complete), tuple(changes), (*lines, *filter(None, ["\n".join(history)])))
+    return AdvisedJob(name, source, text_of(complete), tuple(changes), (*lines, *filter(None, ["\n".join(history)])))
 
 
 def advise(
-    job: Job, options: Options, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None,
+    job: AdvisedJob, options: AdviceOptions, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None,
     master: str | None = None, conf: Mapping[str, str] | None = None, listener: Listener | None = None,
 ) -> Advised:  # fmt: skip
     """Try settings until one is sure, the budget is spent or time is up.
@@ -144,13 +144,13 @@ def advise(
     return advised
 
 
-def _findings(job: Job, bench: Bench) -> list[Finding]:
+def _findings(job: AdvisedJob, bench: Bench) -> list[Remark]:
     """The backtest of an import was told just now."""
     scenario = bench.load(bench.common)
     return list(job_findings(scenario.name, [scenario], bench.backtest if job.text is None else None))
 
 
-def _keep(advised: Advised, job: Job, options: Options, findings: Sequence[str]) -> None:
+def _keep(advised: Advised, job: AdvisedJob, options: AdviceOptions, findings: Sequence[str]) -> None:
     """What a report says beside the rows."""
     first, *others = advised.report.parts
     verdict, parts = (first, others) if isinstance(first, str) else ("", list(advised.report.parts))

@@ -13,7 +13,7 @@ from sim.foreign import one_line, printable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sim.analysis.section import Section
+    from sim.analysis.section import TextTable
 
 MOST_ROWS = 30
 """Longer tables are shown up to here; they are whole in the attributes."""
@@ -58,11 +58,11 @@ def table_text(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(filter(None, [*lines, _left_out(rows)]))
 
 
-def section_html(section: Section) -> str:
+def section_html(section: TextTable) -> str:
     return paragraph(section.title) + table_html(section.header, section.rows)
 
 
-def section_text(section: Section) -> str:
+def section_text(section: TextTable) -> str:
     return "\n".join(filter(None, [section.title, table_text(section.header, section.rows)]))
 
 

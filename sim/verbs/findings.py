@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from sim.verbs.listener import Listener
 
 
-class Finding(NamedTuple):
+class Remark(NamedTuple):
     text: str
     is_warning: bool = False
 
 
-def of_problem(problem: Problem) -> Finding:
+def of_problem(problem: Problem) -> Remark:
     """A warning of a reader of files."""
-    return Finding(str(replace(problem, file=portable(problem.file))), is_warning=True)
+    return Remark(str(replace(problem, file=portable(problem.file))), is_warning=True)
 
 
-def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Finding]:
+def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Remark]:
     """Values without a recording, the backtest of an imported file, and the residuals that its tails are drawn from."""
     from sim.evidence.envelope.validity import warning
     from sim.evidence.what_ifs.factors import sentences
@@ -34,16 +34,16 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
 
     scenarios = list(scenarios)
     if finding := warning(scenarios):
-        yield Finding(f"{name}: {finding}", is_warning=True)
+        yield Remark(f"{name}: {finding}", is_warning=True)
     if backtest is not None:
-        yield Finding(f"{name}: {verdict(backtest)}", is_warning=bool(backtest.off))
-        yield from (Finding(f"{name}: {sentence}") for sentence in sentences(backtest, scenarios))
+        yield Remark(f"{name}: {verdict(backtest)}", is_warning=bool(backtest.off))
+        yield from (Remark(f"{name}: {sentence}") for sentence in sentences(backtest, scenarios))
     for sentence in dict.fromkeys(tail_sentence(scenario.residuals) for scenario in scenarios):
         if sentence:
-            yield Finding(f"{name}: {sentence}")
+            yield Remark(f"{name}: {sentence}")
 
 
-def tell(findings: Iterable[Finding], listener: Listener) -> tuple[str, ...]:
+def tell(findings: Iterable[Remark], listener: Listener) -> tuple[str, ...]:
     """Each is told at once; all of them as lines."""
     lines = []
     for finding in findings:

@@ -28,7 +28,7 @@ _MOST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Durations:
+class SimulatedDurations:
     """Completed checkpoints of a simulation, without the first."""
 
     change: str  # empty: the job as it is
@@ -44,8 +44,8 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class Helped:
-    as_it_is: Durations
-    changes: tuple[Durations, ...]
+    as_it_is: SimulatedDurations
+    changes: tuple[SimulatedDurations, ...]
     confidence: str  # the factors within which such predictions were right; empty: no history tells
 
     @property
@@ -71,9 +71,9 @@ def helped(source: RecordingSource, accounts: Sequence[Account], listener: Liste
     study = loads(text_of(draft), "imported")
     scenario = study.scenarios[0]
     changes = _changes(accounts, scenario)
-    found = [Durations(change, *_simulated(other)) for change, other in changes.items()]
+    found = [SimulatedDurations(change, *_simulated(other)) for change, other in changes.items()]
     confidence = "" if study.backtest is None else "; ".join(sentences(study.backtest, changes.values()))
-    return Helped(Durations("", *_simulated(scenario)), tuple(found), confidence)
+    return Helped(SimulatedDurations("", *_simulated(scenario)), tuple(found), confidence)
 
 
 def _changes(accounts: Sequence[Account], scenario: Scenario) -> dict[str, Scenario]:
@@ -97,5 +97,5 @@ def _simulated(scenario: Scenario) -> tuple[int, float, float]:
     return len(done), float(median(done)) if done else 0.0, float(max(done, default=0.0))
 
 
-def _plain(durations: Durations) -> dict[str, Any]:
+def _plain(durations: SimulatedDurations) -> dict[str, Any]:
     return {"checkpoints": durations.count, "median_ns": round(durations.median_ms * 1e6), "longest_ns": round(durations.longest_ms * 1e6)}

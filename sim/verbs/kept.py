@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.verbs.command_lines import command_line
 from sim.verbs.provenance import with_provenance
 from sim.whole_file import replace_text
 
 
 def keep_answer(
-    folder: Path, name: str, *, title: str, question: str, verdict: str, parts: Sequence[str | Section], findings: Sequence[str],
+    folder: Path, name: str, *, title: str, question: str, verdict: str, parts: Sequence[str | TextTable], findings: Sequence[str],
     assumptions: Sequence[str], command: str, **extra: Any,
 ) -> None:  # fmt: skip
     """Write `folder`/`name`.  `findings`: lines about the job, as they were told.  `extra`: what its figures need."""

@@ -18,7 +18,7 @@ from sim.whole_file import replace_text
 if TYPE_CHECKING:
     from sim.plane import Engine
 
-Made: TypeAlias = running.Compared | SweepResult
+Made: TypeAlias = running.RunOutcome | SweepResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,4 +65,4 @@ def _made(file: Path, engine: Engine, jobs: int | None, listener: Listener) -> M
 
 
 def _has_failed(made: Made) -> bool:
-    return bool(made.comparison.errors) if isinstance(made, running.Compared) else not made.failed.empty
+    return bool(made.comparison.errors) if isinstance(made, running.RunOutcome) else not made.failed.empty

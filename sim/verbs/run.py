@@ -21,13 +21,13 @@ from sim.comparison.files import keep, plain
 from sim.comparison.run_folder import replacing
 from sim.evidence.what_ifs.history import history_of
 from sim.runtime.run.manifest import identity
-from sim.scenario.study import Study, loads
+from sim.scenario.study import ScenarioFile, loads
 from sim.scenario.text.plain import read_text
 from sim.scenario.text.problems import Problem, ScenarioError
 from sim.scenario.text.unknowns import assumed
 from sim.sweeps.file.definition import is_sweep
 from sim.verbs.command_lines import command_line, portable
-from sim.verbs.findings import Finding, job_findings, of_problem, tell
+from sim.verbs.findings import Remark, job_findings, of_problem, tell
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import writable_folder
 from sim.verbs.provenance import with_provenance
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class StudySource:
     """Where a study comes from."""
 
     text: str  # of the scenario file
@@ -53,11 +53,11 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RunRequest:
     """A study to run, and what says it again."""
 
-    origin: Origin
-    study: Study
+    origin: StudySource
+    study: ScenarioFile
     expectations: tuple[Expectation, ...]
     pinned: tuple[str, ...]  # ``key=value`` that give these combinations and no others
 
@@ -66,10 +66,10 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RunOutcome:
     """Strategies side by side, and whether they do what the scenario expects."""
 
-    request: Request
+    request: RunRequest
     comparison: Comparison
     expectations: tuple[dict[str, Any], ...]  # a row per expectation and strategy: metric, condition, value, whether it holds
     findings: tuple[str, ...]  # lines about the job, as they were told
@@ -109,14 +109,14 @@ class Compared:
         return {**plain(self.comparison), **lines, "history": history, "expectations": verdicts}
 
 
-def read_request(origin: Origin, study: Study | None = None, pinned: Sequence[str] | None = None) -> Request:
+def read_request(origin: StudySource, study: ScenarioFile | None = None, pinned: Sequence[str] | None = None) -> RunRequest:
     """Read a study unless it is there, and what it expects.  ScenarioError, ExpectationError: mistakes in it."""
     study = study or _read(origin)
     expectations = check(study.scenarios[0].expect) if study.scenarios else []
-    return Request(origin, study, tuple(expectations), origin.changes if pinned is None else tuple(pinned))
+    return RunRequest(origin, study, tuple(expectations), origin.changes if pinned is None else tuple(pinned))
 
 
-def _read(origin: Origin) -> Study:
+def _read(origin: StudySource) -> ScenarioFile:
     try:
         return loads(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=str(origin.file))
     except ScenarioError:
@@ -126,20 +126,20 @@ def _read(origin: Origin) -> Study:
         raise ScenarioError([Problem(str(origin.file), 0, 0, "", hint)]) from None
 
 
-def origin_of(file: Path, changes: Sequence[str] = ()) -> Origin:
+def origin_of(file: Path, changes: Sequence[str] = ()) -> StudySource:
     """ScenarioError: it cannot be read."""
-    return Origin(read_text(file), file.name.removesuffix(file.suffix), file, tuple(changes))
+    return StudySource(read_text(file), file.name.removesuffix(file.suffix), file, tuple(changes))
 
 
-def default_folder(study: Study) -> Path:
+def default_folder(study: ScenarioFile) -> Path:
     """``runs/<name>-<id>``."""
     return Path("runs") / run_folder(study.name, study.scenarios)
 
 
 def run(
-    request: Request, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None, checks: bool = True,
+    request: RunRequest, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None, checks: bool = True,
     picture: bool = False, try_assumptions: bool = True, listener: Listener | None = None,
-) -> Compared:  # fmt: skip
+) -> RunOutcome:  # fmt: skip
     """Run every combination, and the same job without checkpoints beside them.  `folder` keeps all of it; None: nothing is kept.
 
     `try_assumptions`: say which values that the scenario leaves out decide, after at most two more short runs.
@@ -159,7 +159,7 @@ def run(
     return found
 
 
-def keep_comparison(found: Compared, folder: Path) -> None:
+def keep_comparison(found: RunOutcome, folder: Path) -> None:
     """Keep what was run without a folder: the same files."""
     comparison = found.comparison
     bare = [(0, result) for result in comparison.baselines.values()]
@@ -172,17 +172,17 @@ def keep_comparison(found: Compared, folder: Path) -> None:
         _keep(replace(found, folder=folder), place)
 
 
-def _findings(request: Request) -> Iterator[Finding]:
+def _findings(request: RunRequest) -> Iterator[Remark]:
     origin, study = request.origin, request.study
     yield from map(of_problem, study.warnings)
     if values := assumed(origin.text):
-        yield Finding(f"{portable(origin.file)}: {values}", is_warning=True)
+        yield Remark(f"{portable(origin.file)}: {values}", is_warning=True)
     yield from job_findings(study.name, study.scenarios, study.backtest)
 
 
 def _compared(
-    request: Request, place: Path | None, engine: Engine, jobs: int | None, checks: bool, findings: tuple[str, ...], listener: Listener
-) -> Compared:
+    request: RunRequest, place: Path | None, engine: Engine, jobs: int | None, checks: bool, findings: tuple[str, ...], listener: Listener
+) -> RunOutcome:
     study = request.study
     planned = with_baselines(cells(study.scenarios))
     with listener.progress(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
@@ -193,10 +193,10 @@ def _compared(
                 raise
             finished = len(list(place.glob("*/journal.jsonl")))
             raise Stopped(f"{finished} of {len(planned)} runs are kept in {place}") from None
-    return Compared(request, comparison, tuple(_checked(comparison, request.expectations)), findings, None)
+    return RunOutcome(request, comparison, tuple(_checked(comparison, request.expectations)), findings, None)
 
 
-def _with_assumptions(found: Compared, engine: Engine, listener: Listener) -> Compared:
+def _with_assumptions(found: RunOutcome, engine: Engine, listener: Listener) -> RunOutcome:
     """With sentences about what was left out and decides."""
     comparison = found.comparison
     planned = trials(comparison)
@@ -218,7 +218,7 @@ def _checked(comparison: Comparison, expectations: Sequence[Expectation]) -> Ite
             }  # fmt: skip
 
 
-def _keep(found: Compared, place: Path, *, picture: bool = False) -> None:
+def _keep(found: RunOutcome, place: Path, *, picture: bool = False) -> None:
     """`place`: a folder inside of that of the results."""
     assert found.folder is not None  # noqa: S101 - the callers set it
     origin, folder = found.request.origin, found.folder

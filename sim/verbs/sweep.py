@@ -14,9 +14,9 @@ from sim.report.answer_page import ANSWER
 from sim.sweeps.file.definition import Definition, define
 from sim.sweeps.file.question import racing_fault, windows_of
 from sim.sweeps.run import SweepResult, run_sweep
-from sim.sweeps.tally import Tally
+from sim.sweeps.tally import RowTally
 from sim.verbs.command_lines import command_line
-from sim.verbs.findings import Finding, job_findings, of_problem, tell
+from sim.verbs.findings import Remark, job_findings, of_problem, tell
 from sim.verbs.kept import keep_answer
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError, writable_folder
@@ -35,7 +35,7 @@ MOST_LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SweepRequest:
     """A sweep to run, and what says it again."""
 
     definition: Definition
@@ -47,16 +47,16 @@ class Request:
         return command_line("sweep", [self.file], {"set": self.changes, "racing": self.racing, "out": folder})
 
 
-def read_request(file: Path, changes: Sequence[str] = (), racing: int | None = None, definition: Definition | None = None) -> Request:
+def read_request(file: Path, changes: Sequence[str] = (), racing: int | None = None, definition: Definition | None = None) -> SweepRequest:
     """Read a sweep file, or a scenario with lists, unless its `definition` is there.
 
     ScenarioError: mistakes in it.  OptionError: nothing in it can race.
     """
-    return Request(_raced(definition or define(file, changes), racing), file, tuple(changes), racing)
+    return SweepRequest(_raced(definition or define(file, changes), racing), file, tuple(changes), racing)
 
 
 def sweep(
-    request: Request, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None, master: str | None = None,
+    request: SweepRequest, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None, master: str | None = None,
     conf: Mapping[str, str] | None = None, checks: bool = True, max_failures: int | None = None, listener: Listener | None = None,
 ) -> SweepResult:  # fmt: skip
     """Run what has no row in `folder` (``runs/<name>-<id>`` by default), answer the question, and keep both there.
@@ -90,9 +90,9 @@ def _raced(definition: Definition, racing: int | None) -> Definition:
     return replace(definition, question=replace(question, racing=racing))
 
 
-def _findings(definition: Definition) -> Iterator[Finding]:
+def _findings(definition: Definition) -> Iterator[Remark]:
     if definition.load:
-        yield Finding(definition.load)
+        yield Remark(definition.load)
     yield from map(of_problem, definition.warnings)
     yield from job_findings(definition.name, definition.scenarios, definition.backtest)
 
@@ -110,7 +110,7 @@ def _watching(listener: Listener, planned: Sequence[Cell], store: Store) -> Iter
             f"{strangers} rows in {store.folder} are of other settings or another version of ckptsim: they stay, "
             f"and all {distinct} cells run"
         )
-    tally, total_ns = Tally(), sum(cell.scenario.run.duration_ns for cell in missing)
+    tally, total_ns = RowTally(), sum(cell.scenario.run.duration_ns for cell in missing)
     with listener.progress(store.folder.name, total_ns, len(missing), details=tally.text) as watch:
         try:
             yield watch, tally.seen
@@ -119,7 +119,7 @@ def _watching(listener: Listener, planned: Sequence[Cell], store: Store) -> Iter
             raise Stopped(f"{distinct - left} of {distinct} cells are kept in {store.folder}; the same command goes on") from None
 
 
-def _keep(found: SweepResult, request: Request) -> None:
+def _keep(found: SweepResult, request: SweepRequest) -> None:
     """The picture of the answer, and what a report says beside the rows; nothing, where nothing was asked."""
     definition, question = found.definition, found.definition.question
     if question is None:

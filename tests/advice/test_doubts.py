@@ -8,7 +8,7 @@ import pytest
 from sim.advice.doubts import RECOVERY, capped, corrected, doubts, kept_but_for_the_tail, margins, remarks
 from sim.advice.judgement import MEASURED, Choice, Limits, judged
 from sim.evidence.what_ifs.factors import factors_of
-from sim.model.backtest import Backtest, Compared, OtherSettings, Quantiles
+from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
 
 TODAY, OTHER = ("10 s", "aligned"), ("10 s", "unaligned")
 LIMIT = Limits(checkpoint_ms=1000)
@@ -16,9 +16,9 @@ ALWAYS = Choice(TODAY, 0.98, 1.0, ())
 # A window of seven seconds fires in front of every other checkpoint: seven of 14 took longer than a second, simulated none does.
 LONGEST = (2200.0, 2180.0, 2100.0, 1900.0, 1500.0, 1200.0, 1100.0, 140.0, 130.0, 120.0, 110.0, 110.0, 100.0, 100.0)
 WINDOW = Backtest(
-    (Compared("end-to-end", Quantiles(620, 2180, 2200, 14), Quantiles(110, 133, 140, 42), off=("p90",)),), LONGEST, tail=2180 / 133
+    (ComparedQuantity("end-to-end", Quantiles(620, 2180, 2200, 14), Quantiles(110, 133, 140, 42), off=("p90",)),), LONGEST, tail=2180 / 133
 )
-HOLDS = Backtest((Compared("end-to-end", Quantiles(110, 130, 140, 14), Quantiles(110, 133, 140, 42)),), LONGEST[7:] * 2)
+HOLDS = Backtest((ComparedQuantity("end-to-end", Quantiles(110, 130, 140, 14), Quantiles(110, 133, 140, 42)),), LONGEST[7:] * 2)
 
 
 def trials(*durations_ms, completed=5.0):
@@ -79,7 +79,7 @@ def test_the_result_of_a_long_run_counts():
 
 def test_confidence_is_capped_by_the_agreement():
     """By the tail only if a limit is on it."""
-    slow = Compared("throughput", Quantiles(100, 100, 100, 1), Quantiles(40, 40, 40, 3), off=("p50",))
+    slow = ComparedQuantity("throughput", Quantiles(100, 100, 100, 1), Quantiles(40, 40, 40, 3), off=("p50",))
 
     assert 133 / 2180 == pytest.approx(capped(ALWAYS, WINDOW, LIMIT).same_setting)
     assert 0.98 == capped(ALWAYS, WINDOW, Limits()).same_setting
@@ -89,7 +89,7 @@ def test_confidence_is_capped_by_the_agreement():
 
 
 def test_a_simulation_without_checkpoints_allows_no_confidence():
-    nothing = Backtest((Compared("end-to-end", Quantiles(110, 130, 140, 14), Quantiles(), off=("p50", "p90")),), LONGEST[7:])
+    nothing = Backtest((ComparedQuantity("end-to-end", Quantiles(110, 130, 140, 14), Quantiles(), off=("p50", "p90")),), LONGEST[7:])
 
     assert 0.0 == capped(ALWAYS, nothing, Limits()).same_setting
 
@@ -114,7 +114,7 @@ def test_what_only_the_tail_of_the_history_breaks_is_unknown():
 
 def test_predictions_may_be_off_as_the_history_says():
     """Today's as its own backtest is, others by the factor of what they change; recoveries as published ones are."""
-    off = Compared("end-to-end", Quantiles(110, 150, 150, 14), Quantiles(110, 120, 140, 42), off=("p90",))
+    off = ComparedQuantity("end-to-end", Quantiles(110, 150, 150, 14), Quantiles(110, 120, 140, 42), off=("p90",))
     jobs = [Backtest((row,), other_settings=OtherSettings(1.3, 1.56)) for row in (HOLDS.compared[0], off)]
     agreeing, disagreeing = (margins(job, TODAY, changed("barriers")) for job in jobs)
     other, slower = (factors_of(jobs[0], kinds).p90 - 1 for kinds in (("barriers",), ("storage", "load")))

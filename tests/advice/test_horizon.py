@@ -13,7 +13,7 @@ from sim.advice.judgement import Limits
 from sim.advice.lasting import Lasting, horizon_sentence, lasting, lasting_sentence, to_json
 from sim.advice.race import Race
 from sim.advice.settings import candidate, protocols
-from sim.model.backtest import Backtest, Compared, Quantiles
+from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 from tests.advice.made_up import row
@@ -105,7 +105,7 @@ def test_edges_with_a_fan_out_of_their_own_do_not_count_twice(job):
 def test_the_horizon_begins_at_the_end_of_the_history(job):
     """The scenario of an import begins an interval before the first checkpoint: 10 intervals of 30 s before the last of ten."""
     nine = Quantiles(100.0, 100.0, 100.0, 9)
-    history = Backtest((Compared("end-to-end", nine, nine),))
+    history = Backtest((ComparedQuantity("end-to-end", nine, nine),))
     scenario = bench_of(job, 3600).load({})
     (state,) = horizons.horizon([scenario], history, 3600 * S).states
 

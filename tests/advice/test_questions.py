@@ -9,7 +9,7 @@ from sim.advice.judgement import Limits
 from sim.advice.race import Race
 from sim.advice.sensitivity import sensitivity
 from sim.advice.trials import Bench
-from sim.sweeps.file.quantity import Quantity
+from sim.sweeps.file.quantity import ParsedQuantity
 from tests.advice.test_race import DAY_S, MadeUp
 
 JOB = """\
@@ -24,7 +24,7 @@ run: {duration: 3 s}
 """
 SIZE = Unknown(("job", "sink", "state", "size"), "1 MB", "How large is it?")
 SERVICE = Unknown(("job", "sink", "service"), "1 ms", "How long does a record take?")
-RATE = Unknown(("job", "source", "source", "rate"), "unlimited", "How many arrive?", least=Quantity.parse("1186/s"))
+RATE = Unknown(("job", "source", "source", "rate"), "unlimited", "How many arrive?", least=ParsedQuantity.parse("1186/s"))
 
 
 class OfStorage(MadeUp):

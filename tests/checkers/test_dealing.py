@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from sim.checkers.dealing import Shape, misdealt, misdealt_state
-from sim.checkers.ledger import Tally
+from sim.checkers.ledger import RecordTally
 from sim.checkers.state import Brought, Stamp
 
 
@@ -16,7 +16,7 @@ def shape(sources, sinks):
 
 
 def tally(served, read, written, late=None):
-    return Tally(*(np.array(column) for column in (served, late or [0] * len(served), read, written)), np.ones(len(served), bool))
+    return RecordTally(*(np.array(column) for column in (served, late or [0] * len(served), read, written)), np.ones(len(served), bool))
 
 
 def facts(old, new):

@@ -1,16 +1,16 @@
 """A snapshot that is kept and cannot be restored is told, with the files that are gone."""
 
-from sim.checkers.files import KEPT_WHOLE, Kept, broken_snapshots
+from sim.checkers.files import KEPT_WHOLE, KeptSnapshot, broken_snapshots
 
 
 def test_what_is_whole_is_not_told():
     """Nor what names no files."""
-    assert [] == list(broken_snapshots([Kept("checkpoint 1", 3, ()), Kept("checkpoint 2", 0, ())], 7))
+    assert [] == list(broken_snapshots([KeptSnapshot("checkpoint 1", 3, ()), KeptSnapshot("checkpoint 2", 0, ())], 7))
 
 
 def test_what_is_gone_is_told():
     """The first three files by name."""
-    (violation,) = broken_snapshots([Kept("checkpoint 1", 9, tuple("abcd"))], 7)
+    (violation,) = broken_snapshots([KeptSnapshot("checkpoint 1", 9, tuple("abcd"))], 7)
 
     assert (KEPT_WHOLE, 7) == (violation.law, violation.time_ns)
     assert ("checkpoint 1", "4 of its 9 files are gone") == (violation.where, violation.fact)
@@ -18,6 +18,6 @@ def test_what_is_gone_is_told():
 
 
 def test_three_files_are_told_in_full():
-    (violation,) = broken_snapshots([Kept("checkpoint 1", 9, tuple("abc"))], 7)
+    (violation,) = broken_snapshots([KeptSnapshot("checkpoint 1", 9, tuple("abc"))], 7)
 
     assert ("missing: a", "missing: b", "missing: c") == violation.story

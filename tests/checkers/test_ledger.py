@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sim.checkers.ledger import Ledger, Tally
+from sim.checkers.ledger import Ledger, RecordTally
 
 SOURCE, SINK = 0, 1
 
@@ -13,8 +13,8 @@ def pair() -> Ledger:
     return Ledger.opened([nothing, channel], [channel, nothing])
 
 
-def tally(served, read, written, known=(True, True)) -> Tally:
-    return Tally(np.array(served), np.zeros(2, np.int64), np.array([read]), np.array([written]), np.array(known))
+def tally(served, read, written, known=(True, True)) -> RecordTally:
+    return RecordTally(np.array(served), np.zeros(2, np.int64), np.array([read]), np.array([written]), np.array(known))
 
 
 def noted(ledger, checkpoint, task, served, *records):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.checkers.ledger import Ledger, Tally
+from sim.checkers.ledger import Ledger, RecordTally
 from sim.checkers.returns import Written, misnoted, misplaced, unanswered, unread, unwritten, up_to
 from sim.checkers.story import Teller
 from sim.metrics.journal import Happening, Journal
@@ -24,8 +24,8 @@ def journal() -> Journal:
     return rows
 
 
-def tally(served=(20, 15), late=(0, 0), read=15, written=20) -> Tally:
-    return Tally(*(np.array(column, np.int64) for column in (served, late, [read], [written])), np.ones(2, np.bool_))
+def tally(served=(20, 15), late=(0, 0), read=15, written=20) -> RecordTally:
+    return RecordTally(*(np.array(column, np.int64) for column in (served, late, [read], [written])), np.ones(2, np.bool_))
 
 
 def violations(stands, *, input_differs=False):

@@ -7,7 +7,7 @@ import pytest
 from sim.history.history import History
 from sim.history.reading import history_of
 from sim.recordings.reading import read_source
-from sim.recordings.source.recorded_job import Alignment, Checkpoint, Phases, Subtask, Task
+from sim.recordings.source.recorded_job import Phases, RecordedAlignment, RecordedCheckpoint, RecordedSubtask, RecordedTask
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestInput, RestVertex
 
@@ -26,20 +26,22 @@ def recorded():
 
 def acknowledged(index, end_ms, start_ms, align_ms=0, sync_ms=0, async_ms=0, **details):
     phases = Phases(sync=sync_ms, **{"async": async_ms})
-    alignment = Alignment(duration=align_ms, persisted=details.pop("persisted", 0))
-    return Subtask(
+    alignment = RecordedAlignment(duration=align_ms, persisted=details.pop("persisted", 0))
+    return RecordedSubtask(
         index=index, status="completed", end_to_end_duration=end_ms, start_delay=start_ms, alignment=alignment, checkpoint=phases,
         checkpointed_size=details.pop("size", 1000), **details,
     )  # fmt: skip
 
 
 def pending(index):
-    return Subtask(index=index, status="pending_or_failed")
+    return RecordedSubtask(index=index, status="pending_or_failed")
 
 
 def point(number, took_ms, src, sink, status="COMPLETED", **details):
-    tasks = {"src": Task(subtasks=src), "sink": Task(subtasks=sink)}
-    return Checkpoint(id=number, status=status, trigger_timestamp=10_000 * number, end_to_end_duration=took_ms, tasks=tasks, **details)
+    tasks = {"src": RecordedTask(subtasks=src), "sink": RecordedTask(subtasks=sink)}
+    return RecordedCheckpoint(
+        id=number, status=status, trigger_timestamp=10_000 * number, end_to_end_duration=took_ms, tasks=tasks, **details
+    )
 
 
 def history(*points, **details):

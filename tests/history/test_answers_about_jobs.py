@@ -4,7 +4,7 @@ import pytest
 
 from sim.history.answer import answer
 from sim.history.choice import MissingCheckpointError
-from sim.history.history import Thread
+from sim.history.history import ThreadShares
 from sim.history.record import plain
 from sim.history.text import answer_text
 from tests.history.conftest import acknowledged, history, pending, point
@@ -64,7 +64,7 @@ def test_a_log_says_what_it_knows(recorded):
 
 def test_back_pressure_is_followed_to_its_source():
     """The thread behind that is full is named, not the one that waits for it."""
-    threads = {("src", 0): Thread(0.1, 0.9), ("sink", 0): Thread(0.2, 0.0), ("sink", 1): Thread(0.97, 0.0)}
+    threads = {("src", 0): ThreadShares(0.1, 0.9), ("sink", 0): ThreadShares(0.2, 0.0), ("sink", 1): ThreadShares(0.97, 0.0)}
     src, sink = [acknowledged(0, 950, 900, async_ms=10)], [acknowledged(0, 990, 950), acknowledged(1, 1000, 950)]
     text = answer_text(answer(history(point(2, 1000, src, sink), point(3, 1000, src, [*sink]), threads=threads), 2))
 

@@ -8,7 +8,7 @@ from sim.evidence.truth import scenario_of
 from sim.history.compared.leading import agree, of_journal, of_statistics
 from sim.history.compared.simulated import reported
 from sim.history.path import steps
-from sim.metrics.critical_path import Kind
+from sim.metrics.critical_path import PathKind
 from sim.recordings import read_any
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.runtime.run.simulate import simulate
@@ -49,12 +49,12 @@ def test_an_aligned_path():
     found = history(point(2, 1000, src, sink))
 
     assert [
-        (Kind.TRIGGER, None, 20),
-        (Kind.QUEUE, ("sink", 1), 280),
-        (Kind.ALIGNMENT, ("sink", 1), 450),
-        (Kind.SYNC, ("sink", 1), 30),
-        (Kind.UPLOAD, ("sink", 1), 200),
-        (Kind.ACKNOWLEDGEMENT, ("sink", 1), 20),
+        (PathKind.TRIGGER, None, 20),
+        (PathKind.QUEUE, ("sink", 1), 280),
+        (PathKind.ALIGNMENT, ("sink", 1), 450),
+        (PathKind.SYNC, ("sink", 1), 30),
+        (PathKind.UPLOAD, ("sink", 1), 200),
+        (PathKind.ACKNOWLEDGEMENT, ("sink", 1), 20),
     ] == spent(found)
 
 
@@ -65,9 +65,9 @@ def test_an_unaligned_path():
     uploads = [acknowledged(0, 500, 30, 10, 0, 450, unaligned_checkpoint=True)]
     config = CheckpointConfig(unaligned_checkpoints=True)
 
-    assert (Kind.ALIGNMENT, ("sink", 0), 400) in spent(history(point(2, 500, src, waits), config=config))
-    assert (Kind.CHANNEL_STATE, ("sink", 0), 50) in spent(history(point(2, 500, src, waits), config=config))
-    assert (Kind.UPLOAD, ("sink", 0), 450) in spent(history(point(2, 500, src, uploads), config=config))
+    assert (PathKind.ALIGNMENT, ("sink", 0), 400) in spent(history(point(2, 500, src, waits), config=config))
+    assert (PathKind.CHANNEL_STATE, ("sink", 0), 50) in spent(history(point(2, 500, src, waits), config=config))
+    assert (PathKind.UPLOAD, ("sink", 0), 450) in spent(history(point(2, 500, src, uploads), config=config))
 
 
 def test_a_barrier_that_waits_for_its_timeout():
@@ -77,8 +77,8 @@ def test_a_barrier_that_waits_for_its_timeout():
     config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
     path = spent(history(point(2, 400, src, sink), config=config))
 
-    assert (Kind.TIMEOUT, ("sink", 0), 280) in path
-    assert (Kind.QUEUE, ("sink", 0), 10) in path
+    assert (PathKind.TIMEOUT, ("sink", 0), 280) in path
+    assert (PathKind.QUEUE, ("sink", 0), 10) in path
 
 
 def test_who_kept_a_checkpoint_that_expired():
@@ -87,7 +87,7 @@ def test_who_kept_a_checkpoint_that_expired():
     found = history(point(2, 5000, src, [acknowledged(0, 400, 100), pending(1)], "FAILED", failure_message="expired"))
     last = steps(found, found.checkpoints[0])[-1]
 
-    assert (Kind.QUEUE, ("sink", 1), 4980 * MS, True) == (last.kind, last.subtask, last.duration_ns, last.is_open)
+    assert (PathKind.QUEUE, ("sink", 1), 4980 * MS, True) == (last.kind, last.subtask, last.duration_ns, last.is_open)
 
 
 def test_before_start_delays_were_reported():
@@ -95,7 +95,7 @@ def test_before_start_delays_were_reported():
     found = history(point(2, 600, [acknowledged(0, 50, -1, async_ms=10)], [acknowledged(0, 600, -1, 100, 0, 200)]))
 
     assert 600 == sum(ms for *_, ms in spent(found))
-    assert (Kind.QUEUE, ("sink", 0), 260) in spent(found)
+    assert (PathKind.QUEUE, ("sink", 0), 260) in spent(found)
 
 
 def test_which_writer_was_awaited(recorded):
@@ -105,7 +105,7 @@ def test_which_writer_was_awaited(recorded):
         step
         for checkpoint in found.detailed
         for step in steps(found, checkpoint)
-        if step.kind is Kind.QUEUE and step.subtask == ("count+out-writer", 1)
+        if step.kind is PathKind.QUEUE and step.subtask == ("count+out-writer", 1)
     ]
 
     assert Counter(step.writer for step in together).most_common(1)[0][0] == ("parse", 0)

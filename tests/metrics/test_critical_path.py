@@ -1,10 +1,10 @@
 """Files of one phase as parts of a path: the one that ends last is followed to its beginning, then the one before it."""
 
-from sim.metrics.critical_path import FileSpan, Kind, file_parts
+from sim.metrics.critical_path import FileSpan, PathKind, file_parts
 
 
 def parts(files, begin_ns=0, end_ns=100):
-    found = file_parts([FileSpan(i, *span) for i, span in enumerate(files)], begin_ns, end_ns, 7, Kind.ASYNC_WORK, Kind.UPLOAD)
+    found = file_parts([FileSpan(i, *span) for i, span in enumerate(files)], begin_ns, end_ns, 7, PathKind.ASYNC_WORK, PathKind.UPLOAD)
     return [(part.kind.value, part.begin_ns, part.end_ns, part.file) for part in reversed(found)]
 
 

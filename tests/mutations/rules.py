@@ -132,8 +132,8 @@ BARRIERS = (
     Rule(
         "savepoints are aligned",
         "protocol/strategies/__init__.py",
-        "    if savepoint and chosen.alignment is not Alignment.AT_LEAST_ONCE:\n",
-        "    if savepoint and chosen.alignment is Alignment.AT_LEAST_ONCE:\n",
+        "    if savepoint and chosen.alignment is not AlignmentType.AT_LEAST_ONCE:\n",
+        "    if savepoint and chosen.alignment is AlignmentType.AT_LEAST_ONCE:\n",
         f"{PROTOCOL}test_strategies.py::test_savepoints_are_always_aligned",
     ),
     Rule(

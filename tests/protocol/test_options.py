@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.options import AlignmentType, BarrierOptions
 
 TIMEOUT = BarrierOptions(100, aligned_timeout_ns=50)
 
@@ -10,7 +10,7 @@ TIMEOUT = BarrierOptions(100, aligned_timeout_ns=50)
 @pytest.mark.parametrize(
     ("options", "now", "converted", "priority"),
     [
-        (BarrierOptions(100, Alignment.UNALIGNED), 100, False, True),
+        (BarrierOptions(100, AlignmentType.UNALIGNED), 100, False, True),
         (BarrierOptions(100), 10_000, True, False),
         (TIMEOUT, 149, True, False),
         (TIMEOUT, 150, True, True),

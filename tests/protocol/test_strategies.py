@@ -3,7 +3,7 @@
 import pytest
 
 from sim.model.catalogs.barriers import BARRIERS, Barriers
-from sim.protocol.options import Alignment, BarrierOptions, Traits
+from sim.protocol.options import AlignmentType, BarrierOptions, Traits
 from sim.protocol.phases import ALIGNED, ASYNC_OPERATE, Requirement, move
 from sim.protocol.strategies import STRATEGIES, barrier_options, strategy
 from sim.protocol.vocabulary import Phase, Work
@@ -31,12 +31,12 @@ def test_the_pages_cover_the_model():
         kind = BARRIERS[name]
 
         assert (kind.has_deadline, kind.overtakes) == (page.times_out, page.unaligned_allowed)
-        assert kind.exactly_once == (page.alignment is not Alignment.AT_LEAST_ONCE)
+        assert kind.exactly_once == (page.alignment is not AlignmentType.AT_LEAST_ONCE)
 
 
 def test_law_11_a_timeout_of_zero_is_an_unaligned_checkpoint():
     assert STRATEGIES["unaligned"] is strategy(Barriers("aligned-timeout", 0))
-    assert BarrierOptions(5, Alignment.UNALIGNED) == barrier_options(Barriers("aligned-timeout", 0), 5)
+    assert BarrierOptions(5, AlignmentType.UNALIGNED) == barrier_options(Barriers("aligned-timeout", 0), 5)
 
 
 def test_before_flink_27251_barriers_move_the_same_and_nobody_waits_for_them():
@@ -55,7 +55,7 @@ def test_savepoints_are_always_aligned(kind):
 
 def test_a_forced_edge_loses_priority_and_the_deadline_waits():
     """The reader restores what was meant."""
-    unaligned, timeout = BarrierOptions(5, Alignment.UNALIGNED), BarrierOptions(5, aligned_timeout_ns=SECOND)
+    unaligned, timeout = BarrierOptions(5, AlignmentType.UNALIGNED), BarrierOptions(5, aligned_timeout_ns=SECOND)
 
     for meant in (unaligned, timeout):
         forced = meant.on_forced_edge()
@@ -65,7 +65,7 @@ def test_a_forced_edge_loses_priority_and_the_deadline_waits():
         assert meant == forced.restored()
 
 
-@pytest.mark.parametrize("options", [BarrierOptions(5), BarrierOptions(5, Alignment.AT_LEAST_ONCE), BarrierOptions(5, savepoint=True)])
+@pytest.mark.parametrize("options", [BarrierOptions(5), BarrierOptions(5, AlignmentType.AT_LEAST_ONCE), BarrierOptions(5, savepoint=True)])
 def test_what_never_overtakes_needs_no_forcing(options):
     assert options is options.on_forced_edge()
     assert options is options.restored()
@@ -75,7 +75,7 @@ def test_a_deadline_counts_from_the_trigger():
     timeout = BarrierOptions(5, aligned_timeout_ns=SECOND)
 
     assert SECOND + 5 == timeout.deadline_ns
-    assert BarrierOptions(5, Alignment.UNALIGNED) == timeout.as_unaligned()
+    assert BarrierOptions(5, AlignmentType.UNALIGNED) == timeout.as_unaligned()
     with pytest.raises(ValueError, match="deadline"):
         _ = BarrierOptions(5).deadline_ns
 

@@ -8,7 +8,7 @@ from sim.protocol.barriers.alternating import AlternatingWaitingForFirstBarrier
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.transitions import TRANSITIONS
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.options import AlignmentType, BarrierOptions
 from sim.protocol.phases import ALIGNED, ASYNC_OPERATE
 from sim.protocol.task.snapshot import NEXT_PHASE
 from sim.protocol.task_vocabulary import (
@@ -22,7 +22,7 @@ from sim.protocol.task_vocabulary import (
 )
 from sim.protocol.vocabulary import Phase
 
-UNALIGNED = BarrierOptions(0, Alignment.UNALIGNED)
+UNALIGNED = BarrierOptions(0, AlignmentType.UNALIGNED)
 TIMEOUT = BarrierOptions(0, aligned_timeout_ns=50)
 ALIGNED_OPTIONS = BarrierOptions(0)
 

@@ -1,10 +1,12 @@
 """The history of an imported job beside its simulation."""
 
-from sim.model.backtest import Backtest, Compared, Quantiles
+from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 from sim.report.history import history, spans
 
-DURATION = Compared("end-to-end", Quantiles(100.0, 200.0, 300.0, 9), Quantiles(110.0, 120.0, 130.0, 9), off=("p90",), cause="a tail")
-RATE = Compared("throughput", Quantiles(5.0, 5.0, 5.0, 3), Quantiles(5.0, 5.0, 5.0, 3), vertex="sink")
+DURATION = ComparedQuantity(
+    "end-to-end", Quantiles(100.0, 200.0, 300.0, 9), Quantiles(110.0, 120.0, 130.0, 9), off=("p90",), cause="a tail"
+)
+RATE = ComparedQuantity("throughput", Quantiles(5.0, 5.0, 5.0, 3), Quantiles(5.0, 5.0, 5.0, 3), vertex="sink")
 
 
 def test_what_is_off_is_named_with_its_cause():

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.report.figures import lines
 from sim.report.page import Block, Page, html
 
@@ -43,7 +43,7 @@ def read(text):
 def text():
     curve = {HOSTILE: pd.Series([1.0, 2.0], index=[0.0, 1.0]), "other": pd.Series([2.0, 1.0], index=[0.0, 1.0])}
     blocks = [
-        Block("A table", HOSTILE, Section("", ["", HOSTILE], [[HOSTILE, "1"]])),
+        Block("A table", HOSTILE, TextTable("", ["", HOSTILE], [[HOSTILE, "1"]])),
         Block("A figure", figure=lines(curve, "seconds"), caption=HOSTILE),
         Block("A second figure", figure=lines(curve, "seconds"), caption="words", code=HOSTILE),
     ]
@@ -91,7 +91,7 @@ def test_figures_have_words(text):
 def test_a_wide_table_is_read_downwards_on_a_phone():
     """Each cell carries the heading of its column, and a number stays with its unit."""
     header = ["setting", "runs", "p99", "in flight", "lost", "remarks"]
-    text = html(Page("", "", "", [Block("", table=Section("", header, [["a", "1", "5 ms", "0 B", "0 %", "the one that is advised"]]))]))
+    text = html(Page("", "", "", [Block("", table=TextTable("", header, [["a", "1", "5 ms", "0 B", "0 %", "the one that is advised"]]))]))
 
     assert '<table class="wide">' in text
     assert '<td data-label="p99">5\u00a0ms</td>' in text

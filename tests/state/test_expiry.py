@@ -5,7 +5,7 @@ from math import exp
 
 import pytest
 
-from sim.state.expiry import Cohort, Expiry, Turnover, together
+from sim.state.expiry import Cohort, Expiry, ExpiryTurnover, together
 
 S = 1_000_000_000
 TTL, ENTRY = 100 * S, 1000
@@ -78,7 +78,7 @@ def test_a_restored_key_keeps_the_time_it_was_written():
     after = Expiry(TTL, 0, ENTRY)
     after.stand(together([(before.ages, Fraction(1))]), 150 * S)
 
-    assert Turnover(500_000, 500_000) == after.advance(0, 0, 150 * S)
+    assert ExpiryTurnover(500_000, 500_000) == after.advance(0, 0, 150 * S)
 
 
 def test_a_rescaled_task_has_the_shares_of_its_key_groups():

@@ -10,7 +10,7 @@ from sim.analysis.sweeps.choice import choose
 from sim.cells.plan import cells
 from sim.scenario import load
 from sim.sweeps.file.question import Question
-from sim.sweeps.racing import Race
+from sim.sweeps.racing import SweepRace
 from tests.conftest import STUDY
 
 SETTINGS, WINDOWS = ("1 s", "2 s", "4 s"), tuple(f"{i} min" for i in range(40))
@@ -58,7 +58,7 @@ def settings_run(race):
 
 def test_losers_do_not_run_everywhere(planned):
     """Three settings meet eight windows; the two that are close to each other meet all."""
-    race = Race(QUESTION, planned)
+    race = SweepRace(QUESTION, planned)
 
     assert [3 * 8, 2 * 32 + 8, 2 * 40 + 8] == run(race)
     assert {"1 s": 40, "2 s": 40, "4 s": 8} == settings_run(race)
@@ -69,7 +69,7 @@ def test_losers_do_not_run_everywhere(planned):
 
 def test_the_choice_is_that_of_all_runs(planned):
     """What was left out is out of the set of those that cannot be told apart, too."""
-    race = Race(QUESTION, planned)
+    race = SweepRace(QUESTION, planned)
     run(race)
     of_all = results_of(planned)
     of_race = of_all[of_all["cell"].isin([cell.id for cell in race.cells])]
@@ -82,7 +82,7 @@ def test_the_choice_is_that_of_all_runs(planned):
 
 def test_the_reference_runs_everywhere(planned):
     """Others are compared with it, window by window."""
-    race = Race(replace(QUESTION, against=(("checkpoint.interval", "4 s"),)), planned)
+    race = SweepRace(replace(QUESTION, against=(("checkpoint.interval", "4 s"),)), planned)
 
     assert [24, 96, 120] == run(race)
     assert [] == race.sections()
@@ -91,7 +91,7 @@ def test_the_reference_runs_everywhere(planned):
 
 def test_each_value_of_by_has_a_race(planned):
     """Each value has twenty windows, and eight of them come first."""
-    race = Race(replace(QUESTION, by="load"), planned)
+    race = SweepRace(replace(QUESTION, by="load"), planned)
     run(race)
 
     assert {"1 s": 40, "2 s": 40, "4 s": 16} == settings_run(race)
@@ -99,7 +99,7 @@ def test_each_value_of_by_has_a_race(planned):
 
 
 def test_the_first_windows_are_spread_over_all(planned):
-    race = Race(QUESTION, planned)
+    race = SweepRace(QUESTION, planned)
     first = sorted(WINDOWS.index(dict(cell.scenario.axes)["window"]) for cell in race.first)
 
     assert race.first == race.cells
@@ -111,16 +111,16 @@ def test_the_first_windows_are_spread_over_all(planned):
 def test_windows_come_before_seeds(planned):
     """Eight seeds of one window are one value: a first round of eight worlds meets eight windows, however many seeds there are."""
     seeded = [replace(cell, replication=k) for cell in planned for k in range(5)]
-    race = Race(QUESTION, seeded)
+    race = SweepRace(QUESTION, seeded)
     met = [(dict(cell.scenario.axes)["window"], cell.replication) for cell in race.first]
 
     assert 8 == len(set(met)) == len({window for window, _ in met})
     assert {0} == {seed for _, seed in met}
-    wide = Race(replace(QUESTION, racing=60), seeded)
+    wide = SweepRace(replace(QUESTION, racing=60), seeded)
     assert set(WINDOWS) == {dict(cell.scenario.axes)["window"] for cell in wide.first}
 
 
 def test_a_first_round_of_all_windows_is_no_race(planned):
-    race = Race(replace(QUESTION, racing=40), planned)
+    race = SweepRace(replace(QUESTION, racing=40), planned)
 
     assert [120] == run(race)

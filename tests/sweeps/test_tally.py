@@ -1,14 +1,14 @@
 """How a sweep is doing, in a few words."""
 
 from sim.sweeps import tally as room
-from sim.sweeps.tally import Tally
+from sim.sweeps.tally import RowTally
 
 
 def test_what_a_person_waits_for(monkeypatch):
     """How many failed, how fast it goes, what takes longest."""
     now = [0.0]
     monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
-    tally = Tally()
+    tally = RowTally()
     assert "" == tally.text()
 
     now[0] = 2.0

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 from sim.traces.choices import ChoiceError, Choices
-from sim.traces.reading import Origin, read_rows
+from sim.traces.reading import RowOrigin, read_rows
 
 
 def read(text, **chosen):
-    table = pa.Table.from_batches(read_rows(Origin("t", "t.csv"), io.BytesIO(text.encode()), Choices(**chosen))).to_pandas()
+    table = pa.Table.from_batches(read_rows(RowOrigin("t", "t.csv"), io.BytesIO(text.encode()), Choices(**chosen))).to_pandas()
     table = table[table["kind"] != "note"]
     return table["kind"].tolist(), table.dropna(axis=1, how="all")
 

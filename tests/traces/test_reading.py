@@ -11,13 +11,13 @@ import pytest
 from sim.traces import lines as room
 from sim.traces import reading
 from sim.traces.choices import Choices
-from sim.traces.reading import Origin, read_rows
+from sim.traces.reading import RowOrigin, read_rows
 
 
 def read(text, trace="t", **chosen):
     """Kind of row -> its table, with the columns that have anything in them."""
     data = text if isinstance(text, bytes) else text.encode()
-    table = pa.Table.from_batches(read_rows(Origin(trace, "t.csv"), io.BytesIO(data), Choices(**chosen))).to_pandas()
+    table = pa.Table.from_batches(read_rows(RowOrigin(trace, "t.csv"), io.BytesIO(data), Choices(**chosen))).to_pandas()
     same = ["kind", "trace", "file"]
     return {kind: rows.dropna(axis=1, how="all").drop(columns=same) for kind, rows in table.groupby("kind", sort=False) if kind != "note"}
 
@@ -134,7 +134,7 @@ def test_what_is_held_is_bounded_by_characters_too(monkeypatch):
     monkeypatch.setattr(reading, "BLOCK_CHARACTERS", 100_000)
     monkeypatch.setattr(reading, "HELD_BACK", 1)
     text = "t,rate,note\n" + "".join(f"{t},1,{'x' * 1000}\n" for t in range(1000))
-    batches = list(read_rows(Origin("t", "t.csv"), io.BytesIO(text.encode())))
+    batches = list(read_rows(RowOrigin("t", "t.csv"), io.BytesIO(text.encode())))
 
     assert 1000 == sum(len(batch) for batch in batches if batch.column("kind")[0].as_py() == "rates")
     assert max(len(batch) for batch in batches) <= 100
@@ -214,7 +214,7 @@ def test_rows_in_a_foreign_encoding_are_named():
 
 def notes(text, **chosen):
     data = io.BytesIO(text.encode())
-    table = pa.Table.from_batches(read_rows(Origin("t", "t.csv"), data, Choices(**chosen))).to_pandas()
+    table = pa.Table.from_batches(read_rows(RowOrigin("t", "t.csv"), data, Choices(**chosen))).to_pandas()
     return table["reason"][table["kind"] == "note"].tolist()
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.advice.answer.configuration import Difference, difference, patch
+from sim.advice.answer.configuration import KeyChange, difference, patch
 from sim.advice.answer.lost import lost_task_manager
 from sim.advice.answer.summary import no_setting, summary
 from sim.advice.answer.watch import watch
@@ -20,7 +20,7 @@ from sim.advice.settings import TIMEOUT_NS
 from sim.advice.texts import breaks_text, closest, condition_of, name_of, passes_text, reason_against, value_text
 from sim.advice.trials import UNDISTURBED
 from sim.analysis.number_texts import change_text
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.units import format_duration, parse_duration
 from sim.whole_file import replace_text
 
@@ -39,9 +39,9 @@ ROOM = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AdviceAnswer:
     screen: str  # twelve lines of eighty characters, below the verdict
-    parts: list[str | Section]  # the same in full
+    parts: list[str | TextTable]  # the same in full
     data: dict[str, Any]  # as JSON
     files: dict[str, str] = field(default_factory=dict)  # name -> text: patches
 
@@ -53,14 +53,14 @@ class Answer:
             replace_text(folder / name, text)
 
 
-def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[str], planned: dict[Trial, int]) -> Answer:
+def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[str], planned: dict[Trial, int]) -> AdviceAnswer:
     """`enough`: the smallest changes with which the nearest setting would fit.  `planned` collects the trials that run."""
     refused = refusals(race.scenario)
     if chosen is None:
         near = dominant(situation_of(race, race.nearest.name)) if race.settings else ""
         lines = closest(race) if race.settings else []
         screen = no_setting(near, [line.removeprefix("Closest: ") for line in lines], enough, refused)
-        return Answer(
+        return AdviceAnswer(
             screen,
             [*levers_left(race, levers, None), *_cautions(refused)],
             {"dominates": near, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]},
@@ -78,7 +78,7 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
         others=[f"{what}: {value}" for what, value in others.items()], lost=lost,
     )  # fmt: skip
     assumed = _assumptions(race, candidate, chosen, changes, planned)
-    parts: list[str | Section] = [
+    parts: list[str | TextTable] = [
         *([lost.sentence()] if lost is not None else []),
         *_difference(found, others),
         *levers_left(race, levers, chosen),
@@ -102,7 +102,7 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
         "watch": seen.plain(),
         "patches": files,
     }
-    return Answer(screen, parts, data, files)
+    return AdviceAnswer(screen, parts, data, files)
 
 
 def advised_scenario(race: Race, chosen: Setting) -> Scenario:
@@ -144,13 +144,13 @@ def _others(candidate: Candidate, changes: Sequence[Change]) -> dict[str, str]:
     return found
 
 
-def _difference(found: Sequence[Difference], others: dict[str, str]) -> list[str]:
+def _difference(found: Sequence[KeyChange], others: dict[str, str]) -> list[str]:
     """As a block of code; nothing if nothing changes."""
     lines = [line for item in found for line in item.lines()] + [f"+ {what}: {value}" for what, value in others.items()]
     return ["\n".join(["# against today; what is not set has Flink's default", *lines])] if lines else []
 
 
-def _cautions(warnings: Sequence[Caution]) -> list[str | Section]:
+def _cautions(warnings: Sequence[Caution]) -> list[str | TextTable]:
     return [f"{'Ask first' if caution.is_question else 'Caution'}: {_with_source(caution.text, caution.source)}" for caution in warnings]
 
 
@@ -181,7 +181,7 @@ def _is_aligned(race: Race, setting: Setting) -> bool:
 
 def _assumptions(
     race: Race, candidate: Candidate, chosen: Setting, changes: Sequence[Change], planned: dict[Trial, int]
-) -> list[str | Section]:  # fmt: skip
+) -> list[str | TextTable]:  # fmt: skip
     """What the advised setting does at the bounds of what a lever takes for granted."""
     rows = []
     for change in changes:
@@ -199,7 +199,7 @@ def _assumptions(
             if setting is not None:
                 rows.append([own.what, own.assumed, value, *_kept_at(race, setting, chosen.per_second / (1 - chosen.loss))])
     header = ["UNKNOWN", "assumed", "tried", "throughput", "checkpoints p99", "recovery", "limits"]
-    return [Section("What a lever takes for granted: each bound in a short run", header, rows)] if rows else []
+    return [TextTable("What a lever takes for granted: each bound in a short run", header, rows)] if rows else []
 
 
 def _kept_at(race: Race, setting: Setting, bare: float) -> list[str]:
@@ -209,5 +209,5 @@ def _kept_at(race: Race, setting: Setting, bare: float) -> list[str]:
     return [change_text(setting.per_second / bare - 1), *numbers, kept]
 
 
-def _pulled(changes: Sequence[Change]) -> list[str | Section]:
+def _pulled(changes: Sequence[Change]) -> list[str | TextTable]:
     return [_with_source(f"Lever: {change.name}. It costs: {change.lever.costs}.", change.lever.source) for change in changes]

@@ -18,7 +18,7 @@ WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class KeyChange:
     """One key of Flink: what it is today, and what it shall be; None: not set."""
 
     key: str
@@ -31,15 +31,15 @@ class Difference:
         return [f"{sign} {self.key}: {value}" for sign, value in sides if value is not None]
 
 
-def difference(today: Scenario, advised: Scenario, changes: Sequence[Change] = ()) -> list[Difference]:
+def difference(today: Scenario, advised: Scenario, changes: Sequence[Change] = ()) -> list[KeyChange]:
     """The keys that differ, and those that its changes need beside them; one that has Flink's default today is not set there."""
     now, then = flink_lines(today), flink_lines(advised)
     then |= {flink_key(key, advised): value for change in changes for key, value in change.lever.flink_keys.items()}
     keys = [key for key in dict.fromkeys((*then, *now)) if now.get(key) != then.get(key)]
-    return [Difference(key, now.get(key), then.get(key)) for key in keys]
+    return [KeyChange(key, now.get(key), then.get(key)) for key in keys]
 
 
-def patch(found: list[Difference], *, back: bool, others: Mapping[str, Any], warnings: Sequence[str] = ()) -> str:
+def patch(found: list[KeyChange], *, back: bool, others: Mapping[str, Any], warnings: Sequence[str] = ()) -> str:
     """A merge patch of a FlinkDeployment of the Kubernetes operator.  `back`: it sets today's values again; null removes a key.
 
     `others`: what no key of Flink says, by what it is.  `warnings`: what to know first, as comments, for a patch is applied alone.
@@ -48,7 +48,7 @@ def patch(found: list[Difference], *, back: bool, others: Mapping[str, Any], war
     return "".join(f"{line}\n" for line in _lines(found, name, back=back, others=others, warnings=warnings))
 
 
-def _lines(found: list[Difference], name: str, *, back: bool, others: Mapping[str, Any], warnings: Sequence[str]) -> Iterator[str]:
+def _lines(found: list[KeyChange], name: str, *, back: bool, others: Mapping[str, Any], warnings: Sequence[str]) -> Iterator[str]:
     for warning in warnings:
         yield from (f"# {line}" for line in wrap(warning, WIDTH, break_long_words=False, break_on_hyphens=False))
     yield f"# kubectl patch flinkdeployment NAME --type merge --patch-file {name}"

@@ -15,7 +15,7 @@ from sim.analysis.number_texts import bytes_text, change_text
 from sim.foreign import one_line
 
 if TYPE_CHECKING:
-    from sim.advice.answer.configuration import Difference
+    from sim.advice.answer.configuration import KeyChange
     from sim.advice.answer.lost import LostTaskManager
     from sim.advice.answer.watch import Watch
     from sim.advice.judgement import Limits, Setting
@@ -31,7 +31,7 @@ QUESTIONS = 2
 
 
 def summary(
-    chosen: Setting, today: Setting | None, limits: Limits, *, dominant: str, changes: Sequence[Change], differences: Sequence[Difference],
+    chosen: Setting, today: Setting | None, limits: Limits, *, dominant: str, changes: Sequence[Change], differences: Sequence[KeyChange],
     cautions: Sequence[Caution], refusals: Sequence[Caution], watch: Watch, others: Sequence[str] = (),
     lost: LostTaskManager | None = None,
 ) -> str:  # fmt: skip
@@ -88,7 +88,7 @@ def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change]) ->
             yield f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed"
 
 
-def _change(differences: Sequence[Difference], others: Sequence[str], most: int) -> list[str]:
+def _change(differences: Sequence[KeyChange], others: Sequence[str], most: int) -> list[str]:
     """As many lines of the difference as fit."""
     lines = [line for difference in differences for line in difference.lines()] + [f"+ {other}" for other in others]
     if not lines:

@@ -14,7 +14,7 @@ from sim.advice.inputs.unknowns import Unknown, plausible, unknowns
 from sim.advice.race import Race
 from sim.advice.sensitivity import Sensitivity, section
 from sim.advice.trials import SETTLED_NS, Bench
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.model.scenario import Scenario
 from sim.units import format_byte_rate, format_rate
 
@@ -47,7 +47,7 @@ def greatest_rates(race: Race, marked: Sequence[Unknown]) -> dict[str, float]:
 
 def questions(
     race: Race, marked: Sequence[Unknown], found: Sequence[Sensitivity], rates: Mapping[str, float], mtbf_ms: float | None
-) -> Iterator[str | Section]:
+) -> Iterator[str | TextTable]:
     """The inputs that move something, what to answer first, and a line for all that move nothing.  `found`: in order of importance."""
     marked_names = {unknown.name for unknown in marked}
     deciding = [row for row in found if row.changes_advice]

@@ -15,7 +15,7 @@ from typing import Any
 from sim.scenario.overrides import key_of
 from sim.scenario.text.plain import compose
 from sim.scenario.text.problems import DocumentPath, Reading
-from sim.sweeps.file.quantity import Quantity, QuantityError
+from sim.sweeps.file.quantity import ParsedQuantity, QuantityError
 from sim.units import format_rate
 
 _MARK = re.compile(r"(?:^|\s)#\s*UNKNOWN:\s*(.*)$")
@@ -49,8 +49,8 @@ class Unknown:
     path: DocumentPath
     assumed: Any
     question: str
-    least: Quantity | None = None  # what is known of it
-    most: Quantity | None = None
+    least: ParsedQuantity | None = None  # what is known of it
+    most: ParsedQuantity | None = None
     others: tuple[Any, ...] = ()  # values to try instead; empty: see `plausible`
 
     @property
@@ -95,7 +95,7 @@ def unknowns(text: str) -> list[Unknown]:
     return found
 
 
-def _bounds(known: str) -> tuple[Quantity | None, Quantity | None]:
+def _bounds(known: str) -> tuple[ParsedQuantity | None, ParsedQuantity | None]:
     """The least and the most value that a remark speaks of."""
     if both := _BETWEEN.search(known):
         return _amount(both[1]), _amount(both[2])
@@ -103,12 +103,12 @@ def _bounds(known: str) -> tuple[Quantity | None, Quantity | None]:
     return (None if least is None else _amount(least[1])), (None if most is None else _amount(most[1]))
 
 
-def _amount(text: str) -> Quantity | None:
+def _amount(text: str) -> ParsedQuantity | None:
     """``1,186.1/s``; a word that is no unit belongs to the sentence."""
     number = text.replace(",", "")
     for known in (number, number.partition(" ")[0]):
         try:
-            return Quantity.parse(float(known) if re.fullmatch(r"[\d.]+", known) else known)
+            return ParsedQuantity.parse(float(known) if re.fullmatch(r"[\d.]+", known) else known)
         except QuantityError:
             continue
     return None
@@ -128,7 +128,7 @@ def plausible(unknown: Unknown, served_per_second: float) -> list[Any]:
     if value == "unlimited":
         return [format_rate(rate) for rate in _rates(unknown, Fraction(served_per_second))]
     try:
-        quantity = Quantity.parse(value)
+        quantity = ParsedQuantity.parse(value)
     except QuantityError:
         return []
     if last == "limit" and "expire" in unknown.question:
@@ -149,7 +149,7 @@ def _rates(unknown: Unknown, served: Fraction) -> list[Fraction]:
     return [low, high] if 0 < low < high else []
 
 
-def _within(unknown: Unknown, others: Iterator[Quantity]) -> Iterator[Quantity]:
+def _within(unknown: Unknown, others: Iterator[ParsedQuantity]) -> Iterator[ParsedQuantity]:
     """The values, none outside of the bounds."""
     for other in others:
         value = other.value
@@ -160,17 +160,17 @@ def _within(unknown: Unknown, others: Iterator[Quantity]) -> Iterator[Quantity]:
         yield replace(other, value=value)
 
 
-def _alike(bound: Quantity, value: Quantity) -> bool:
+def _alike(bound: ParsedQuantity, value: ParsedQuantity) -> bool:
     return bound.kind == value.kind or {bound.kind, value.kind} == {"number", "count"}
 
 
-def _scaled(quantity: Quantity, less: Fraction, greater: Fraction) -> Iterator[Quantity]:
+def _scaled(quantity: ParsedQuantity, less: Fraction, greater: Fraction) -> Iterator[ParsedQuantity]:
     for factor in (less, greater):
         scaled = Fraction(f"{float(quantity.value * factor):.4g}")
         if quantity.kind == "share":
             scaled = min(scaled, Fraction(1))
         is_whole = quantity.kind in ("duration", "size", "byte rate", "count")
-        other = Quantity(quantity.kind, Fraction(max(round(scaled), 1)) if is_whole else scaled)
+        other = ParsedQuantity(quantity.kind, Fraction(max(round(scaled), 1)) if is_whole else scaled)
         if other.value != quantity.value:
             yield other
 

@@ -21,7 +21,7 @@ from sim.advice.trials import Trial
 from sim.scenario.text.plain import compose, read_text
 from sim.scenario.text.problems import DocumentPath, Reading
 from sim.sweeps.file.design import Point
-from sim.sweeps.file.quantity import Quantity, QuantityError
+from sim.sweeps.file.quantity import ParsedQuantity, QuantityError
 
 MOST = 64.0
 """The largest factor that is tried."""
@@ -57,11 +57,13 @@ def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any])
     return sentences + [f"Not run: {what} {MOST:g} times as fast: {reason}." for what, reason in unknown.items()]
 
 
-_Parts = dict[str, dict[str, Quantity]]
+_Parts = dict[str, dict[str, ParsedQuantity]]
 """What it is -> key of an override -> its value."""
 
 
-def _at_most(race: Race, parts: Mapping[str, dict[str, Quantity]], planned: dict[Trial, int]) -> tuple[_Parts, list[str], dict[str, str]]:
+def _at_most(
+    race: Race, parts: Mapping[str, dict[str, ParsedQuantity]], planned: dict[Trial, int]
+) -> tuple[_Parts, list[str], dict[str, str]]:
     """(parts that are enough at the largest factor, those that are not, those that did not run with the reason)."""
     enough: _Parts = {}
     short, unknown = [], {}
@@ -76,7 +78,7 @@ def _at_most(race: Race, parts: Mapping[str, dict[str, Quantity]], planned: dict
     return enough, short, unknown
 
 
-def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterator[tuple[str, Quantity]]:
+def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterator[tuple[str, ParsedQuantity]]:
     """(key of an override, value) of every quantity below `path` that stands under one of `keys`."""
     if not isinstance(plain, Mapping):
         return
@@ -86,7 +88,7 @@ def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterato
             yield from quantities(value, here, keys)
         elif name in keys:
             try:
-                yield ".".join(str(step) for step in here), Quantity.parse(value)
+                yield ".".join(str(step) for step in here), ParsedQuantity.parse(value)
             except QuantityError:
                 continue
 
@@ -101,7 +103,7 @@ def _keeps(race: Race, point: Point, planned: dict[Trial, int]) -> bool:
     return there is not None and there[1] is not None
 
 
-def _smallest(race: Race, what: str, found: Mapping[str, Quantity], planned: dict[Trial, int]) -> str:
+def _smallest(race: Race, what: str, found: Mapping[str, ParsedQuantity], planned: dict[Trial, int]) -> str:
     """``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s)``: the smallest factor that is known to be enough."""
     short, enough = 1.0, MOST
     try:
@@ -116,11 +118,11 @@ def _smallest(race: Race, what: str, found: Mapping[str, Quantity], planned: dic
     return f"{what} {enough:.2g} times as fast{_rates(found, enough)}"
 
 
-def _rates(found: Mapping[str, Quantity], factor: float) -> str:
+def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> str:
     """`` (360 MB/s instead of 253 MB/s)``: for the first rate among the quantities."""
     for key, quantity in found.items():
         if quantity.kind == "byte rate" and key.endswith(".bandwidth"):
-            faster = Quantity(quantity.kind, Fraction(f"{float(quantity.value) * factor:.2g}"))
+            faster = ParsedQuantity(quantity.kind, Fraction(f"{float(quantity.value) * factor:.2g}"))
             return f" ({faster.written()} instead of {quantity.written()})"
     return ""
 
@@ -144,11 +146,11 @@ def _subtasks(race: Race, planned: dict[Trial, int]) -> tuple[list[str], list[st
     return [], tried
 
 
-def _faster(found: Mapping[str, Quantity], factor: float) -> Point:
+def _faster(found: Mapping[str, ParsedQuantity], factor: float) -> Point:
     """Rates grow, times shrink."""
     exact = Fraction(factor).limit_denominator(1000)
     point: Point = {}
     for key, quantity in found.items():
         value = quantity.value / exact if quantity.kind == "duration" else quantity.value * exact
-        point[key] = Quantity(quantity.kind, Fraction(max(round(value), 1))).written()
+        point[key] = ParsedQuantity(quantity.kind, Fraction(max(round(value), 1))).written()
     return point

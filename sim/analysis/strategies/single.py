@@ -18,7 +18,7 @@ from sim.analysis.strategies.path import BarrierPath, path
 from sim.analysis.strategies.rates import Tables
 
 FINALISATION = "finalisation"
-"""Part of a path (`sim.metrics.critical_path.Kind`): the metadata is written."""
+"""Part of a path (`sim.metrics.critical_path.PathKind`): the metadata is written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,23 @@ from typing import Any
 import pandas as pd
 
 from sim.analysis.number_texts import NONE, bytes_text, ms_text, per_second_text
-from sim.analysis.section import Section
+from sim.analysis.section import TextTable
 from sim.analysis.strategies.summary import Tables
 
 
-def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list[Section]:
+def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list[TextTable]:
     """Tables per strategy, if it has savepoints, or jobs that began from a snapshot."""
     reporting = {name: run for name, run in runs.items() if len(run["restores"]) or _savepoints(run).any()}
     if not reporting:
         return []
-    snapshots = Section("What snapshots take", ["strategy", "snapshot", "n", "p50", "max", "written", "state", "throughput meanwhile"], [])
-    began = Section(
+    snapshots = TextTable(
+        "What snapshots take", ["strategy", "snapshot", "n", "p50", "max", "written", "state", "throughput meanwhile"], []
+    )
+    began = TextTable(
         "Jobs that began from a snapshot",
         ["strategy", "job", "from", "its first checkpoint", "written", "took", "old one free after", "user may delete it"], [],
     )  # fmt: skip
-    kept = Section(
+    kept = TextTable(
         "What is kept, and what it depends on",
         [
             "strategy", "snapshot", "size", "files", "elsewhere", "of other jobs", "copy of own dir", "of job's dir", "of all",
@@ -34,7 +36,7 @@ def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list
         ],
         [],
     )  # fmt: skip
-    losses = Section("Directories others depend on", ["strategy", "rm -r", "lost"], [])
+    losses = TextTable("Directories others depend on", ["strategy", "rm -r", "lost"], [])
     for name, run in reporting.items():
         snapshots.rows.extend([name, *row] for row in _snapshot_rows(run, edges))
         began.rows.extend([name, *row] for row in _began(run["restores"]))

@@ -27,7 +27,7 @@ BY = 0.1
 """So much larger or smaller than all that follow an extreme is, as a share."""
 
 
-class WarmUp(NamedTuple):
+class WarmUpEnd(NamedTuple):
     ns: int
     cause: str = ""  # what settled last; empty: the scenario says how long
 
@@ -45,11 +45,11 @@ class HasTables(Protocol):
     def tables(self) -> Tables: ...
 
 
-def warm_up(results: Sequence[HasTables]) -> WarmUp:
+def warm_up(results: Sequence[HasTables]) -> WarmUpEnd:
     """The longest warm-up among the replications of one setting, so that all leave out the same."""
     run = results[0].scenario.run
     if not run.finds_warm_up:
-        return WarmUp(run.warmup_ns)
+        return WarmUpEnd(run.warmup_ns)
     return max(_found(result.tables) for result in results)
 
 
@@ -63,9 +63,9 @@ def settled_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
     return int(inside[0]) if len(inside) and 2 * inside[0] <= len(values) else 0
 
 
-def _found(tables: Tables) -> WarmUp:
-    ends = [WarmUp(ns, cause) for cause, ns in (*_of_checkpoints(tables), *_of_queues(tables)) if ns > 0]
-    return max(ends, default=WarmUp(0))
+def _found(tables: Tables) -> WarmUpEnd:
+    ends = [WarmUpEnd(ns, cause) for cause, ns in (*_of_checkpoints(tables), *_of_queues(tables)) if ns > 0]
+    return max(ends, default=WarmUpEnd(0))
 
 
 def _of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:

@@ -41,7 +41,7 @@ class Exceeded:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownPercentile:
     """A limit of a percentile that stands on too few observations."""
 
     column: str
@@ -63,7 +63,7 @@ class Standing:
     failed: int = 0  # windows in which a run failed or has no value, though another setting has one
     absent: int = 0  # not 0: it did not run in all worlds
     sample: int | None = None  # observations of a percentile in all its runs; None: it is no percentile
-    unknown: tuple[Unknown, ...] = ()  # limits that it seems to keep, of percentiles without their sample
+    unknown: tuple[UnknownPercentile, ...] = ()  # limits that it seems to keep, of percentiles without their sample
     ranked: bool = True  # False: its sample is too small for a percentile that others have
 
     @property
@@ -77,7 +77,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Selection:
     """`best` is empty if no setting can be chosen.
 
     Settings stand in their order: those with the samples of all percentiles, then the others that could be chosen, then the rest.
@@ -108,7 +108,7 @@ class Choice:
 def choose(
     results: pd.DataFrame, settings: Sequence[str], least: str, limits: Sequence[Limit] = (), reference: Sequence[str] = (),
     out: Collection[Setting] = (),
-) -> Choice:  # fmt: skip
+) -> Selection:  # fmt: skip
     """The settings with the smallest mean of `least` that keep all limits.  `reference`: the values of today's setting.
 
     `out`: settings that lost a race and did not run everywhere.  A limit is broken if a run fails, and if no run has a value of
@@ -136,7 +136,7 @@ def choose(
     needed = smallest(least)
     standings = _ranked(standings, needed)
     ordered = sorted(standings, key=lambda standing: (not standing.eligible, not standing.sound, standing.behind, standing.value))
-    found = Choice(
+    found = Selection(
         tuple(ordered), tuple(map(str, seen.scores.index)), seen.sample, tuple(map(str, hopeless.index[hopeless])),
         tuple(map(str, failed.index[failed])), int(counted.notna().any(axis=1).sum()), unmeasured, needed=needed,
     )  # fmt: skip
@@ -199,11 +199,11 @@ def _ranked(standings: Sequence[Standing], needed: int) -> list[Standing]:
     return [replace(standing, ranked=standing.setting in ranked or not standing.sound) for standing in standings]
 
 
-def _unknown(counts_of: Mapping[str, Mapping[Setting, int]], setting: Setting, limits: Sequence[Limit]) -> Iterator[Unknown]:
+def _unknown(counts_of: Mapping[str, Mapping[Setting, int]], setting: Setting, limits: Sequence[Limit]) -> Iterator[UnknownPercentile]:
     for column in dict.fromkeys(limit.column for limit in limits):
         sample, needed = counts_of[column].get(setting), smallest(column)
         if sample is not None and sample < needed:
-            yield Unknown(column, sample, needed)
+            yield UnknownPercentile(column, sample, needed)
 
 
 def _keeps(seen: Observed, place: int, limit: Limit) -> bool:
@@ -228,7 +228,7 @@ def _may_change(seen: Observed, place: int, limit: Limit) -> bool:
     return bool(limit.kept(own.mean() - half) != limit.kept(own.mean() + half))
 
 
-def _chosen(found: Choice, seen: Observed, counted: pd.DataFrame, reference: Setting) -> Choice:
+def _chosen(found: Selection, seen: Observed, counted: pd.DataFrame, reference: Setting) -> Selection:
     places = {setting: place for place, setting in enumerate(settings_of(counted.columns))}
     names = [standing.setting for standing in found.eligible]
     if not names:

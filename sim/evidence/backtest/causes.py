@@ -12,7 +12,7 @@ from sim.analysis.number_texts import bytes_text, ms_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.model.backtest import Compared
+    from sim.model.backtest import ComparedQuantity
     from sim.model.scenario import Scenario
 
 UNKNOWN = "cause unknown"
@@ -26,7 +26,7 @@ PHASES = ("start-delay", "alignment", "sync", "async")
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class BacktestEvidence:
     """What history and scenario show beside the quantities themselves."""
 
     growth: tuple[float, float] | None = None  # full size [bytes] of the first and last third of the history, if only that grows
@@ -35,16 +35,16 @@ class Evidence:
     unbalanced: tuple[str, ...] = ()  # flows that do not add up, a phrase each
 
 
-def evidence_of(observed: pd.DataFrame, scenario: Scenario, chains: Mapping[str, str], unbalanced: Sequence[str] = ()) -> Evidence:
+def evidence_of(observed: pd.DataFrame, scenario: Scenario, chains: Mapping[str, str], unbalanced: Sequence[str] = ()) -> BacktestEvidence:
     """`chains`: names of the operators of each vertex."""
     rocksdb = any(vertex.state is not None and vertex.state.backend == "rocksdb" for vertex in scenario.job.vertices)
     modelled = {vertex.name for vertex in scenario.job.vertices if vertex.window is not None}
     windows = tuple(name for name, chain in chains.items() if name not in modelled and "window" in f"{name} {chain}".lower())
     grows_too = any(vertex.state is not None and vertex.state.growth_bytes for vertex in scenario.job.vertices)
-    return Evidence(None if grows_too else _growth(observed), rocksdb, windows, tuple(unbalanced))
+    return BacktestEvidence(None if grows_too else _growth(observed), rocksdb, windows, tuple(unbalanced))
 
 
-def with_causes(rows: Sequence[Compared], evidence: Evidence) -> list[Compared]:
+def with_causes(rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> list[ComparedQuantity]:
     """Rows that are off say why."""
     return [replace(row, cause=_cause(row, rows, evidence)) if row.off else row for row in rows]
 
@@ -59,7 +59,7 @@ def _growth(observed: pd.DataFrame) -> tuple[float, float] | None:
     return (before, after) if after > GROWTH * before else None
 
 
-def _cause(row: Compared, rows: Sequence[Compared], evidence: Evidence) -> str:
+def _cause(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> str:
     if row.quantity == "throughput":
         return _of_throughput(row, evidence)
     if not row.predicted.count:
@@ -72,7 +72,7 @@ def _cause(row: Compared, rows: Sequence[Compared], evidence: Evidence) -> str:
     return UNKNOWN
 
 
-def _of_throughput(row: Compared, evidence: Evidence) -> str:
+def _of_throughput(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
     if evidence.unbalanced:
         return f"a flow does not balance: {'; '.join(evidence.unbalanced)}"
     if not row.predicted.count or row.predicted.p50 < row.observed.p50 / 2:
@@ -80,7 +80,7 @@ def _of_throughput(row: Compared, evidence: Evidence) -> str:
     return UNKNOWN
 
 
-def _of_sizes(row: Compared, evidence: Evidence) -> str:
+def _of_sizes(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
     if evidence.growth is not None and not evidence.rocksdb:
         return _grows(evidence.growth)
     if evidence.rocksdb and row.quantity == "full-size" and row.predicted.p50 < row.observed.p50:
@@ -94,7 +94,7 @@ def _grows(growth: tuple[float, float]) -> str:
     return f"the state grows in the history, from {bytes_text(growth[0])} to {bytes_text(growth[1])}: one size is simulated"
 
 
-def _of_durations(row: Compared, rows: Sequence[Compared], evidence: Evidence) -> str:
+def _of_durations(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evidence: BacktestEvidence) -> str:
     longer = row.predicted.at(row.off[0]) > row.observed.at(row.off[0])
     if longer and row.quantity in ("async", "end-to-end") and evidence.growth is not None:
         return f"{_grows(evidence.growth)}, and earlier checkpoints wrote less"
@@ -105,7 +105,7 @@ def _of_durations(row: Compared, rows: Sequence[Compared], evidence: Evidence) -
     return _tail(row, evidence) or UNKNOWN
 
 
-def _tail(row: Compared, evidence: Evidence) -> str:
+def _tail(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
     """Empty: the history is spread no wider than the prediction, or what is off is predicted too long."""
     if any(row.predicted.at(level) > row.observed.at(level) for level in row.off):
         return ""
@@ -116,7 +116,7 @@ def _tail(row: Compared, evidence: Evidence) -> str:
     return f"the history has a tail that the model has not: p90 is {own:.1f} times p50, predicted {simulated:.1f} times{fires}"
 
 
-def _phase(row: Compared, rows: Sequence[Compared]) -> Compared | None:
+def _phase(row: ComparedQuantity, rows: Sequence[ComparedQuantity]) -> ComparedQuantity | None:
     """The phase that is off in the same direction by most of what the whole checkpoint is off."""
     level = row.off[0]
     missing = row.observed.at(level) - row.predicted.at(level)
@@ -129,6 +129,6 @@ def _phase(row: Compared, rows: Sequence[Compared]) -> Compared | None:
     return largest if share > 0.5 else None
 
 
-def _both(phase: Compared, row: Compared) -> str:
+def _both(phase: ComparedQuantity, row: ComparedQuantity) -> str:
     level = row.off[0]
     return f"{level} {ms_text(phase.observed.at(level))}, predicted {ms_text(phase.predicted.at(level))}"

@@ -16,7 +16,7 @@ from sim.model.backtest import OtherSettings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sim.model.backtest import Compared, Level
+    from sim.model.backtest import ComparedQuantity, Level
 
 MACHINE = 1.3
 """The factor between runs of one job on machines that do other things as well, beside chance."""
@@ -27,7 +27,7 @@ MOST = 2000
 _LEVELS: tuple[tuple[Level, float], ...] = (("p50", 0.5), ("p90", 0.9))
 
 
-def other_settings(durations_ms: Sequence[float], row: Compared | None) -> OtherSettings:
+def other_settings(durations_ms: Sequence[float], row: ComparedQuantity | None) -> OtherSettings:
     """`row`: whole checkpoints, observed and predicted."""
     p50, p90 = (_factor(durations_ms, row, level, share) for level, share in _LEVELS)
     return OtherSettings(p50, p90)
@@ -42,7 +42,7 @@ def by_chance(durations_ms: Sequence[float], share: float) -> float:
     return float(np.exp(np.quantile(np.abs(np.log(first / second)), CONFIDENCE)))
 
 
-def _factor(durations_ms: Sequence[float], row: Compared | None, level: Level, share: float) -> float:
+def _factor(durations_ms: Sequence[float], row: ComparedQuantity | None, level: Level, share: float) -> float:
     """Chance and machine are independent; what the backtest is off by comes on top."""
     off = 1.0 if row is None else row.agreement(level)
     if not off:

@@ -15,7 +15,7 @@ from scipy.special import bdtr
 from sim.evidence.bars import BARS
 from sim.evidence.orderings import REPEATS
 from sim.evidence.truth import NEGLIGIBLE_MS
-from sim.model.backtest import QUANTITIES, Compared, Level, Quantiles
+from sim.model.backtest import QUANTITIES, ComparedQuantity, Level, Quantiles
 from sim.recordings.observe.quantities import DURATIONS
 
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -52,18 +52,18 @@ class _Values:
     predicted: Numbers
 
 
-def agreements(observed: pd.DataFrame, predicted: pd.DataFrame) -> list[Compared]:
+def agreements(observed: pd.DataFrame, predicted: pd.DataFrame) -> list[ComparedQuantity]:
     """A row per quantity and vertex, in the order of `QUANTITIES`.  What is 0 on both sides is left out."""
     return [compared for quantity in QUANTITIES for compared in _of_quantity(quantity, observed, predicted)]
 
 
-def row_per_quantity(rows: list[Compared]) -> list[Compared]:
+def row_per_quantity(rows: list[ComparedQuantity]) -> list[ComparedQuantity]:
     """A row per quantity: that of the vertex which is off by most or, if none is, where the quantity is largest."""
     by_quantity = groupby(rows, key=lambda row: row.quantity)
     return [max(group, key=lambda row: (bool(row.off), _gap(row) if row.off else 0.0, row.observed.p90)) for _, group in by_quantity]
 
 
-def tail_of(rows: list[Compared]) -> float:
+def tail_of(rows: list[ComparedQuantity]) -> float:
     """Observed / predicted in the tail of checkpoints; 1: no further apart than repetitions are, or too few to show a shorter one."""
     row = next((row for row in rows if row.quantity == "end-to-end"), None)
     if row is None or not row.predicted.count:
@@ -76,7 +76,7 @@ def tail_of(rows: list[Compared]) -> float:
     return ratio if ratio > 1 or row.observed.count >= ENOUGH else 1.0
 
 
-def _of_quantity(quantity: str, observed: pd.DataFrame, predicted: pd.DataFrame) -> Iterator[Compared]:
+def _of_quantity(quantity: str, observed: pd.DataFrame, predicted: pd.DataFrame) -> Iterator[ComparedQuantity]:
     for name in COLUMNS[quantity]:
         ours = observed[(observed["quantity"] == name) & ~observed["first"]]
         theirs = predicted[(predicted["quantity"] == name) & ~predicted["first"]]
@@ -86,7 +86,7 @@ def _of_quantity(quantity: str, observed: pd.DataFrame, predicted: pd.DataFrame)
                 off = tuple(
                     level for level, share in LEVELS.items() if _is_judged(quantity, level, values) and _is_off(name, values, share)
                 )
-                yield Compared(quantity, _quantiles(values.observed), _quantiles(values.predicted), str(vertex), off)
+                yield ComparedQuantity(quantity, _quantiles(values.observed), _quantiles(values.predicted), str(vertex), off)
 
 
 def _is_judged(quantity: str, level: Level, values: _Values) -> bool:
@@ -133,5 +133,5 @@ def _range(values: Numbers, share: float) -> tuple[float, float]:
     return float(values[low - 1]) if low else -math.inf, float(values[high]) if high < count else math.inf
 
 
-def _gap(row: Compared) -> float:
+def _gap(row: ComparedQuantity) -> float:
     return max(abs(row.observed.at(level) - row.predicted.at(level)) if row.predicted.count else math.inf for level in row.off)

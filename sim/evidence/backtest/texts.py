@@ -12,7 +12,7 @@ from sim.model.backtest import QUANTITIES, Kind
 from sim.units import format_duration
 
 if TYPE_CHECKING:
-    from sim.model.backtest import Backtest, Compared, Level, Quantiles
+    from sim.model.backtest import Backtest, ComparedQuantity, Level, Quantiles
 
 WIDTH = 78
 """A comment adds two columns."""
@@ -42,16 +42,16 @@ def _table(backtest: Backtest) -> Iterator[str]:
         yield f"{row.quantity:{_NAME}}{_numbers(row, row.observed)} |{_numbers(row, row.predicted)}  {_off(row)}".rstrip()
 
 
-def _numbers(row: Compared, quantiles: Quantiles) -> str:
+def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> str:
     text = _TEXT[QUANTITIES[row.quantity]]
     return "".join(f"{text(value):>{_NUMBER}}" for value in (quantiles.p50, quantiles.p90, quantiles.largest))
 
 
-def _off(row: Compared) -> str:
+def _off(row: ComparedQuantity) -> str:
     return _change(row, max(row.off, key=lambda level: -row.agreement(level))) if row.off else ""
 
 
-def _change(row: Compared, level: Level) -> str:
+def _change(row: ComparedQuantity, level: Level) -> str:
     """Predicted against observed."""
     if not row.predicted.count:
         return "not seen"
@@ -74,7 +74,7 @@ def _others(backtest: Backtest) -> Iterator[str]:
         yield from _wrapped(line, indent="  ")
 
 
-def _named(row: Compared) -> str:
+def _named(row: ComparedQuantity) -> str:
     """``sync of sink (p50 +7 %, p90 -30 %)``."""
     changes = ", ".join(f"{level} {_change(row, level)}" for level in row.off)
     return f"{row.quantity}{f' of {row.vertex}' if row.vertex else ''} ({changes})"

@@ -16,11 +16,11 @@ from sim.recordings.infer.lab.scenario import FIXED_OPTIONS, RESTART_OPTIONS
 from sim.recordings.infer.lab.startup import startup_ms
 from sim.recordings.source.lab.config import Configuration, Node
 from sim.recordings.source.lab.recording import Recording
-from sim.recordings.source.recorded_job import Checkpoint
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.units import parse_flink_duration
 
 
-class Constant(NamedTuple):
+class EstimatedConstant(NamedTuple):
     """A field of `Overheads` without `_ns`, and its estimator."""
 
     what: str
@@ -150,52 +150,52 @@ def _flusher(recording: Recording) -> list[float]:
     return samples
 
 
-CONSTANTS: dict[str, Constant] = {
-    "trigger": Constant(
+CONSTANTS: dict[str, EstimatedConstant] = {
+    "trigger": EstimatedConstant(
         "Trigger timestamp -> the trigger call is executed by a source.",
         "start_delay of sources", _trigger,
     ),
-    "acknowledge": Constant(
+    "acknowledge": EstimatedConstant(
         "End of the asynchronous phase -> the acknowledgement is processed by the coordinator.",
         "end_to_end_duration of sources, without start_delay, sync and async", _acknowledge,
     ),
-    "complete": Constant(
+    "complete": EstimatedConstant(
         "Last acknowledgement -> the next trigger is possible, beside writing _metadata.",
         "last acknowledgement -> next trigger, where that was due already or is due after a pause", _complete,
     ),
-    "notify": Constant(
+    "notify": EstimatedConstant(
         "Coordinator -> task.",
         "last acknowledgement -> a task hears of the completion, without complete and _metadata", _notify, includes="complete",
     ),
-    "first_trigger": Constant(
+    "first_trigger": EstimatedConstant(
         "All tasks running -> first trigger, in Flink 2.x.",
         "the last task is open -> first trigger, without min-pause, where an earlier one was refused", _first_trigger,
     ),
-    "close": Constant(
+    "close": EstimatedConstant(
         "A task's last wait is over -> its outputs are closed.",
         "last completion heard, or those before it closed -> closed, in jobs that end", _close,
     ),
-    "fail": Constant(
+    "fail": EstimatedConstant(
         "A task's exception -> the job counts as RESTARTING.",
         "exception thrown -> job status", _fail,
     ),
-    "restart": Constant(
+    "restart": EstimatedConstant(
         "Restart delay over -> deployment begins.",
         "RESTARTING -> RUNNING, without the restart delay", _restart,
     ),
-    "deploy": Constant(
+    "deploy": EstimatedConstant(
         "Deployment begins -> a task begins to initialize.",
         "RUNNING after a failure -> tasks without keyed state initialize", _deploy,
     ),
-    "file": Constant(
+    "file": EstimatedConstant(
         "A file of flat checkpoint storage, beside the latency and bandwidth it is said to have.",
         "async_duration of aligned snapshots in heap memory, per file", _file,
     ),
-    "start": Constant(
+    "start": EstimatedConstant(
         "Submission -> all tasks run; used where it was not measured.",
         "submission -> the last task is open, its state filled, its source started", _start,
     ),
-    "flusher": Constant(
+    "flusher": EstimatedConstant(
         "A flush of a task's outputs -> the next, beside the buffer timeout.",
         "in-flight data of sources that never wait, at one unaligned checkpoint after the other", _flusher,
     ),
@@ -229,7 +229,7 @@ def _failure_ms(recording: Recording) -> _Failure | None:
     return _Failure(float(failed["t"].iloc[0]), restarting, running)
 
 
-def _periodic(recording: Recording) -> list[Checkpoint]:
+def _periodic(recording: Recording) -> list[RecordedCheckpoint]:
     """Completed checkpoints without the first, which meets a starting job."""
     first = min((point.id for point in recording.checkpoints.list), default=0)
     return [point for point in recording.checkpoints.list if point.id > first and point.status == "COMPLETED" and not point.is_savepoint]

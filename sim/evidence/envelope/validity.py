@@ -34,7 +34,7 @@ class Error:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EnvelopeEvidence:
     """The evidence for a value of a feature, or for a family: number of recordings, and error per quantity."""
 
     recordings: int
@@ -44,9 +44,9 @@ class Evidence:
 @dataclass(frozen=True, slots=True)
 class Envelope:
     recordings: int
-    features: Mapping[str, Mapping[Value, Evidence]]  # a number's values are the recorded ones
-    families: Mapping[str, Evidence]
-    overall: Evidence
+    features: Mapping[str, Mapping[Value, EnvelopeEvidence]]  # a number's values are the recorded ones
+    families: Mapping[str, EnvelopeEvidence]
+    overall: EnvelopeEvidence
 
     def unvalidated(self, scenarios: Iterable[Scenario]) -> list[str]:
         """A phrase per feature with a value outside, in the order of `FEATURES`: 'parallelism 50 (recordings: 1 to 4)'."""
@@ -92,11 +92,11 @@ def read_envelope(text: str) -> Envelope:
     )
 
 
-def _evidence(given: Mapping[str, Any]) -> Evidence:
-    return Evidence(given["recordings"], {name: Error(*numbers) for name, numbers in given["errors"].items()})
+def _evidence(given: Mapping[str, Any]) -> EnvelopeEvidence:
+    return EnvelopeEvidence(given["recordings"], {name: Error(*numbers) for name, numbers in given["errors"].items()})
 
 
-def _inside(feature: Feature, value: Value, known: Mapping[Value, Evidence]) -> bool:
+def _inside(feature: Feature, value: Value, known: Mapping[Value, EnvelopeEvidence]) -> bool:
     if isinstance(value, str) or not known:
         return value in known
     numbers = [number for number in known if isinstance(number, int)]
@@ -105,11 +105,11 @@ def _inside(feature: Feature, value: Value, known: Mapping[Value, Evidence]) -> 
     return small and large
 
 
-def _phrase(feature: Feature, beyond: list[Value], known: Mapping[Value, Evidence]) -> str:
+def _phrase(feature: Feature, beyond: list[Value], known: Mapping[Value, EnvelopeEvidence]) -> str:
     return f"{feature.name} {_values_text(feature, beyond)} ({_recorded(feature, known)})"
 
 
-def _recorded(feature: Feature, known: Mapping[Value, Evidence]) -> str:
+def _recorded(feature: Feature, known: Mapping[Value, EnvelopeEvidence]) -> str:
     """'recordings: aligned, unaligned', 'recordings: 1 to 4', 'no recording'."""
     if not known:
         return "no recording"

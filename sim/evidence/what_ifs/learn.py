@@ -19,7 +19,7 @@ from sim.evidence.what_ifs.factors import ENOUGH, LEAST, MISSED_SHARE, Learned, 
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class CrossPrediction:
     """One recording, predicted from the import of another one, or of itself.  Pairs are of p50 and p90."""
 
     family: str  # of jobs that run one program
@@ -36,26 +36,26 @@ class Setting:
         return self.off_by[level] / self.history[level] if self.off_by[level] > LEAST else 0.0
 
 
-def learned(settings: Sequence[Setting]) -> dict[tuple[Kind, ...], Learned]:
+def learned(settings: Sequence[CrossPrediction]) -> dict[tuple[Kind, ...], Learned]:
     """A row for the job as it is, for each kind alone, and for each recorded combination of kinds."""
     changes = [(), *((kind,) for kind in KINDS), *sorted({setting.kinds for setting in settings if len(setting.kinds) > 1})]
     return {change: _learned(change, settings) for change in changes}
 
 
-def _learned(change: tuple[Kind, ...], settings: Sequence[Setting]) -> Learned:
+def _learned(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> Learned:
     own = [setting for setting in settings if setting.kinds == change]
     covered = [is_covered(setting, settings) for setting in own]
     p50, p90 = (sum(inside[level] for inside in covered) / max(len(own), 1) for level in (0, 1))
     return Learned(len(own), len({setting.family for setting in own}), _beyond(change, settings), (p50, p90) if own else None)
 
 
-def is_covered(setting: Setting, settings: Sequence[Setting]) -> tuple[bool, bool]:
+def is_covered(setting: CrossPrediction, settings: Sequence[CrossPrediction]) -> tuple[bool, bool]:
     """Whether p50 and p90 of a setting lie inside of the factors that the recordings of all other families give."""
     beyond = _beyond(setting.kinds, [other for other in settings if other.family != setting.family])
     return setting.beyond(0) <= beyond[0], setting.beyond(1) <= beyond[1]
 
 
-def _beyond(change: tuple[Kind, ...], settings: Sequence[Setting]) -> Pair:
+def _beyond(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> Pair:
     if len(change) > 1:
         return combined([_beyond((kind,), settings) for kind in change])
     own = [setting for setting in settings if setting.kinds == change]
@@ -64,7 +64,7 @@ def _beyond(change: tuple[Kind, ...], settings: Sequence[Setting]) -> Pair:
     return p50, p90
 
 
-def _at(level: int, own: Sequence[Setting], changes: Sequence[Setting]) -> float:
+def _at(level: int, own: Sequence[CrossPrediction], changes: Sequence[CrossPrediction]) -> float:
     if not own:
         return max(setting.beyond(level) for setting in changes)
     if len({setting.family for setting in own}) >= ENOUGH:
@@ -72,7 +72,7 @@ def _at(level: int, own: Sequence[Setting], changes: Sequence[Setting]) -> float
     return max(_controlled(changes, level), *(setting.beyond(level) for setting in own))
 
 
-def _controlled(settings: Iterable[Setting], level: int) -> float:
+def _controlled(settings: Iterable[CrossPrediction], level: int) -> float:
     """The smallest factor with few enough outside, each family and kind counting once."""
     units: dict[tuple[str, tuple[Kind, ...]], list[float]] = defaultdict(list)
     for setting in settings:

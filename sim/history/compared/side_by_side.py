@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sim.evidence.truth import scenario_of
 from sim.history.compared import simulated as simulated_run
-from sim.history.compared.leading import WAY, Part, agree, leading, of_journal, of_statistics
+from sim.history.compared.leading import WAY, LeadingPart, agree, leading, of_journal, of_statistics
 from sim.history.reading import history_of
 from sim.recordings import read_any
 from sim.recordings.reading import read_source
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sim.history.history import History
-    from sim.recordings.source.recorded_job import Checkpoint
+    from sim.recordings.source.recorded_job import RecordedCheckpoint
     from sim.runtime.run.result import Result
 
 LEAST_MS = 300
@@ -37,8 +37,8 @@ class Pair:
     checkpoint: int
     duration_ms: int
     simulated_ms: int
-    recorded: Part
-    simulated: Part
+    recorded: LeadingPart
+    simulated: LeadingPart
     agrees: bool  # the leading part of the one leads the other, or is as long there
     same_kind: bool  # ... at whatever vertex
     same_statistics: bool  # as `agrees`, with both told from statistics: what these cannot tell is left out
@@ -76,17 +76,17 @@ def side_by_side(file: Path, progress: Callable[[int], None] | None = None) -> S
     return SideBySide(recording.name, tuple(_pairs(history, statistics, journals)), read, len(long))
 
 
-def _journals(result: Result) -> dict[int, Counter[Part]]:
+def _journals(result: Result) -> dict[int, Counter[LeadingPart]]:
     """By checkpoint of the first job instance, where its time went."""
     path = result.path[result.path["x_job"] == 0] if "x_job" in result.path else result.path
     return {int(str(number)): of_journal(rows) for number, rows in path.groupby("id")}
 
 
-def _is_judged(point: Checkpoint) -> bool:
+def _is_judged(point: RecordedCheckpoint) -> bool:
     return point.status in ("COMPLETED", "FAILED") and not point.is_savepoint and point.end_to_end_duration >= LEAST_MS
 
 
-def _pairs(history: History, statistics: History, journals: Mapping[int, Counter[Part]]) -> list[Pair]:
+def _pairs(history: History, statistics: History, journals: Mapping[int, Counter[LeadingPart]]) -> list[Pair]:
     found = []
     for status in ("COMPLETED", "FAILED"):
         recorded, simulated = (_by_rank(points, status) for points in (history.detailed, statistics.detailed))
@@ -100,15 +100,21 @@ def _pairs(history: History, statistics: History, journals: Mapping[int, Counter
     return found
 
 
-def _by_rank(points: Sequence[Checkpoint], status: str) -> list[Checkpoint]:
+def _by_rank(points: Sequence[RecordedCheckpoint], status: str) -> list[RecordedCheckpoint]:
     """The slowest first."""
     alike = [point for point in points if point.status == status and not point.is_savepoint]
     return sorted(alike, key=lambda point: -point.end_to_end_duration)
 
 
-def _pair(point: Checkpoint, other: Checkpoint, parts: Counter[Part], journal: Counter[Part], statistics: Counter[Part]) -> Pair:
+def _pair(
+    point: RecordedCheckpoint,
+    other: RecordedCheckpoint,
+    parts: Counter[LeadingPart],
+    journal: Counter[LeadingPart],
+    statistics: Counter[LeadingPart],
+) -> Pair:
     first, second = leading(parts), leading(journal)
-    nothing = Part("", "")
+    nothing = LeadingPart("", "")
     kinds = {WAY.get(part.what, part.what) for part in (first or nothing, second or nothing)}
     return Pair(
         point.id, point.end_to_end_duration, other.end_to_end_duration, first or nothing, second or nothing, agree(parts, journal),

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sim.history.history import MS, History
-from sim.recordings.source.recorded_job import Checkpoint, Subtask, Task
+from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask, RecordedTask
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestInput, RestVertex
 from sim.runtime.setup.lowering import hosts
@@ -39,8 +39,8 @@ def _vertices(scenario: Scenario) -> tuple[RestVertex, ...]:
     )  # fmt: skip
 
 
-def _checkpoints(result: Result) -> list[Checkpoint]:
-    tasks: dict[int, dict[str, list[Subtask]]] = {}
+def _checkpoints(result: Result) -> list[RecordedCheckpoint]:
+    tasks: dict[int, dict[str, list[RecordedSubtask]]] = {}
     subtasks, points = result.subtasks, result.checkpoints
     if "x_job" in points:
         subtasks, points = subtasks[subtasks["x_job"] == 0], points[points["x_job"] == 0]
@@ -49,14 +49,16 @@ def _checkpoints(result: Result) -> list[Checkpoint]:
     return [_checkpoint(row, tasks.get(int(row["id"]), {})) for row in points.to_dict("records")]
 
 
-def _checkpoint(row: Mapping[Hashable, Any], tasks: dict[str, list[Subtask]]) -> Checkpoint:
-    values = {name: round(row[name]) if isinstance(row[name], float) else row[name] for name in Checkpoint.model_fields if name in row}
-    built = {name: Task(subtasks=tuple(rows)) for name, rows in tasks.items()}
-    return Checkpoint.model_validate(values | {"is_savepoint": bool(row["savepointFormat"]), "tasks": built})
+def _checkpoint(row: Mapping[Hashable, Any], tasks: dict[str, list[RecordedSubtask]]) -> RecordedCheckpoint:
+    values = {
+        name: round(row[name]) if isinstance(row[name], float) else row[name] for name in RecordedCheckpoint.model_fields if name in row
+    }
+    built = {name: RecordedTask(subtasks=tuple(rows)) for name, rows in tasks.items()}
+    return RecordedCheckpoint.model_validate(values | {"is_savepoint": bool(row["savepointFormat"]), "tasks": built})
 
 
-def _subtask(row: Mapping[Hashable, Any]) -> Subtask:
+def _subtask(row: Mapping[Hashable, Any]) -> RecordedSubtask:
     values = {name: round(value) if isinstance(value, float) else value for name, value in row.items()}
     alignment = {name: values[f"alignment_{name}"] for name in ("duration", "processed", "persisted")}
     phases = {"sync": values["sync_duration"], "async": values["async_duration"]}
-    return Subtask.model_validate(values | {"alignment": alignment, "checkpoint": phases})
+    return RecordedSubtask.model_validate(values | {"alignment": alignment, "checkpoint": phases})

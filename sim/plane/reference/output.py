@@ -8,7 +8,7 @@ from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import Ship, ThreadState
 
 
-class Output:
+class RecordWriter:
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 

@@ -15,7 +15,7 @@ from sim.plane.reference.conservation import check
 from sim.plane.reference.debloat import BufferSizing
 from sim.plane.reference.late import LateOutputs
 from sim.plane.reference.markers import Markers
-from sim.plane.reference.output import Output
+from sim.plane.reference.output import RecordWriter
 from sim.plane.reference.parts import Channel, Event, Gate, Identity, Partition, Slice, Task
 from sim.plane.reference.receiving import Receiving
 from sim.plane.reference.restarts import Restarts
@@ -35,7 +35,7 @@ class ReferencePlane(Agenda):
         super().__init__(spec.begin_ns)
         self.spec = spec
         self.identities = identities
-        self.output = Output(self)
+        self.output = RecordWriter(self)
         self.sending = Sending(self)
         self.receiving = Receiving(self)
         self.thread = Thread(self)

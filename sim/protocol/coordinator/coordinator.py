@@ -10,7 +10,7 @@ from dataclasses import field
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.coordinator.failures import FailureCounter
 from sim.protocol.coordinator.pending import PendingCheckpoint, PendingState
-from sim.protocol.coordinator.requests import Request, Requests
+from sim.protocol.coordinator.requests import TriggerRequest, WaitingRequests
 from sim.protocol.coordinator.timer import NEVER, Grid, effective_interval_ns
 from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
@@ -56,7 +56,7 @@ _Answer = tuple["Coordinator", _Commands]
 class Triggering:
     """A checkpoint without an id yet; t0 is taken."""
 
-    request: Request
+    request: TriggerRequest
     trigger_ns: int
     refused: FailureReason | None = None  # the scheduler stopped meanwhile
 
@@ -71,7 +71,7 @@ class Coordinator:
     interval_ns: int | None  # None: no periodic checkpoints
     timeout_ns: int
     num_retained: int
-    requests: Requests
+    requests: WaitingRequests
     failures: FailureCounter
     next_id: int
     backlog_interval_ns: int | None = None  # while a source reads a backlog; None: no periodic checkpoints then
@@ -95,7 +95,7 @@ class Coordinator:
         interval_ns = None if options.interval_ns is None else effective_interval_ns(options.interval_ns, options.min_pause_ns)
         in_backlog = options.interval_during_backlog_ns
         backlog_interval_ns = interval_ns if in_backlog is None else in_backlog or None
-        requests = Requests(options.max_concurrent, options.min_pause_ns)
+        requests = WaitingRequests(options.max_concurrent, options.min_pause_ns)
         failures = FailureCounter(options.tolerable_failed)
         retained = (restored,) if restored else ()
         return cls(
@@ -314,7 +314,7 @@ def _going_on(coordinator: Coordinator, now: int) -> _Answer:
 def _requested(coordinator: Coordinator, kind: RequestKind, now: int, savepoint: Savepoint | None = None) -> _Answer:
     """Savepoints are forced only where unaligned checkpoints are off (CheckpointProperties.forSavepoint)."""
     forced = kind is RequestKind.SAVEPOINT and not strategy(coordinator.barriers).unaligned_allowed
-    requests, dropped = coordinator.requests.with_one(Request(kind, now, forced, savepoint))
+    requests, dropped = coordinator.requests.with_one(TriggerRequest(kind, now, forced, savepoint))
     refused = () if dropped is None else (RecordRefused(dropped.kind, FailureReason.TOO_MANY_CHECKPOINT_REQUESTS),)
     return changed(coordinator, requests=requests), refused
 

@@ -17,7 +17,7 @@ MAX_WAITING = 1000
 
 
 @frozen
-class Request:
+class TriggerRequest:
     kind: RequestKind
     request_ns: int
     forced: bool = False  # obeys neither min-pause nor max-concurrent
@@ -35,22 +35,22 @@ _rank = attrgetter("rank")
 
 
 @frozen
-class Choice:
+class NextRequest:
     """What to do next; nothing if both are None."""
 
-    run: Request | None = None
-    postpone: Request | None = None  # drop this periodic request ...
+    run: TriggerRequest | None = None
+    postpone: TriggerRequest | None = None  # drop this periodic request ...
     until_ns: int = 0  # ... and wake the timer up then
 
 
 @frozen
-class Requests:
+class WaitingRequests:
     max_concurrent: int
     min_pause_ns: int
-    waiting: tuple[Request, ...] = ()  # by rank
+    waiting: tuple[TriggerRequest, ...] = ()  # by rank
     serial: int = 0
 
-    def with_one(self, request: Request) -> tuple[Requests, Request | None]:
+    def with_one(self, request: TriggerRequest) -> tuple[WaitingRequests, TriggerRequest | None]:
         """Queue it; also returns the one that found no room, if any (the newcomer, or the last periodic one)."""
         if len(self.waiting) >= MAX_WAITING and self.waiting[-1].kind is not RequestKind.PERIODIC:
             return self, request
@@ -60,19 +60,21 @@ class Requests:
         dropped = waiting[-1] if len(waiting) > MAX_WAITING else None
         return replace(self, waiting=waiting[:MAX_WAITING], serial=self.serial + 1), dropped
 
-    def choose(self, now: int, *, triggering: bool, pending: int, cleaning: int, last_completion_ns: int | None) -> tuple[Requests, Choice]:
+    def choose(
+        self, now: int, *, triggering: bool, pending: int, cleaning: int, last_completion_ns: int | None
+    ) -> tuple[WaitingRequests, NextRequest]:
         """The head of the list, if it may run now.  Too much cleaning holds it back, too (CheckpointRequestDecider#chooseQueuedRequest)."""
         if triggering or not self.waiting or cleaning > self.max_concurrent:
-            return self, Choice()
+            return self, NextRequest()
         first = self.waiting[0]
         rest = replace(self, waiting=self.waiting[1:])
         if pending >= self.max_concurrent:
-            return (rest, Choice(run=first)) if first.forced else (self, Choice())
+            return (rest, NextRequest(run=first)) if first.forced else (self, NextRequest())
         if first.kind is RequestKind.PERIODIC and not first.forced and last_completion_ns is not None:
             earliest_ns = last_completion_ns + self.min_pause_ns
             if earliest_ns > now:
-                return rest, Choice(postpone=first, until_ns=earliest_ns)
-        return rest, Choice(run=first)
+                return rest, NextRequest(postpone=first, until_ns=earliest_ns)
+        return rest, NextRequest(run=first)
 
-    def emptied(self) -> tuple[Requests, tuple[Request, ...]]:
+    def emptied(self) -> tuple[WaitingRequests, tuple[TriggerRequest, ...]]:
         return replace(self, waiting=()), self.waiting

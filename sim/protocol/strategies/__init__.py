@@ -9,7 +9,7 @@ import sys
 
 from sim.model.catalogs.barriers import BARRIERS, Barriers
 from sim.model.catalogs.catalog import Catalog, pages
-from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.options import AlignmentType, BarrierOptions
 from sim.protocol.strategies.aligned_timeout_inputs import ALIGNED_TIMEOUT_INPUTS
 from sim.protocol.strategies.strategy import Strategy
 
@@ -31,7 +31,7 @@ def strategy(barriers: Barriers) -> Strategy:
 def barrier_options(barriers: Barriers, trigger_ns: int, *, savepoint: bool = False) -> BarrierOptions:
     """What the sources' barriers carry (CheckpointOptions#forConfig).  Savepoints are aligned and never time out."""
     chosen = strategy(barriers)
-    if savepoint and chosen.alignment is not Alignment.AT_LEAST_ONCE:
+    if savepoint and chosen.alignment is not AlignmentType.AT_LEAST_ONCE:
         return BarrierOptions(trigger_ns, savepoint=True)
     timeout_ns = barriers.timeout_ns if chosen.times_out else None
     return BarrierOptions(trigger_ns, chosen.alignment, timeout_ns, savepoint)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sim.protocol.barriers.alternating import AlternatingWaitingForFirstBarrier
 from sim.protocol.barriers.handler import BarrierHandler
-from sim.protocol.options import Alignment
+from sim.protocol.options import AlignmentType
 from sim.protocol.phases import ALIGNED as PHASES
 from sim.protocol.phases import Requirement
 from sim.protocol.strategies.strategy import Strategy
@@ -15,7 +15,7 @@ from sim.protocol.strategies.strategy import Strategy
 ALIGNED_TIMEOUT = Strategy(
     name="aligned-timeout",
     first_barrier_state=lambda gates: BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), gates),
-    alignment=Alignment.ALIGNED,
+    alignment=AlignmentType.ALIGNED,
     times_out=True,
     phases=PHASES,
     finishing=frozenset({Requirement.ASYNC_WORK, Requirement.CAPTURED_INPUT, Requirement.OUTPUT_BARRIERS}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sim.protocol.barriers.tracker import BarrierTracker
-from sim.protocol.options import Alignment
+from sim.protocol.options import AlignmentType
 from sim.protocol.phases import ALIGNED as PHASES
 from sim.protocol.phases import Requirement
 from sim.protocol.strategies.strategy import Strategy
@@ -11,7 +11,7 @@ from sim.protocol.strategies.strategy import Strategy
 AT_LEAST_ONCE = Strategy(
     name="at-least-once",
     first_barrier_state=BarrierTracker.waiting,
-    alignment=Alignment.AT_LEAST_ONCE,
+    alignment=AlignmentType.AT_LEAST_ONCE,
     times_out=False,
     phases=PHASES,
     finishing=frozenset({Requirement.ASYNC_WORK}),

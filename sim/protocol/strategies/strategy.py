@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
 from sim.protocol.frozen import frozen
-from sim.protocol.options import Alignment
+from sim.protocol.options import AlignmentType
 from sim.protocol.phases import Phases, Requirement
 
 
@@ -15,7 +15,7 @@ from sim.protocol.phases import Phases, Requirement
 class Strategy:
     name: str
     first_barrier_state: Callable[[int], BarrierHandler | BarrierTracker]  # number of gates -> what waits for barriers
-    alignment: Alignment  # in the barriers the sources write
+    alignment: AlignmentType  # in the barriers the sources write
     times_out: bool  # whether they carry a deadline
     phases: Phases
     finishing: frozenset[Requirement]  # what an acknowledgement waits for
@@ -23,4 +23,4 @@ class Strategy:
     @property
     def unaligned_allowed(self) -> bool:
         """Flink's execution.checkpointing.unaligned.enabled: then savepoints wait for their turn like everything else."""
-        return self.times_out or self.alignment is Alignment.UNALIGNED
+        return self.times_out or self.alignment is AlignmentType.UNALIGNED

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sim.protocol.barriers.alternating import AlternatingWaitingForFirstBarrier
 from sim.protocol.barriers.handler import BarrierHandler
-from sim.protocol.options import Alignment
+from sim.protocol.options import AlignmentType
 from sim.protocol.phases import ALIGNED as PHASES
 from sim.protocol.phases import Requirement
 from sim.protocol.strategies.strategy import Strategy
@@ -15,7 +15,7 @@ from sim.protocol.strategies.strategy import Strategy
 UNALIGNED = Strategy(
     name="unaligned",
     first_barrier_state=lambda gates: BarrierHandler.waiting(AlternatingWaitingForFirstBarrier(), gates),
-    alignment=Alignment.UNALIGNED,
+    alignment=AlignmentType.UNALIGNED,
     times_out=False,
     phases=PHASES,
     finishing=frozenset({Requirement.ASYNC_WORK, Requirement.CAPTURED_INPUT}),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from sim.recordings.source.recorded_job import Checkpoint, Subtask
+from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestInput, RestVertex
 
@@ -28,7 +28,7 @@ AGAIN = 2
 """Checkpoints with a long rest: what happened once is an outlier, not what an operator does."""
 ALL_TO_ALL = ("HASH", "REBALANCE", "BROADCAST", "SHUFFLE", "CUSTOM", "GLOBAL")
 
-Acknowledged = Mapping[str, Mapping[int, Subtask]]
+Acknowledged = Mapping[str, Mapping[int, RecordedSubtask]]
 """Vertex -> index -> acknowledgement, in one checkpoint."""
 
 
@@ -41,7 +41,7 @@ class WatchedJob(Protocol):
     def vertices(self) -> tuple[RestVertex, ...]: ...
 
     @property
-    def checkpoints(self) -> tuple[Checkpoint, ...]: ...
+    def checkpoints(self) -> tuple[RecordedCheckpoint, ...]: ...
 
     @property
     def checkpoint_config(self) -> CheckpointConfig | None: ...
@@ -51,8 +51,8 @@ class WatchedJob(Protocol):
 class Rest:
     """What no field explains of the time to an acknowledgement [ms]."""
 
-    checkpoint: Checkpoint
-    subtask: Subtask
+    checkpoint: RecordedCheckpoint
+    subtask: RecordedSubtask
     all_ms: float
     at_most_ms: float  # of it before the barrier: the readers had the barrier then
 
@@ -66,7 +66,7 @@ class Rest:
         return max(self.all_ms, 0.0) - self.before_barrier_ms
 
 
-def usual_checkpoints(job: WatchedJob) -> list[Checkpoint]:
+def usual_checkpoints(job: WatchedJob) -> list[RecordedCheckpoint]:
     """Completed periodic checkpoints, without the job's first if there are others: it met cold caches and short queues."""
     done = [point for point in job.checkpoints if point.status == "COMPLETED" and not point.is_savepoint]
     return done[1:] if len(done) > 1 and done[0].id == 1 else done
@@ -103,25 +103,25 @@ def _mean_of_long(durations_ms: Iterable[float]) -> float:
     return math.fsum(value for value in values if value > NOISE_MS) / max(len(values), 1)
 
 
-def acknowledged_in(job: WatchedJob, point: Checkpoint) -> Acknowledged:
+def acknowledged_in(job: WatchedJob, point: RecordedCheckpoint) -> Acknowledged:
     """What every vertex of the job has acknowledged of a checkpoint."""
     return {vertex.name: dict(_acknowledged(point, vertex.name)) for vertex in job.vertices}
 
 
-def _acknowledged(point: Checkpoint, vertex: str) -> Iterator[tuple[int, Subtask]]:
+def _acknowledged(point: RecordedCheckpoint, vertex: str) -> Iterator[tuple[int, RecordedSubtask]]:
     for subtask in point.tasks[vertex].subtasks if vertex in point.tasks else ():
         if subtask.status == "completed" and subtask.end_to_end_duration >= 0:
             yield subtask.index, subtask
 
 
-def _begun_ms(subtask: Subtask, job: WatchedJob) -> float:
+def _begun_ms(subtask: RecordedSubtask, job: WatchedJob) -> float:
     """From the trigger to the last barrier; unaligned: to the first one.  A barrier that timed out began somewhere in between."""
     config = job.checkpoint_config
     unaligned = config is not None and bool(config.unaligned_checkpoints) and not config.aligned_checkpoint_timeout
     return max(subtask.start_delay, 0) + (0 if unaligned else max(subtask.alignment.duration, 0))
 
 
-def barrier_at_readers_ms(job: WatchedJob, vertex: str, subtask: Subtask, acknowledged: Acknowledged) -> float:
+def barrier_at_readers_ms(job: WatchedJob, vertex: str, subtask: RecordedSubtask, acknowledged: Acknowledged) -> float:
     """When the first of its readers had all barriers, this subtask's among them; infinite: nobody reads it."""
     bounds = [
         _arrival_ms(edge, subtask, acknowledged[reader.name])
@@ -132,7 +132,7 @@ def barrier_at_readers_ms(job: WatchedJob, vertex: str, subtask: Subtask, acknow
     return min(bounds, default=math.inf)
 
 
-def _arrival_ms(edge: RestInput, subtask: Subtask, readers: Mapping[int, Subtask]) -> float:
+def _arrival_ms(edge: RestInput, subtask: RecordedSubtask, readers: Mapping[int, RecordedSubtask]) -> float:
     arrivals_ms = {index: max(reader.start_delay, 0) + max(reader.alignment.duration, 0) for index, reader in readers.items()}
     if edge.ship in ALL_TO_ALL:
         return min(arrivals_ms.values())

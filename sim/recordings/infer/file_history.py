@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import linear_regression, median
 
-from sim.recordings.source.recorded_job import Checkpoint, Subtask
+from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 
 _FEWEST_FALLS = 3
 """Fewer falls tell no growth."""
@@ -22,12 +22,12 @@ _RISE = 1.02
 """From one fall to the next: less is no growth."""
 
 
-def own_bytes(subtask: Subtask) -> int:
+def own_bytes(subtask: RecordedSubtask) -> int:
     """The state that a snapshot refers to, without in-flight data."""
     return max(subtask.state_size - max(subtask.alignment.persisted, 0), 0)
 
 
-def written_bytes(subtask: Subtask) -> int:
+def written_bytes(subtask: RecordedSubtask) -> int:
     """The state that was written for this checkpoint, without in-flight data."""
     return max(subtask.checkpointed_size - max(subtask.alignment.persisted, 0), 0)
 
@@ -60,9 +60,9 @@ class Files:
         return max(self.size_bytes - self.bytes_per_second * (self.falls[-1].seconds - seconds), 0.0)
 
 
-def acknowledged(points: Iterable[Checkpoint], vertex: str) -> dict[int, list[tuple[Checkpoint, Subtask]]]:
+def acknowledged(points: Iterable[RecordedCheckpoint], vertex: str) -> dict[int, list[tuple[RecordedCheckpoint, RecordedSubtask]]]:
     """By subtask, the checkpoints that it acknowledged; in one pass, for jobs of a thousand subtasks."""
-    found: dict[int, list[tuple[Checkpoint, Subtask]]] = {}
+    found: dict[int, list[tuple[RecordedCheckpoint, RecordedSubtask]]] = {}
     for point in points:
         for subtask in point.tasks[vertex].subtasks if vertex in point.tasks else ():
             if subtask.status == "completed":
@@ -70,7 +70,7 @@ def acknowledged(points: Iterable[Checkpoint], vertex: str) -> dict[int, list[tu
     return found
 
 
-def history(own: Iterable[tuple[Checkpoint, Subtask]]) -> list[Point]:
+def history(own: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]]) -> list[Point]:
     """`own`: what one subtask acknowledged."""
     return [Point(point.id, point.trigger_timestamp / 1000, own_bytes(subtask)) for point, subtask in own]
 

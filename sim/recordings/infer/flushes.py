@@ -15,7 +15,7 @@ from sim.model.state import Lsm
 from sim.recordings.infer.before_barrier import NOISE_MS
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.file_history import Files, acknowledged, files_of, history
-from sim.recordings.source.recorded_job import Checkpoint, Subtask
+from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.units import format_byte_rate, format_duration, format_share, parse_share
 
 _FEWEST = 3
@@ -30,7 +30,7 @@ class _Snapshot(NamedTuple):
     brings_merged: bool  # whether it writes what a compaction left
 
 
-def infer_flushes(draft: Draft, vertex: str, points: Sequence[Checkpoint], found: Iterable[tuple[int, Files]]) -> None:
+def infer_flushes(draft: Draft, vertex: str, points: Sequence[RecordedCheckpoint], found: Iterable[tuple[int, Files]]) -> None:
     """Set `state: {freeze, lsm: {flush, wait}}`.  `found`: what files tell of subtasks, by their index."""
     found = list(found)
     by_subtask = acknowledged(points, vertex)
@@ -63,7 +63,7 @@ def infer_flushes(draft: Draft, vertex: str, points: Sequence[Checkpoint], found
     ), job=vertex)  # fmt: skip
 
 
-def explained_ms(draft: Draft, points: Sequence[Checkpoint], vertex: str) -> dict[tuple[int, int], float]:
+def explained_ms(draft: Draft, points: Sequence[RecordedCheckpoint], vertex: str) -> dict[tuple[int, int], float]:
     """(checkpoint, subtask) -> what the file that is being written makes its snapshot wait for a compaction."""
     share = draft.document["job"][vertex].get("state", {}).get("lsm", {}).get("wait")
     if share is None:
@@ -78,7 +78,7 @@ def explained_ms(draft: Draft, points: Sequence[Checkpoint], vertex: str) -> dic
     }
 
 
-def _snapshots(own: Iterable[tuple[Checkpoint, Subtask]], files: Files) -> Iterator[_Snapshot]:
+def _snapshots(own: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]], files: Files) -> Iterator[_Snapshot]:
     falls = {point.checkpoint for point in files.falls}
     known = [(point, subtask) for point, subtask in own if min(subtask.checkpoint.sync, subtask.checkpoint.async_) >= 0]
     after = [point.id in falls for point, _ in known[1:]]

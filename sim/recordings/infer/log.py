@@ -27,7 +27,7 @@ CHECKPOINTS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
+class TriggerRhythm:
     """The times of periodic checkpoints [ms]; 0: not seen."""
 
     gaps: tuple[int, ...]  # trigger -> next trigger
@@ -40,18 +40,18 @@ class Rhythm:
         return self.at_once * 2 > len(self.gaps) > 0
 
 
-def rhythm(points: list[LogCheckpoint]) -> Rhythm:
+def rhythm(points: list[LogCheckpoint]) -> TriggerRhythm:
     """Similar gaps show an interval; similar rests after the checkpoints show a minimum pause."""
     pairs = [(a, b) for a, b in pairwise(points) if b.id == a.id + 1 and a.triggered_ms >= 0 and b.triggered_ms > a.triggered_ms]
     gaps = tuple(b.triggered_ms - a.triggered_ms for a, b in pairs)
     rests = [gap - a.duration_ms for gap, (a, _) in zip(gaps, pairs, strict=True) if a.duration_ms >= 0]
     at_once = sum(rest < AT_ONCE_MS for rest in rests)
     if not gaps or at_once * 2 > len(gaps):
-        return Rhythm(gaps, at_once=at_once)
+        return TriggerRhythm(gaps, at_once=at_once)
     free = [gap for gap, (a, _) in zip(gaps, pairs, strict=True) if gap - max(a.duration_ms, 0) >= AT_ONCE_MS]
     if len(rests) >= 3 and _spread(rests) < _spread(free) / 2:
-        return Rhythm(gaps, min_pause=round(median(rests)), at_once=at_once)
-    return Rhythm(gaps, interval=_rounded(median(free)), at_once=at_once)
+        return TriggerRhythm(gaps, min_pause=round(median(rests)), at_once=at_once)
+    return TriggerRhythm(gaps, interval=_rounded(median(free)), at_once=at_once)
 
 
 def infer_log(log: JobLog) -> Inference:
@@ -80,7 +80,7 @@ def infer_log(log: JobLog) -> Inference:
     return draft.inference("How would the job of this log checkpoint otherwise?")
 
 
-def _job(draft: Draft, log: JobLog, beat: Rhythm, done: list[LogCheckpoint], took_ms: float) -> None:
+def _job(draft: Draft, log: JobLog, beat: TriggerRhythm, done: list[LogCheckpoint], took_ms: float) -> None:
     """The vertices of the log in a chain, or a source and an operator."""
     vertices = log.vertices if len(log.vertices) > 1 else {"Source: source": 1, "operator": 1}
     names = short_names(list(vertices))
@@ -114,7 +114,7 @@ def _job(draft: Draft, log: JobLog, beat: Rhythm, done: list[LogCheckpoint], too
         draft.ask("state.size", size, "Which vertices keep how much of the state?", kept, job=last)
 
 
-def _checkpoint(draft: Draft, beat: Rhythm, points: list[LogCheckpoint], failed: list[LogCheckpoint]) -> None:
+def _checkpoint(draft: Draft, beat: TriggerRhythm, points: list[LogCheckpoint], failed: list[LogCheckpoint]) -> None:
     found = f"{len(beat.gaps)} gaps between triggers"
     question = "Which execution.checkpointing.interval is configured?"
     if beat.interval:
@@ -140,7 +140,7 @@ def _checkpoint(draft: Draft, beat: Rhythm, points: list[LogCheckpoint], failed:
     draft.ask("checkpoint.barriers", "aligned", "Are checkpoints aligned or unaligned?", "aligned, Flink's default.")
 
 
-def _storage(draft: Draft, beat: Rhythm, done: list[LogCheckpoint], took_ms: float) -> None:
+def _storage(draft: Draft, beat: TriggerRhythm, done: list[LogCheckpoint], took_ms: float) -> None:
     """The bandwidth of the storage, if barriers don't wait for data: then the storage takes all the time of a checkpoint."""
     question = "How fast does checkpoint storage write, in bytes per second?"
     size = done[-1].size_bytes if done else 0

@@ -21,7 +21,7 @@ from sim.recordings.infer.flushes import infer_flushes
 from sim.recordings.infer.pauses import infer_pauses
 from sim.recordings.infer.sizes.filling import Filling, filling_of
 from sim.recordings.infer.sizes.levels import Level, level_of
-from sim.recordings.source.recorded_job import Checkpoint
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import UnitError, format_duration, format_share, format_size, parse_flink_duration
 
@@ -58,7 +58,7 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
         draft.put("checkpoint.incremental", True, "from the configuration of the cluster, or because less is written than referred to")
 
 
-def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoint, points: list[Checkpoint]) -> None:
+def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: RecordedCheckpoint, points: list[RecordedCheckpoint]) -> None:
     backend, keyed = backend_of(job), _is_keyed(vertex)
     if keyed and backend != "hashmap":  # files hold overwritten values, too: right after a compaction they are smallest
         latest = min((point for point in points if _sizes(point, vertex)), key=lambda point: sum(_sizes(point, vertex)))
@@ -83,7 +83,7 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: Checkpoin
         draft.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config", job=vertex.name)
 
 
-def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
+def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows) -> None:
     """Set what every record adds, if the sizes of the history rise along a line; the scenario then begins where the history does."""
     sizes = [(point, sum(_sizes(point, vertex))) for point in points if _sizes(point, vertex)]
     per_second = flow.per_second("records_in")
@@ -192,7 +192,7 @@ def _configured_ttl_ns(job: RestJob) -> int | None:
         return None
 
 
-def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Checkpoint], flow: Flows) -> None:
+def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows) -> None:
     """Set size and growth of state in files, and the entries rewritten between two checkpoints."""
     by_subtask = {index: files_of(history(own)) for index, own in sorted(acknowledged(points, vertex.name).items())}
     found = [files for files in by_subtask.values() if files is not None]
@@ -232,7 +232,7 @@ def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Checkpoi
     _update(draft, vertex, points, flow, increment if logs else rewritten_bytes(increment, size), why)
 
 
-def _update(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Flows, rewritten: float, why: str) -> None:
+def _update(draft: Draft, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows, rewritten: float, why: str) -> None:
     """Set the entries rewritten between two checkpoints.  The history shows only their product with the size of an entry."""
     per_second, between = flow.per_second("records_in"), _seconds_between(points)
     in_bytes, in_records = flow.total("bytes_in"), flow.total("records_in")
@@ -249,17 +249,17 @@ def _update(draft: Draft, vertex: RestVertex, points: list[Checkpoint], flow: Fl
     draft.ask("state.value", format_size(value), "How large is an entry of its state?", assumed, job=vertex.name)
 
 
-def _seconds_between(points: list[Checkpoint]) -> float:
+def _seconds_between(points: list[RecordedCheckpoint]) -> float:
     """From one checkpoint to the next; 0: there is one."""
     gaps = [after.trigger_timestamp - before.trigger_timestamp for before, after in pairwise(points)]
     return median(gaps) / 1000 if gaps else 0.0
 
 
-def _known(points: list[Checkpoint], vertex: RestVertex) -> list[Checkpoint]:
+def _known(points: list[RecordedCheckpoint], vertex: RestVertex) -> list[RecordedCheckpoint]:
     return [point for point in points if vertex.name in point.tasks]
 
 
-def _sizes(point: Checkpoint, vertex: RestVertex) -> list[int]:
+def _sizes(point: RecordedCheckpoint, vertex: RestVertex) -> list[int]:
     task = point.tasks.get(vertex.name)
     return [own_bytes(subtask) for subtask in task.subtasks if subtask.status == "completed"] if task else []
 

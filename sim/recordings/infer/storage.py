@@ -22,8 +22,8 @@ from sim.model.storage import Storage
 from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.file_history import written_bytes
-from sim.recordings.infer.storage_line import FEWEST, Line, Phase, line_through, stream_bytes
-from sim.recordings.source.recorded_job import Subtask
+from sim.recordings.infer.storage_line import FEWEST, AsyncPhase, FittedLine, line_through, stream_bytes
+from sim.recordings.source.recorded_job import RecordedSubtask
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import UnitError, format_byte_rate, format_duration, parse_flink_size
 
@@ -58,7 +58,7 @@ def infer_storage(draft: Draft, job: RestJob) -> None:
     draft.put("storage.metadata-latency", format_duration(metadata_ms * 10**6), gaps)
 
 
-def _from_line(draft: Draft, phases: list[Phase], line: Line) -> float:
+def _from_line(draft: Draft, phases: list[AsyncPhase], line: FittedLine) -> float:
     """Set what a line tells; the latency [ms]."""
     low, high, sizes = _rate(line.slowest), _rate(line.fastest), [phase.stream_bytes for phase in phases]
     draft.put("storage.bandwidth", _rate(line.bytes_per_ms), (
@@ -69,7 +69,7 @@ def _from_line(draft: Draft, phases: list[Phase], line: Line) -> float:
     return line.latency_ms
 
 
-def _from_sums(draft: Draft, job: RestJob, phases: list[Phase], metadata_ms: int | None) -> float:
+def _from_sums(draft: Draft, job: RestJob, phases: list[AsyncPhase], metadata_ms: int | None) -> float:
     """Set what sums of latency and transfer tell; the latency [ms]."""
     took_ms, size = median(phase.took_ms for phase in phases), median(phase.stream_bytes for phase in phases)
     origin = f"median of {len(phases)} asynchronous phases: {size:,.0f} bytes in {took_ms:g} ms"
@@ -93,7 +93,7 @@ def _rate(bytes_per_ms: float) -> str:
     return format_byte_rate(max(int(float(f"{min(bytes_per_ms * 1000, FASTEST_BYTES_PER_SECOND):.3g}")), 1))
 
 
-def _phases(draft: Draft, job: RestJob) -> list[Phase]:
+def _phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     """Phases of all subtasks that write files, in all checkpoints."""
     if not _is_unaligned(job):
         return [phase for vertex in job.vertices for phase in _of_vertex(draft, job, vertex, lambda _: True)]
@@ -105,18 +105,18 @@ def _phases(draft: Draft, job: RestJob) -> list[Phase]:
     return [phase for vertex in ends for phase in _of_vertex(draft, job, vertex, _has_little_in_flight(job, vertex))] or prompt
 
 
-def _is_prompt(subtask: Subtask) -> bool:
+def _is_prompt(subtask: RecordedSubtask) -> bool:
     return not subtask.unaligned_checkpoint and subtask.alignment.duration <= PROMPT_MS
 
 
-def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[Subtask], bool]:
+def _has_little_in_flight(job: RestJob, vertex: RestVertex) -> Callable[[RecordedSubtask], bool]:
     """Beside its state; and the last barrier was there when the asynchronous phase began, or long before it usually ends.
 
     The usual phase decides, not the own one: that would choose long phases among those that waited, and make storage slow.
     """
     usual_ms = _usual_ms(job, vertex)
 
-    def counts(subtask: Subtask) -> bool:
+    def counts(subtask: RecordedSubtask) -> bool:
         waited_ms = subtask.alignment.duration
         waits = waited_ms > max(subtask.checkpoint.sync, 0) + PROMPT_MS and waited_ms > LONG_BEFORE * usual_ms[subtask.index]
         return not waits and subtask.alignment.persisted < LITTLE * written_bytes(subtask)
@@ -134,12 +134,12 @@ def _usual_ms(job: RestJob, vertex: RestVertex) -> dict[int, float]:
     return {index: median(durations) for index, durations in phases.items()}
 
 
-def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, counts: Callable[[Subtask], bool]) -> list[Phase]:
+def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, counts: Callable[[RecordedSubtask], bool]) -> list[AsyncPhase]:
     inline, state = _inline_bytes(job), draft.document["job"][vertex.name].get("state", {})
     logs, tables = "changelog" in state, "backend" in state
     batch_ms = Changelog().batch_delay_ns / 10**6 if logs else 0.0
     return [
-        Phase(
+        AsyncPhase(
             stream_bytes(size, Lsm().table_bytes, StateOptions().transfer_threads) if tables and not logs else float(size),
             max(subtask.checkpoint.async_ - batch_ms, 0.0),
         )

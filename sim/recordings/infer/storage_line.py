@@ -19,14 +19,14 @@ SPREAD = 1.5
 """Ratio of the most to the least bytes: closer ones show only a sum."""
 
 
-class Phase(NamedTuple):
+class AsyncPhase(NamedTuple):
     """The asynchronous phase of one subtask in one checkpoint."""
 
     stream_bytes: float
     took_ms: float
 
 
-class Line(NamedTuple):
+class FittedLine(NamedTuple):
     """`is_told`: whether the slope is larger than 0 with 95 % confidence."""
 
     latency_ms: float
@@ -41,7 +41,7 @@ def stream_bytes(written: int, table: int, threads: int) -> float:
     return max(min(written, table), written / threads)
 
 
-def line_through(phases: Sequence[Phase]) -> Line | None:
+def line_through(phases: Sequence[AsyncPhase]) -> FittedLine | None:
     """None: too few phases, or all write alike."""
     if len(phases) < FEWEST:
         return None
@@ -55,8 +55,8 @@ def line_through(phases: Sequence[Phase]) -> Line | None:
         fitted = theilslopes(took, sizes)
     slope, low, high = float(fitted.slope), float(fitted.low_slope), float(fitted.high_slope)
     if slope <= 0:
-        return Line(float(np.median(took)), float("inf"), 1 / high if high > 0 else float("inf"), float("inf"), is_told=False)
+        return FittedLine(float(np.median(took)), float("inf"), 1 / high if high > 0 else float("inf"), float("inf"), is_told=False)
     latency = float(np.median(took - slope * sizes))
     if latency < 0:  # then all of the time goes into the bytes
         latency, slope = 0.0, float(np.median(took / sizes))
-    return Line(latency, 1 / slope, 1 / high, 1 / low if low > 0 else float("inf"), is_told=low > 0)
+    return FittedLine(latency, 1 / slope, 1 / high, 1 / low if low > 0 else float("inf"), is_told=low > 0)

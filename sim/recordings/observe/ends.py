@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from sim.recordings.observe.quantities import RunValue
-from sim.recordings.source.recorded_job import Checkpoint, RecordedJob
+from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedJob
 
 
 def of_ends(recording: RecordedJob) -> Iterator[RunValue]:
@@ -29,7 +29,7 @@ def of_ends(recording: RecordedJob) -> Iterator[RunValue]:
     yield from _of_the_end(recording)
 
 
-def _savepoints(recording: RecordedJob) -> list[Checkpoint]:
+def _savepoints(recording: RecordedJob) -> list[RecordedCheckpoint]:
     return [point for point in recording.checkpoints.list if point.is_savepoint and point.status == "COMPLETED"]
 
 

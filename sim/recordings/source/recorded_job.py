@@ -26,7 +26,7 @@ class _RestObject(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Alignment(_RestObject):
+class RecordedAlignment(_RestObject):
     duration: Known = -1
     processed: Known = 0
     persisted: Known = 0
@@ -39,7 +39,7 @@ class Phases(_RestObject):
     async_: Known = Field(default=-1, alias="async")
 
 
-class Subtask(_RestObject):
+class RecordedSubtask(_RestObject):
     """The acknowledgement of a subtask, or its absence (`pending_or_failed`)."""
 
     index: Known
@@ -47,7 +47,7 @@ class Subtask(_RestObject):
     ack_timestamp: Known = -1
     end_to_end_duration: Known = -1
     start_delay: Known = -1
-    alignment: Alignment = Alignment()
+    alignment: RecordedAlignment = RecordedAlignment()
     checkpoint: Phases = Phases()
     checkpointed_size: Known = -1
     state_size: Known = -1
@@ -55,13 +55,13 @@ class Subtask(_RestObject):
     aborted: bool = False
 
 
-class Task(_RestObject):
+class RecordedTask(_RestObject):
     """A vertex within a checkpoint."""
 
-    subtasks: tuple[Subtask, ...] = ()
+    subtasks: tuple[RecordedSubtask, ...] = ()
 
 
-class Checkpoint(_RestObject):
+class RecordedCheckpoint(_RestObject):
     id: Known
     status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
     is_savepoint: bool = False
@@ -77,14 +77,14 @@ class Checkpoint(_RestObject):
     num_subtasks: Known = 0
     num_acknowledged_subtasks: Known = 0
     failure_message: str = ""
-    tasks: dict[str, Task] = Field(default_factory=dict)  # vertex -> task
+    tasks: dict[str, RecordedTask] = Field(default_factory=dict)  # vertex -> task
 
 
 class Checkpoints(_RestObject):
     """`counts` includes triggers that were refused before they got an id; `list` does not."""
 
     counts: dict[str, int]
-    list: tuple[Checkpoint, ...]
+    list: tuple[RecordedCheckpoint, ...]
 
 
 class RecordedJob(_RestObject, ABC):
@@ -129,13 +129,13 @@ class RecordedJob(_RestObject, ABC):
         return pd.DataFrame()
 
 
-def checkpoints_table(checkpoints: Iterable[Checkpoint]) -> pd.DataFrame:
+def checkpoints_table(checkpoints: Iterable[RecordedCheckpoint]) -> pd.DataFrame:
     """A row per checkpoint, savepoints included; Flink's columns."""
-    columns = [name for name in Checkpoint.model_fields if name != "tasks"]
+    columns = [name for name in RecordedCheckpoint.model_fields if name != "tasks"]
     return pd.DataFrame([[getattr(row, name) for name in columns] for row in checkpoints], columns=columns)
 
 
-def subtasks_table(checkpoints: Iterable[Checkpoint]) -> pd.DataFrame:
+def subtasks_table(checkpoints: Iterable[RecordedCheckpoint]) -> pd.DataFrame:
     """A row per checkpoint and subtask; the nested REST fields flattened as in our own `subtasks` table."""
     rows = [
         {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sim.checkers.files import Kept
+from sim.checkers.files import KeptSnapshot
 from sim.metrics.files import FileRow, SnapshotRow
 from sim.model.directories import Directories
 from sim.model.stored import ClaimMode, Scope, SnapshotType, StateFile, StoredSnapshot
@@ -214,13 +214,13 @@ class SnapshotFiles:
     def exists(self, file: StateFile) -> bool:
         return file.key in self._stored
 
-    def kept(self) -> Iterator[Kept]:
+    def kept(self) -> Iterator[KeptSnapshot]:
         """Everything that may be restored now, for those who check it; what becomes of it later is the next instance's doing."""
         directories = self.context.scenario.directories
         for snapshot in () if self._followed else (*self.store.retained.values(), *self.store.savepoints):
             missing = [file for file in snapshot.files if not self._is_whole(file)]
             what = f"{snapshot.type} {snapshot.checkpoint} of job {snapshot.instance}"
-            yield Kept(what, len(snapshot.files), tuple(directories.path(file) for file in missing))
+            yield KeptSnapshot(what, len(snapshot.files), tuple(directories.path(file) for file in missing))
 
     def _is_whole(self, file: StateFile) -> bool:
         return file.key in self._stored and self.context.storage.files.exists(self._stored[file.key])

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sim.metrics.critical_path import CriticalPath, FileSpan, Graph, Part
+from sim.metrics.critical_path import CriticalPath, FileSpan, Graph, PathPart
 from sim.metrics.frame import frame, task_name
 from sim.metrics.path_search import critical_path
 from sim.storage.ledger import FileId
@@ -56,7 +56,7 @@ class Paths:
         parts = [(part, False) for part in path.parts] + [(part, True) for part in path.after]
         return [self._row(path, part, acknowledged) for part, acknowledged in parts]
 
-    def _row(self, path: CriticalPath, part: Part, acknowledged: bool) -> Row:
+    def _row(self, path: CriticalPath, part: PathPart, acknowledged: bool) -> Row:
         names, writers = self.context.names, self.context.layout.writer
         return {
             "id": path.checkpoint,

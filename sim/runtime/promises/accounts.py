@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from sim.checkers.dealing import Shape, misdealt
-from sim.checkers.ledger import Ledger, Tally
+from sim.checkers.ledger import Ledger, RecordTally
 from sim.checkers.restores import story_of_restore
 from sim.checkers.returns import Written, held_by, misnoted, misplaced, owed, unanswered, unread, unwritten, up_to
 from sim.checkers.story import Teller
@@ -105,9 +105,9 @@ class Accounts:
         rows, before = [row for row, _ in again], [surplus for _, surplus in again]
         self.found.extend(unwritten(restored.time_ns, rows, expected, before, when, self.teller))
 
-    def _begin_with(self, before: Accounts, checkpoint: int, stands: Tally) -> None:
+    def _begin_with(self, before: Accounts, checkpoint: int, stands: RecordTally) -> None:
         """Tasks begin where the snapshot, dealt out anew, puts them: compared as soon as all of them stand."""
-        note = self.ledger.notes.setdefault(checkpoint, Tally.zero(len(stands.served), len(stands.read)))
+        note = self.ledger.notes.setdefault(checkpoint, RecordTally.zero(len(stands.served), len(stands.read)))
         fresh = stands.known & ~note.known
         read, written = fresh[self.ledger.ends[0]], fresh[self.ledger.ends[1]]
         note.served[fresh], note.late[fresh], note.known[fresh] = stands.served[fresh], stands.late[fresh], True
@@ -138,7 +138,7 @@ class Accounts:
         owing = (task for task, vertex in enumerate(context.layout.vertex) if vertices[vertex].owes_outputs and not self.ends.drops(task))
         yield from unanswered(context.env.now, filter(self._drained, owing), tally, self.teller)
 
-    def _to_be_read(self, tally: Tally) -> Tally:
+    def _to_be_read(self, tally: RecordTally) -> RecordTally:
         """What must have been read.  What a task stopped without a drain wrote behind its cut is in the savepoint: read or not."""
         ends = [self.ends.end(task) for task in range(len(self.ends))]
         for stop in {end.stop for end in ends if end.stop is not None}:
@@ -161,20 +161,20 @@ class Accounts:
 
     # ------------------------------------------------------------------------------------------ reading the plane
 
-    def _counted(self, tasks: Iterable[int]) -> Tally:
+    def _counted(self, tasks: Iterable[int]) -> RecordTally:
         plane, ledger = self.context.plane, self.ledger
-        tally = Tally.zero(len(ledger.inputs), len(ledger.ahead.read))
+        tally = RecordTally.zero(len(ledger.inputs), len(ledger.ahead.read))
         for task in tasks:
             counted = plane.counted(task)
             tally.served[task], tally.late[task], tally.known[task] = counted.served, plane.position(task).late, True
             tally.read[ledger.inputs[task]], tally.written[ledger.outputs[task]] = counted.read, counted.written
         return tally
 
-    def _standing(self, which: np.ndarray) -> Tally:
+    def _standing(self, which: np.ndarray) -> RecordTally:
         """What the plane's tables say."""
         channels = self.context.plane.channels("records_in", "records_out")
         late = np.array([self.context.plane.position(task).late if known else 0 for task, known in enumerate(which.tolist())], np.int64)
-        return Tally(self.context.plane.served(), late, channels["records_in"], channels["records_out"], which)
+        return RecordTally(self.context.plane.served(), late, channels["records_in"], channels["records_out"], which)
 
 
 def _same(mine: np.ndarray, theirs: np.ndarray) -> bool:

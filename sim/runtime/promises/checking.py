@@ -13,7 +13,7 @@ import numpy as np
 from sim.checkers.checkpoints import broken_promises, too_many_retained
 from sim.checkers.commits import broken_commits, uncommitted
 from sim.checkers.cut import Cut, Cuts
-from sim.checkers.files import Kept, broken_snapshots
+from sim.checkers.files import KeptSnapshot, broken_snapshots
 from sim.checkers.job_manager import beyond_its_knowledge, without_job_manager
 from sim.checkers.restores import ONCE, Surplus, broken_restores
 from sim.checkers.state import Brought
@@ -87,7 +87,7 @@ class Checking:
             cut.consumed[into], cut.captured_input[into] = part.position.consumed, part.position.captured
             cut.written[out], cut.captured_output[out] = part.position.written, part.position.overtaken
 
-    def violations(self, coordinator: Coordinator, kept: Iterable[Kept], *, finished: bool) -> tuple[Violation, ...]:
+    def violations(self, coordinator: Coordinator, kept: Iterable[KeptSnapshot], *, finished: bool) -> tuple[Violation, ...]:
         """At the end of the run, in the order of their times.  `kept`: what may be restored then; `finished`: so is the job."""
         context = self.context
         savepoints = {number for number, row in context.stats.items() if row.savepoint_format}

@@ -21,7 +21,7 @@ _PAUSE_NS = 500_000_000  # after an attempt that failed (state.changelog.dstl.df
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LogPart:
     """What one subtask hands in."""
 
     name: Name
@@ -30,7 +30,7 @@ class Part:
 
 
 class _Batch:
-    def __init__(self, parts: list[Part]) -> None:
+    def __init__(self, parts: list[LogPart]) -> None:
         self.parts = parts
         self.size_bytes = sum(part.size_bytes for part in parts)
         self.active = 1  # attempts begun or to be begun that have neither failed nor run out of time
@@ -50,10 +50,10 @@ class LogUploads:
         self.storage = storage
         self.host = host
         self._threads = simpy.Resource(env, threads)
-        self._waiting: list[Part] = []
+        self._waiting: list[LogPart] = []
         self._batches = 0  # closed so far
 
-    def hand_in(self, part: Part, options: Changelog) -> None:
+    def hand_in(self, part: LogPart, options: Changelog) -> None:
         """It goes with whatever else comes within the delay, or at once if that is enough."""
         self._waiting.append(part)
         if not options.batch_delay_ns or sum(waiting.size_bytes for waiting in self._waiting) >= options.batch_bytes:

@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from sim.model.backtest import QUANTITIES, Backtest, Compared, Kind, OtherSettings, Quantiles
+from sim.model.backtest import QUANTITIES, Backtest, ComparedQuantity, Kind, OtherSettings, Quantiles
 from sim.scenario.backtest import document as doc
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def build_backtest(given: doc.Backtest, reading: Reading) -> Backtest:
         for side in ("observed", "predicted"):
             _check(getattr(section, side), ("backtest", quantity, side), reading)
         compared.append(
-            Compared(
+            ComparedQuantity(
                 quantity=quantity,
                 observed=_quantiles(section.observed, kind),
                 predicted=_quantiles(section.predicted, kind),

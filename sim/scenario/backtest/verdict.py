@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sim.model.backtest import Backtest, Compared, Level
+    from sim.model.backtest import Backtest, ComparedQuantity, Level
 
 
 def verdict(backtest: Backtest) -> str:
@@ -17,7 +17,7 @@ def verdict(backtest: Backtest) -> str:
     return f"the simulation is off from {history}: {changes}"
 
 
-def agreement_text(row: Compared, level: Level) -> str:
+def agreement_text(row: ComparedQuantity, level: Level) -> str:
     """``end-to-end p90 -54 %``: predicted against observed."""
     observed, predicted = row.observed.at(level), row.predicted.at(level)
     if not row.predicted.count or not observed:

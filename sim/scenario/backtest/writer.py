@@ -10,7 +10,7 @@ from sim.model.backtest import QUANTITIES, Kind
 from sim.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
-    from sim.model.backtest import Backtest, Compared, Quantiles
+    from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 
 
 def section_of(backtest: Backtest) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def section_of(backtest: Backtest) -> dict[str, Any]:
     return section | {compared.quantity: _compared(compared) for compared in backtest.compared}
 
 
-def _compared(compared: Compared) -> dict[str, Any]:
+def _compared(compared: ComparedQuantity) -> dict[str, Any]:
     kind = QUANTITIES[compared.quantity]
     vertex = {"vertex": compared.vertex} if compared.vertex else {}
     off = {"off": list(compared.off)} if compared.off else {}

@@ -22,7 +22,7 @@ from sim.scenario.text.problems import did_you_mean
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
 
 
-class Sweep(list[Any]):
+class AxisValues(list[Any]):
     """The values of one axis."""
 
 
@@ -207,11 +207,11 @@ def _one_or_axis(value: object) -> str:
     return "axis" if isinstance(value, list) and not schedule else "one"
 
 
-def _distinct(values: list[Any]) -> Sweep:
+def _distinct(values: list[Any]) -> AxisValues:
     repeated = [i for i, value in enumerate(values) if value in values[:i]]
     if repeated:
         raise ValueError(f"value {repeated[0] + 1} of this axis repeats value {values.index(values[repeated[0]]) + 1}")
-    return Sweep(values)
+    return AxisValues(values)
 
 
 T = TypeVar("T")

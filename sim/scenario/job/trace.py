@@ -34,7 +34,7 @@ class TraceError(Readable, ValueError):
     """The file gives no rates; the message says why."""
 
 
-class Series(NamedTuple):
+class RateSeries(NamedTuple):
     """The rates of a file."""
 
     steps: PackedRecords[Rate]
@@ -92,7 +92,7 @@ def length_ns(trace: Trace, folder: FilePath) -> int:
     return series_of(trace, folder).length_ns
 
 
-def series_of(trace: Trace, folder: FilePath) -> Series:
+def series_of(trace: Trace, folder: FilePath) -> RateSeries:
     """All of a file.  TraceError: it gives no rates."""
     file = folder / trace.trace
     return _series(file, file_stamp(file), trace.column, trace.time, trace.time_unit, trace.every)
@@ -106,7 +106,7 @@ def _series(
     time: str | None,
     time_unit: str | None,
     every_ns: int | None,
-) -> Series:
+) -> RateSeries:
     """All of a file, read once for the many windows of a sweep.  `stamp` is not used here: another one is another file."""
     columns, rows = columns_and_rows(file)
     time = time or time_column(columns)
@@ -136,7 +136,7 @@ def _series(
             latest_rate = rate
     if not steps:
         raise TraceError(f"{file} has no rates in column '{column}'")
-    return Series(PackedRecords(Rate.of_integers, steps), start_ns, start_ns - before_ns, count, clock)
+    return RateSeries(PackedRecords(Rate.of_integers, steps), start_ns, start_ns - before_ns, count, clock)
 
 
 def time_column(columns: Sequence[str]) -> str:

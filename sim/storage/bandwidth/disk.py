@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.model.storage import Disk
 from sim.storage.attempts import Attempts
-from sim.storage.bandwidth.network import Network, Steady
+from sim.storage.bandwidth.network import SharedNetwork, Steady
 from sim.storage.failures import DiskFull
 from sim.storage.ledger import Name
 from sim.storage.work import Work
@@ -17,7 +17,7 @@ class LocalDisk:
         self.options = options
         self.used_bytes = 0
         self.most_used_bytes = 0
-        self._network = Network(attempts)
+        self._network = SharedNetwork(attempts)
         self._links = [] if options.bytes_per_second is None else [Steady(options.bytes_per_second)]
 
     def open(self, name: Name, host: int) -> _LocalFile:

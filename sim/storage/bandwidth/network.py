@@ -46,7 +46,7 @@ class _Flow:
         self.rate = 0
 
 
-class Network:
+class SharedNetwork:
     """Flows of the moment.  Several that begin or end at one instant cost one new distribution."""
 
     def __init__(self, attempts: Attempts) -> None:

@@ -11,7 +11,7 @@ from sim.model.job import Distribution
 from sim.model.storage import Dfs
 from sim.storage.attempts import Attempts
 from sim.storage.bandwidth.cards import Cards
-from sim.storage.bandwidth.network import SCALE, Link, Network, Steady
+from sim.storage.bandwidth.network import SCALE, Link, SharedNetwork, Steady
 from sim.storage.ledger import Name
 from sim.storage.media.draws import uniform
 from sim.storage.media.metadata_server import MetadataServer
@@ -24,7 +24,7 @@ _SECOND = 1_000_000_000
 
 
 class DistributedFileSystem:
-    def __init__(self, attempts: Attempts, network: Network, cards: Cards, options: Dfs, seed: int) -> None:
+    def __init__(self, attempts: Attempts, network: SharedNetwork, cards: Cards, options: Dfs, seed: int) -> None:
         self.attempts = attempts
         self.network = network
         self.cards = cards

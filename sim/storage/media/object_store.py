@@ -13,7 +13,7 @@ import simpy
 from sim.model.storage import ObjectStore
 from sim.storage.attempts import Attempts, Done
 from sim.storage.bandwidth.cards import Cards
-from sim.storage.bandwidth.network import Link, Network, Steady
+from sim.storage.bandwidth.network import Link, SharedNetwork, Steady
 from sim.storage.failures import Refused, StorageFailed
 from sim.storage.ledger import Name
 from sim.storage.media.draws import drawn, uniform
@@ -41,7 +41,7 @@ class RequestLimit:
 
 
 class ObjectStorage:
-    def __init__(self, attempts: Attempts, network: Network, cards: Cards, options: ObjectStore, seed: int) -> None:
+    def __init__(self, attempts: Attempts, network: SharedNetwork, cards: Cards, options: ObjectStore, seed: int) -> None:
         self.attempts = attempts
         self.network = network
         self.cards = cards

@@ -23,7 +23,7 @@ class Slowness(Protocol):
 
 def slowness(options: SlowNodes, seed: int, node: int) -> Slowness:
     """The history of one node."""
-    return Episodes(options, seed, node) if options.trace is None else Series(options.trace, seed, node)
+    return Episodes(options, seed, node) if options.trace is None else SpeedSeries(options.trace, seed, node)
 
 
 class Episodes:
@@ -58,7 +58,7 @@ class Episodes:
         return 1 + uniform(drawn(longer, *self._key, number=1) + 1, *self._key, "rest")
 
 
-class Series:
+class SpeedSeries:
     """A machine of the trace, from a moment of its own on or from the one that all begin at."""
 
     def __init__(self, trace: SlowTrace, seed: int, node: int) -> None:

@@ -12,15 +12,15 @@ from sim.cells.columns import MEASURED
 from sim.cells.plan import cells, distinct, with_baselines
 from sim.model.backtest import Backtest
 from sim.model.scenario import Scenario
-from sim.scenario import ScenarioError, Study, load
+from sim.scenario import ScenarioError, ScenarioFile, load
 from sim.scenario.axes import MAX_CELLS
 from sim.scenario.text.plain import Mapping, compose, first_comment, read_text
 from sim.scenario.text.problems import Problem, Reading, did_you_mean
 from sim.scenario.validation import validate_as
 from sim.sweeps.file.design import Point, combinations, override, sampled, text_of, together
-from sim.sweeps.file.document import Precision, Sweep
+from sim.sweeps.file.document import Precision, SweepDocument
 from sim.sweeps.file.question import Question, question, windows_of
-from sim.sweeps.file.windows import Cut, Window, windows
+from sim.sweeps.file.windows import TraceWindow, TraceWindows, windows
 
 _WINDOW = "window"
 
@@ -67,7 +67,7 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     plain = compose(text, reading)
     reading.stop_if_wrong()
     assert isinstance(plain, Mapping)  # noqa: S101 - else it is no sweep
-    given = validate_as(Sweep, plain, reading)
+    given = validate_as(SweepDocument, plain, reading)
     reading.stop_if_wrong()
     assert given is not None  # noqa: S101 - else there are problems
     given, overrides = _with_axes(given, overrides, reading)
@@ -77,7 +77,9 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
         reading.wrong(("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers")
     points, scenario_file = _points(given, reading), file.parent / given.scenario
     by = given.answer.by or "" if given.answer else ""
-    cut, load_text = windows(given.windows, file.parent, scenario_file.parent, reading, by) if given.windows else Cut([Window("", {})])
+    cut, load_text = (
+        windows(given.windows, file.parent, scenario_file.parent, reading, by) if given.windows else TraceWindows([TraceWindow("", {})])
+    )
     reading.stop_if_wrong()
     if (count := len(cut) * len(points)) > MAX_CELLS:
         made = f" ({load_text})" if load_text else ""
@@ -102,7 +104,7 @@ def _runs_text(scenarios: Sequence[Scenario]) -> str:
     return f"{len(planned):,} runs" + (f", {bare:,} of them without checkpoints" if bare else "")
 
 
-def _with_axes(given: Sweep, overrides: tuple[str, ...], reading: Reading) -> tuple[Sweep, tuple[str, ...]]:
+def _with_axes(given: SweepDocument, overrides: tuple[str, ...], reading: Reading) -> tuple[SweepDocument, tuple[str, ...]]:
     """What varies in the file and is given another value varies over that; the other overrides stay."""
     fixed = {key for group in given.together or () for key in group} | set(given.sample.of if given.sample else ())
     varied, left = dict(given.vary or {}), []
@@ -118,7 +120,7 @@ def _with_axes(given: Sweep, overrides: tuple[str, ...], reading: Reading) -> tu
     return given.model_copy(update={"vary": varied or None}), tuple(left)
 
 
-def _question(given: Sweep, scenarios: Sequence[Scenario], labels: Sequence[str], reading: Reading) -> Question:
+def _question(given: SweepDocument, scenarios: Sequence[Scenario], labels: Sequence[str], reading: Reading) -> Question:
     values: dict[str, set[str]] = {}
     for scenario in scenarios:
         for axis, value in scenario.axes:
@@ -128,7 +130,7 @@ def _question(given: Sweep, scenarios: Sequence[Scenario], labels: Sequence[str]
     return question(given.answer, list(values), values, reading, labels=labels, windows=windows, precise=given.precision is not None)
 
 
-def _points(given: Sweep, reading: Reading) -> list[Point]:
+def _points(given: SweepDocument, reading: Reading) -> list[Point]:
     """Every combination of `vary`, of the keys that change together, and of the sampled points."""
     groups = [together(group, ("together", i), reading) for i, group in enumerate(given.together or ())]
     groups.append(sampled(given.sample, ("sample",), reading) if given.sample else [{}])
@@ -148,8 +150,8 @@ def _points(given: Sweep, reading: Reading) -> list[Point]:
 
 
 def _scenarios(
-    file: Path, given: Sweep, overrides: tuple[str, ...], reading: Reading, window: Window, point: Point
-) -> Iterator[tuple[Scenario, Study]]:
+    file: Path, given: SweepDocument, overrides: tuple[str, ...], reading: Reading, window: TraceWindow, point: Point
+) -> Iterator[tuple[Scenario, ScenarioFile]]:
     written = {override(key, value): key for key, value in ((given.set_ or {}) | window.changes | point).items()}
     if given.replications:
         written[override("run.replications", given.replications)] = "replications"

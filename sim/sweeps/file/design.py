@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from sim.scenario.text.problems import DocumentPath, Reading
 from sim.sweeps.file.document import Range, Sample
-from sim.sweeps.file.quantity import Quantity, QuantityError
+from sim.sweeps.file.quantity import ParsedQuantity, QuantityError
 
 Point = dict[str, Any]
 """Key of the scenario -> value, as a scenario file has it."""
@@ -79,8 +79,8 @@ def _choice(given: Range | Sequence[Any], here: DocumentPath, reading: Reading) 
     return lambda share: low.between(high, share, log=given.scale == "log").written()
 
 
-def _ends(given: Range) -> tuple[Quantity, Quantity]:
-    low, high = Quantity.parse(given.from_), Quantity.parse(given.to)
+def _ends(given: Range) -> tuple[ParsedQuantity, ParsedQuantity]:
+    low, high = ParsedQuantity.parse(given.from_), ParsedQuantity.parse(given.to)
     if low.kind != high.kind or low.value >= high.value:
         raise QuantityError(f"expected a range of one kind, from less to more, not {text_of(given.from_)} to {text_of(given.to)}")
     if given.scale == "log" and low.value <= 0:

@@ -100,7 +100,7 @@ class Answer(Section):
     Default: all settings run everywhere."""
 
 
-class Sweep(Section):
+class SweepDocument(Section):
     """A sweep file."""
 
     HINTS: ClassVar[Texts] = {"axes": "write vary:", "job": "a sweep names its scenario: write scenario: FILE", "zip": "write together:"}

@@ -25,12 +25,12 @@ class QuantityError(Readable, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class ParsedQuantity:
     kind: str
     value: Fraction
 
     @classmethod
-    def parse(cls, given: object) -> Quantity:
+    def parse(cls, given: object) -> ParsedQuantity:
         """Parse a number, or text with a unit."""
         try:
             kind, value = units.parse_quantity(given)
@@ -40,14 +40,14 @@ class Quantity:
             raise QuantityError(f"'{given}' is neither a number nor a quantity such as '10 s'")
         return cls("count" if kind == "number" and Fraction(value).denominator == 1 else kind, Fraction(value))
 
-    def between(self, other: Quantity, share: float, *, log: bool) -> Quantity:
+    def between(self, other: ParsedQuantity, share: float, *, log: bool) -> ParsedQuantity:
         """The value at `share` of the way to `other`, rounded to a few digits."""
         low, high = float(self.value), float(other.value)
         value = math.exp(math.log(low) + share * (math.log(high) - math.log(low))) if log else low + share * (high - low)
         if self.kind == "count":
-            return Quantity(self.kind, Fraction(min(int(low + share * (high - low + 1)), int(high)) if not log else round(value)))
+            return ParsedQuantity(self.kind, Fraction(min(int(low + share * (high - low + 1)), int(high)) if not log else round(value)))
         rounded = Fraction(f"{value:.{_DIGITS}g}")
-        return Quantity(self.kind, Fraction(round(rounded)) if self.kind in _INTEGERS else rounded)
+        return ParsedQuantity(self.kind, Fraction(round(rounded)) if self.kind in _INTEGERS else rounded)
 
     def written(self) -> Any:
         """The value as a scenario file has it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sim.scenario.job.document import Trace
-from sim.scenario.job.trace import Series, TraceError, columns_and_rows, series_of
+from sim.scenario.job.trace import RateSeries, TraceError, columns_and_rows, series_of
 from sim.scenario.text.problems import Reading, did_you_mean
 from sim.series.headers import RATES, first_of
 from sim.sheet import unescaped
@@ -24,7 +24,7 @@ MOST = 1000
 """More windows at a fixed distance are hardly meant: `most:` asks for them."""
 
 
-class Window(NamedTuple):
+class TraceWindow(NamedTuple):
     """The piece of the trace in a run."""
 
     name: str
@@ -32,8 +32,8 @@ class Window(NamedTuple):
     labels: tuple[tuple[str, str], ...] = ()  # (column, value): the group of the window
 
 
-class Cut(NamedTuple):
-    windows: list[Window]
+class TraceWindows(NamedTuple):
+    windows: list[TraceWindow]
     description: str = ""  # what the trace is, and how many windows it makes
 
 
@@ -43,13 +43,13 @@ class _Piece(NamedTuple):
     trace: Path | None = None
 
 
-def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> Cut:
+def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> TraceWindows:
     """The windows; mistakes go to `reading`.  `label`: a column of the table that sorts windows into groups."""
     if sum(way is not None for way in (given.every, given.at, given.file)) != 1:
         reading.wrong(("windows",), "write exactly one of every, at and file")
-        return Cut([])
+        return TraceWindows([])
     if list(_missing(given, reading)):
-        return Cut([])
+        return TraceWindows([])
     place = next(name for name in ("file", "at", "every") if getattr(given, name) is not None)
     try:
         common = _common_rate(given, folder, scenario_folder)
@@ -58,7 +58,7 @@ def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Readin
             found = list(_of_table(folder / given.file, given, label))
         else:
             assert series is not None  # noqa: S101 - else it is a problem
-            found = [(Window(format_duration(at_ns), {}), _Piece(at_ns)) for at_ns in _grid(given, series, folder)]
+            found = [(TraceWindow(format_duration(at_ns), {}), _Piece(at_ns)) for at_ns in _grid(given, series, folder)]
         if given.most and len(found) > given.most:
             found = [found[i * len(found) // given.most] for i in range(given.most)]
         if series is not None:
@@ -66,9 +66,9 @@ def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Readin
                 _within(window, piece, given, series, folder)
     except TraceError as error:
         reading.wrong(("windows", place), str(error))
-        return Cut([])
+        return TraceWindows([])
     driven = [window._replace(changes={**_driven(given, piece, common, scenario_folder), **window.changes}) for window, piece in found]
-    return Cut(driven, _description(given, found, series))
+    return TraceWindows(driven, _description(given, found, series))
 
 
 def _missing(given: Windows, reading: Reading) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _driven(given: Windows, piece: _Piece, common: dict[str, Any] | None, scenar
     return {f"job.{given.source}.source.rate": {**common, "from": format_duration(piece.begin_ns)}, **lasts}
 
 
-def _grid(given: Windows, series: Series, folder: Path) -> Sequence[int]:
+def _grid(given: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
     """Starts of windows: those of `at`, or all that fit into the trace."""
     if given.at:
         return given.at
@@ -136,7 +136,7 @@ def _grid(given: Windows, series: Series, folder: Path) -> Sequence[int]:
     return starts
 
 
-def _within(window: Window, piece: _Piece, given: Windows, series: Series, folder: Path) -> None:
+def _within(window: TraceWindow, piece: _Piece, given: Windows, series: RateSeries, folder: Path) -> None:
     """TraceError: the window is not inside of the trace.  The last row counts as long as the one before it."""
     length_ns = given.length or piece.length_ns or 0
     if piece.begin_ns + length_ns <= series.length_ns + series.last_ns:
@@ -149,14 +149,14 @@ def _within(window: Window, piece: _Piece, given: Windows, series: Series, folde
     )
 
 
-def _other_unit(given: Windows, series: Series) -> str:
+def _other_unit(given: Windows, series: RateSeries) -> str:
     """What to write if numbers are of another unit than they were read in."""
     if series.clock is None or series.clock.unit_s is None or given.time_unit is not None or series.clock.epoch:
         return ""
     return "; if its times are milliseconds write time-unit: ms"
 
 
-def _description(given: Windows, found: list[tuple[Window, _Piece]], series: Series | None) -> str:
+def _description(given: Windows, found: list[tuple[TraceWindow, _Piece]], series: RateSeries | None) -> str:
     """What stands before a sweep: the span of the trace, and the windows of it."""
     lengths = sorted({given.length or piece.length_ns or 0 for _, piece in found})
     long = format_duration(lengths[0]) + ("" if len(lengths) == 1 else f" to {format_duration(lengths[-1])}")
@@ -168,7 +168,7 @@ def _description(given: Windows, found: list[tuple[Window, _Piece]], series: Ser
     return f"{given.file}: {count}" + (f", of {traces} traces" if traces > 1 else "")
 
 
-def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[Window, _Piece]]:
+def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[TraceWindow, _Piece]]:
     columns, rows = columns_and_rows(file)
     needed = {NAME: "", FROM: ""}
     if given.source is None and (FILE in columns or not any("." in column for column in columns)):
@@ -195,7 +195,7 @@ def _of_table(file: Path, given: Windows, label: str) -> Iterator[tuple[Window, 
             raise TraceError(f"{file}:{line}: '{name}' names no file")
         changes = {column: row[column] for column in columns if "." in column and row[column] not in (None, "")}
         length = _nanoseconds(row[LENGTH], file, line) if given.length is None else None
-        window = Window(name, changes, ((label, text_of(row[label])),) if label in columns else ())
+        window = TraceWindow(name, changes, ((label, text_of(row[label])),) if label in columns else ())
         trace = file.parent / unescaped(str(row[FILE])) if FILE in columns else None
         yield window, _Piece(_nanoseconds(row[FROM], file, line), length, trace)
     if not seen:

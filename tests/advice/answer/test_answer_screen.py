@@ -8,7 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from benchmarks.backtest_verdicts import read_results
-from sim.advice.answer.configuration import Difference, difference, patch
+from sim.advice.answer.configuration import KeyChange, difference, patch
 from sim.advice.answer.lost import lost_task_manager
 from sim.advice.answer.summary import LINES, WIDTH, no_setting, summary
 from sim.advice.answer.watch import FACTOR, watch
@@ -54,7 +54,7 @@ def screen(differences=(), limits=LIMITS):
     ).splitlines()  # fmt: skip
 
 
-NINE = [Difference(f"execution.checkpointing.some-quite-long-key-of-flink-{i}", "5 s", "15 s") for i in range(9)]
+NINE = [KeyChange(f"execution.checkpointing.some-quite-long-key-of-flink-{i}", "5 s", "15 s") for i in range(9)]
 
 
 @pytest.mark.parametrize("differences", [[], NINE[:1], NINE])

@@ -3,14 +3,14 @@
 import math
 
 from sim.analysis.strategies.path import NOWHERE, PARTS, path
-from sim.metrics.critical_path import Kind
+from sim.metrics.critical_path import PathKind
 
-AFTER = {Kind.FINALISATION, Kind.NOTIFICATION, Kind.COMMIT}
+AFTER = {PathKind.FINALISATION, PathKind.NOTIFICATION, PathKind.COMMIT}
 
 
 def test_every_part_of_the_table_is_counted_once():
     """A new kind of wait must say where it belongs; what follows the acknowledgement is in no duration."""
-    assert {kind.value for kind in set(Kind) - AFTER} == set(PARTS)
+    assert {kind.value for kind in set(PathKind) - AFTER} == set(PARTS)
 
 
 def test_waiting_is_summed_over_hops_and_named_where_most_of_it_is(made):

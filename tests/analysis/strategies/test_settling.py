@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sim.analysis.strategies.warm_up import WarmUp, warm_up
+from sim.analysis.strategies.warm_up import WarmUpEnd, warm_up
 from sim.model.scenario import AUTO_WARM_UP, Run
 
 
@@ -39,7 +39,7 @@ def test_the_first_full_upload_is_left_out():
     """It writes all state; the next one counts."""
     found = warm_up([run((21, 9000, 4000), *STEADY)])
 
-    assert WarmUp(9_999_000_000, "the size of checkpoints") == found
+    assert WarmUpEnd(9_999_000_000, "the size of checkpoints") == found
     assert "10 s, until the size of checkpoints settled" == str(found)
 
 
@@ -89,8 +89,8 @@ def test_replications_leave_out_the_longest():
 
 
 def test_a_scenario_that_says_how_long_is_obeyed():
-    assert WarmUp(2_000_000_000) == warm_up([run((21, 9000, 4000), *STEADY, warmup_ns=2_000_000_000)])
-    assert WarmUp(0) == warm_up([run((21, 9000, 4000), *STEADY, warmup_ns=0)])
+    assert WarmUpEnd(2_000_000_000) == warm_up([run((21, 9000, 4000), *STEADY, warmup_ns=2_000_000_000)])
+    assert WarmUpEnd(0) == warm_up([run((21, 9000, 4000), *STEADY, warmup_ns=0)])
 
 
 @pytest.mark.parametrize("checkpoints", [[], [(21, 9000, 4000)], [(21, 9000, 4000), (10_000, 1, 1)]])

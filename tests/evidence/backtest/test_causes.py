@@ -2,8 +2,8 @@
 
 import pytest
 
-from sim.evidence.backtest.causes import UNKNOWN, Evidence, evidence_of, with_causes
-from sim.model.backtest import Compared, Quantiles
+from sim.evidence.backtest.causes import UNKNOWN, BacktestEvidence, evidence_of, with_causes
+from sim.model.backtest import ComparedQuantity, Quantiles
 from sim.recordings.observe.quantities import table_of
 from sim.scenario import loads
 
@@ -21,11 +21,11 @@ run: {duration: 3 s}
 def compared(quantity, observed, predicted, off=("p50",), vertex=""):
     """`observed` and `predicted`: p50, p90."""
     sides = [Quantiles(float(p50), float(p90), float(p90), 20) for p50, p90 in (observed, predicted)]
-    return Compared(quantity, *sides, vertex, off)
+    return ComparedQuantity(quantity, *sides, vertex, off)
 
 
 def cause(row, *others, **evidence):
-    return with_causes([row, *others], Evidence(**evidence))[0].cause
+    return with_causes([row, *others], BacktestEvidence(**evidence))[0].cause
 
 
 GROWTH = (10e6, 100e6)
@@ -62,7 +62,7 @@ def test_a_checkpoint_that_is_off_names_the_phase_that_is():
 
 
 def test_no_checkpoint_completes():
-    row = Compared("end-to-end", Quantiles(1.0, 2.0, 3.0, 20), Quantiles(), off=("p50", "p90"))
+    row = ComparedQuantity("end-to-end", Quantiles(1.0, 2.0, 3.0, 20), Quantiles(), off=("p50", "p90"))
 
     assert "no checkpoint completes in the simulation" == cause(row)
     assert "no checkpoint completes in the simulation: more in than out" == cause(row, unbalanced=("more in than out",))

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sim.evidence.backtest.chance import MACHINE, by_chance, other_settings
-from sim.model.backtest import Compared, Quantiles
+from sim.model.backtest import ComparedQuantity, Quantiles
 
 ALIKE = [1000.0] * 20
 FEW = [100.0] * 17 + [1000.0] * 2
@@ -13,7 +13,7 @@ FEW = [100.0] * 17 + [1000.0] * 2
 
 def row(p50, p90, *off):
     """Whole checkpoints of which 1 s was observed."""
-    return Compared("end-to-end", Quantiles(1000.0, 1000.0, 1000.0, 20), Quantiles(p50, p90, p90, 60), off=off)
+    return ComparedQuantity("end-to-end", Quantiles(1000.0, 1000.0, 1000.0, 20), Quantiles(p50, p90, p90, 60), off=off)
 
 
 def test_checkpoints_that_take_equally_long_leave_the_machine():
@@ -36,7 +36,7 @@ def test_what_the_backtest_is_off_by_comes_on_top():
 
 
 def test_nothing_is_known_where_nothing_was_predicted():
-    nothing = Compared("end-to-end", Quantiles(1.0, 1.0, 1.0, 20), Quantiles(), off=("p50", "p90"))
+    nothing = ComparedQuantity("end-to-end", Quantiles(1.0, 1.0, 1.0, 20), Quantiles(), off=("p50", "p90"))
 
     assert math.isinf(other_settings(ALIKE, nothing).p50)
 

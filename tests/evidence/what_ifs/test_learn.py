@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from sim.evidence.what_ifs.factors import ENOUGH, MISSED_SHARE
-from sim.evidence.what_ifs.learn import Setting, is_covered, learned
+from sim.evidence.what_ifs.learn import CrossPrediction, is_covered, learned
 
 BARRIERS, STORAGE, LOAD, FAILURE = ("barriers",), ("storage",), ("load",), ("failure",)
 
 
 def setting(family, kinds, off_by, history=1.25):
-    return Setting(str(family), "a", "b", kinds, (100.0, 100.0), (100.0, 100.0), (off_by, off_by), (history, history))
+    return CrossPrediction(str(family), "a", "b", kinds, (100.0, 100.0), (100.0, 100.0), (off_by, off_by), (history, history))
 
 
 def beyond(settings, kinds):

@@ -1,6 +1,6 @@
 """Recorded and simulated checkpoints of one job, explained side by side."""
 
-from sim.history.compared.leading import Part, agree, leading
+from sim.history.compared.leading import LeadingPart, agree, leading
 from sim.history.compared.side_by_side import side_by_side
 from tests.history.conftest import DATA
 
@@ -16,9 +16,12 @@ def test_a_recording_and_its_simulation_name_the_same():
 
 
 def test_parts_of_equal_length_may_both_lead():
-    first, other = {Part("sync", "a"): 100, Part("sync", "b"): 90}, {Part("sync", "a"): 90, Part("sync", "b"): 105}
+    first, other = (
+        {LeadingPart("sync", "a"): 100, LeadingPart("sync", "b"): 90},
+        {LeadingPart("sync", "a"): 90, LeadingPart("sync", "b"): 105},
+    )
 
-    assert Part("sync", "a") == leading(first)
+    assert LeadingPart("sync", "a") == leading(first)
     assert agree(first, other)
-    assert not agree({Part("call", ""): 1}, other)
+    assert not agree({LeadingPart("call", ""): 1}, other)
     assert not agree({}, other)

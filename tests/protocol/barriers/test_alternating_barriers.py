@@ -10,7 +10,7 @@ from sim.protocol.barriers.alternating import (
 )
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.options import AlignmentType, BarrierOptions
 from sim.protocol.reasons import FailureReason
 from sim.protocol.task_vocabulary import (
     AlignmentTimedOut,
@@ -32,8 +32,8 @@ from sim.protocol.task_vocabulary import (
     TriggerReceived,
 )
 
-UNALIGNED = BarrierOptions(100, Alignment.UNALIGNED)
-TIMEOUT = BarrierOptions(100, Alignment.ALIGNED, aligned_timeout_ns=50)  # deadline 150
+UNALIGNED = BarrierOptions(100, AlignmentType.UNALIGNED)
+TIMEOUT = BarrierOptions(100, AlignmentType.ALIGNED, aligned_timeout_ns=50)  # deadline 150
 AFTER_TIMEOUT = TIMEOUT.as_unaligned()
 FORCED = UNALIGNED.on_forced_edge()
 
@@ -93,7 +93,7 @@ def test_a_single_unaligned_channel_is_complete_at_once():
 
 def test_law_11_timeout_zero_runs_as_unaligned():
     """A deadline that is the trigger itself has always passed."""
-    at_once = BarrierOptions(100, Alignment.ALIGNED, aligned_timeout_ns=0)
+    at_once = BarrierOptions(100, AlignmentType.ALIGNED, aligned_timeout_ns=0)
     handler, commands = feed(2, barrier(110, 0, at_once, last=False))
 
     assert UC == handler.state
@@ -210,7 +210,7 @@ def test_an_unaligned_barrier_ends_an_aligned_collection():
 
 def test_aligned_again_after_a_timed_out_checkpoint():
     """testAlignedAfterTimedOut: the next checkpoint begins aligned, with its own deadline."""
-    next_options = BarrierOptions(300, Alignment.ALIGNED, aligned_timeout_ns=50)
+    next_options = BarrierOptions(300, AlignmentType.ALIGNED, aligned_timeout_ns=50)
     handler, _ = feed(1, announced(110, 0), AlignmentTimedOut(150, 1), barrier(151, 0, TIMEOUT))
     handler, commands = handler.on(barrier(310, 0, next_options, 2))
 
@@ -225,7 +225,7 @@ def test_a_timer_without_a_reason_is_ignored(late):
 
 
 def test_the_timer_of_an_older_checkpoint_is_ignored():
-    newer = BarrierOptions(140, Alignment.ALIGNED, aligned_timeout_ns=50)
+    newer = BarrierOptions(140, AlignmentType.ALIGNED, aligned_timeout_ns=50)
     handler, _ = feed(2, barrier(110, 0, TIMEOUT), barrier(145, 1, newer, 2))
 
     assert (handler, ()) == handler.on(AlignmentTimedOut(150, 1))

@@ -4,7 +4,7 @@ import pytest
 
 from sim.protocol.barriers.tracker import MAX_TRACKED, BarrierTracker
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.options import AlignmentType, BarrierOptions
 from sim.protocol.reasons import FailureReason
 from sim.protocol.task_vocabulary import (
     AlignmentTimedOut,
@@ -19,7 +19,7 @@ from sim.protocol.task_vocabulary import (
     TriggerReceived,
 )
 
-OPTIONS = BarrierOptions(100, Alignment.AT_LEAST_ONCE)
+OPTIONS = BarrierOptions(100, AlignmentType.AT_LEAST_ONCE)
 CANCELLED = FailureReason.CHECKPOINT_DECLINED_ON_CANCELLATION_BARRIER
 
 

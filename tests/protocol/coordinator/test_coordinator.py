@@ -5,10 +5,10 @@ import pytest
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.coordinator.coordinator import Coordinator
 from sim.protocol.coordinator.failures import FailureCounter
-from sim.protocol.coordinator.requests import MAX_WAITING, Request, Requests
+from sim.protocol.coordinator.requests import MAX_WAITING, TriggerRequest, WaitingRequests
 from sim.protocol.coordinator.timer import effective_interval_ns, first_trigger_delay
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import Alignment, BarrierOptions, Ending
+from sim.protocol.options import AlignmentType, BarrierOptions, Ending
 from sim.protocol.reasons import COUNTED, FailureReason
 from sim.protocol.vocabulary import (
     Acknowledged,
@@ -309,9 +309,9 @@ def test_a_savepoint_is_aligned_and_commits_nothing():
 @pytest.mark.parametrize(
     ("barriers", "options"),
     [
-        (Barriers("unaligned"), BarrierOptions(0, Alignment.UNALIGNED)),
+        (Barriers("unaligned"), BarrierOptions(0, AlignmentType.UNALIGNED)),
         (Barriers("aligned-timeout", 7), BarrierOptions(0, aligned_timeout_ns=7)),
-        (Barriers("at-least-once"), BarrierOptions(0, Alignment.AT_LEAST_ONCE)),
+        (Barriers("at-least-once"), BarrierOptions(0, AlignmentType.AT_LEAST_ONCE)),
     ],
 )
 def test_the_barriers_carry_what_was_configured(barriers, options):
@@ -339,31 +339,31 @@ def test_slow_deletions_hold_back_triggers():
 
 def test_the_list_of_wishes_is_bounded():
     """The last periodic one makes room; among others the newcomer is turned away."""
-    requests = Requests(1, 0)
+    requests = WaitingRequests(1, 0)
     for now in range(MAX_WAITING):
-        requests, _ = requests.with_one(Request(PERIODIC, now))
-    requests, dropped = requests.with_one(Request(MANUAL, 5))
+        requests, _ = requests.with_one(TriggerRequest(PERIODIC, now))
+    requests, dropped = requests.with_one(TriggerRequest(MANUAL, 5))
 
-    assert Request(PERIODIC, MAX_WAITING - 1, serial=MAX_WAITING - 1) == dropped
+    assert TriggerRequest(PERIODIC, MAX_WAITING - 1, serial=MAX_WAITING - 1) == dropped
     assert MANUAL is requests.waiting[0].kind
 
     for now in range(MAX_WAITING):
-        requests, dropped = requests.with_one(Request(MANUAL, now))
+        requests, dropped = requests.with_one(TriggerRequest(MANUAL, now))
 
-    assert Request(MANUAL, MAX_WAITING - 1) == dropped
+    assert TriggerRequest(MANUAL, MAX_WAITING - 1) == dropped
 
 
 def test_a_full_list_of_wishes_turns_nobody_away():
-    requests = Requests(1, 0)
+    requests = WaitingRequests(1, 0)
     for now in range(MAX_WAITING):
-        requests, dropped = requests.with_one(Request(PERIODIC, now))
+        requests, dropped = requests.with_one(TriggerRequest(PERIODIC, now))
 
         assert dropped is None
 
 
 def test_a_request_is_not_forced_unless_it_says_so():
     """A periodic one waits for its pause."""
-    requests, _ = Requests(1, 50).with_one(Request(PERIODIC, 10))
+    requests, _ = WaitingRequests(1, 50).with_one(TriggerRequest(PERIODIC, 10))
     _, choice = requests.choose(10, triggering=False, pending=0, cleaning=0, last_completion_ns=0)
 
     assert (None, 50) == (choice.run, choice.until_ns)
@@ -371,18 +371,18 @@ def test_a_request_is_not_forced_unless_it_says_so():
 
 def test_a_full_list_of_wishes_makes_room_where_its_last_one_is_periodic():
     """Flink's list holds a thousand."""
-    requests, _ = Requests(1, 0).with_one(Request(PERIODIC, 0))
+    requests, _ = WaitingRequests(1, 0).with_one(TriggerRequest(PERIODIC, 0))
     for now in range(1, 1000):
-        requests, _ = requests.with_one(Request(MANUAL, now))
-    requests, dropped = requests.with_one(Request(MANUAL, 1000))
+        requests, _ = requests.with_one(TriggerRequest(MANUAL, now))
+    requests, dropped = requests.with_one(TriggerRequest(MANUAL, 1000))
 
     assert PERIODIC is dropped.kind
     assert 1000 == len(requests.waiting) == MAX_WAITING
 
 
 def test_a_forced_request_goes_before_older_ones_of_its_kind():
-    requests, _ = Requests(1, 0).with_one(Request(MANUAL, 0))
-    requests, _ = requests.with_one(Request(MANUAL, 1, forced=True))
+    requests, _ = WaitingRequests(1, 0).with_one(TriggerRequest(MANUAL, 0))
+    requests, _ = requests.with_one(TriggerRequest(MANUAL, 1, forced=True))
 
     assert [True, False] == [request.forced for request in requests.waiting]
 

@@ -4,7 +4,7 @@ import pytest
 
 from sim.model.checkpoint import Barriers
 from sim.protocol.machine import InvalidTransition
-from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.options import AlignmentType, BarrierOptions
 from sim.protocol.phases import ASYNC_OPERATE
 from sim.protocol.reasons import FailureReason
 from sim.protocol.strategies import strategy
@@ -42,8 +42,8 @@ from sim.protocol.task_vocabulary import (
 from sim.protocol.vocabulary import Phase, SnapshotTimes, Work
 
 ALIGNED = BarrierOptions(100)
-UNALIGNED = BarrierOptions(100, Alignment.UNALIGNED)
-TIMEOUT = BarrierOptions(100, Alignment.ALIGNED, aligned_timeout_ns=1000)  # deadline 1100
+UNALIGNED = BarrierOptions(100, AlignmentType.UNALIGNED)
+TIMEOUT = BarrierOptions(100, AlignmentType.ALIGNED, aligned_timeout_ns=1000)  # deadline 1100
 
 FLUSH = (Work.OPERATOR_FLUSH,)
 SYNC_WORK = (Work.OPERATOR_SYNC, Work.STATE_SYNC)
@@ -128,7 +128,7 @@ def test_a_source_has_nothing_to_resume():
 
 def test_at_least_once_resumes_nothing():
     machine = task("at-least-once")
-    machine.on(barrier(110, BarrierOptions(100, Alignment.AT_LEAST_ONCE)))
+    machine.on(barrier(110, BarrierOptions(100, AlignmentType.AT_LEAST_ONCE)))
 
     assert ResumeInputs(1) not in to_async(machine)
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from sim.model.checkpoint import Barriers
-from sim.protocol.options import Alignment, BarrierOptions
+from sim.protocol.options import AlignmentType, BarrierOptions
 from sim.protocol.strategies import strategy
 from sim.protocol.task.checkpointing import TaskCheckpointing
 from sim.protocol.task_vocabulary import (
@@ -42,7 +42,9 @@ class Laws(RuleBasedStateMachine):
 
     sound = False  # nothing has gone wrong so far
 
-    @initialize(alignment=st.sampled_from([Alignment.ALIGNED, Alignment.UNALIGNED, Alignment.AT_LEAST_ONCE]), gates=st.integers(1, 3))
+    @initialize(
+        alignment=st.sampled_from([AlignmentType.ALIGNED, AlignmentType.UNALIGNED, AlignmentType.AT_LEAST_ONCE]), gates=st.integers(1, 3)
+    )
     def begin(self, alignment, gates):
         self.alignment, self.gates = alignment, gates
         self.task = TaskCheckpointing.configured(strategy(Barriers(alignment.value)), gates)
@@ -83,10 +85,10 @@ class Laws(RuleBasedStateMachine):
         elif what == CANCELLATION:
             self.tell(CancellationArrived(self.now, gate, checkpoint))
         elif checkpoint > self.settled:
-            if self.alignment is Alignment.ALIGNED:
+            if self.alignment is AlignmentType.ALIGNED:
                 self.blocked[gate] = checkpoint
             options = BarrierOptions(0, self.alignment)
-            unaligned = self.alignment is Alignment.UNALIGNED
+            unaligned = self.alignment is AlignmentType.UNALIGNED
             self.tell(BarrierArrived(self.now, gate, checkpoint, options, first=True, last=True, priority=unaligned))
 
     @rule()
@@ -139,7 +141,7 @@ class Laws(RuleBasedStateMachine):
                 case RunAsync():
                     self.asynchronous.add(command.checkpoint)
                 case FinishChannelState():
-                    assert self.alignment is Alignment.UNALIGNED
+                    assert self.alignment is AlignmentType.UNALIGNED
                     self.writing.add(command.checkpoint)
                 case CancelSnapshot():
                     self.asynchronous.discard(command.checkpoint)
@@ -151,13 +153,15 @@ class Laws(RuleBasedStateMachine):
                 case SettleBarriers():
                     self.settled = max(self.settled, command.checkpoint)
                 case ForwardCancellation():
-                    twice = self.alignment is Alignment.UNALIGNED and command.checkpoint in self.aborted  # at its first barrier; given up
+                    twice = (
+                        self.alignment is AlignmentType.UNALIGNED and command.checkpoint in self.aborted
+                    )  # at its first barrier; given up
                     assert twice or command.checkpoint not in self.cancelled
-                    assert self.alignment is Alignment.UNALIGNED or command.checkpoint not in self.forwarded
+                    assert self.alignment is AlignmentType.UNALIGNED or command.checkpoint not in self.forwarded
                     self.cancelled.append(command.checkpoint)
                 case DeclineCheckpoint():
                     # a cancellation declines whatever the task said before (abortCheckpointOnBarrier)
-                    twice = self.alignment is Alignment.UNALIGNED and command.checkpoint in self.failed
+                    twice = self.alignment is AlignmentType.UNALIGNED and command.checkpoint in self.failed
                     assert command.checkpoint not in {*self.acknowledged, *(() if twice else self.declined)}
                     self.declined.add(command.checkpoint)
                 case Acknowledge():

@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from sim.recordings.infer.edges.sums import Range, Sum, alike, narrowed
+from sim.recordings.infer.edges.sums import AmountRange, Sum, alike, narrowed
 
-OPEN = Range()
+OPEN = AmountRange()
 
 
 def exact(value):
-    return Range(value, value)
+    return AmountRange(value, value)
 
 
 def test_the_last_amount_of_a_sum_follows():
@@ -22,13 +22,13 @@ def test_the_last_amount_of_a_sum_follows():
 
 def test_amounts_that_fill_their_bounds_are_known():
     """Both inputs of a join of a stream with itself read all of it."""
-    assert [exact(1000.0), exact(1000.0)] == narrowed([Range(0.0, 1000.0)] * 2, [Sum({0: 1.0, 1: 1.0}, 2000.0)])
+    assert [exact(1000.0), exact(1000.0)] == narrowed([AmountRange(0.0, 1000.0)] * 2, [Sum({0: 1.0, 1: 1.0}, 2000.0)])
 
 
 def test_what_no_sum_tells_has_bounds():
-    assert [Range(200.0, 1000.0)] * 2 == narrowed([Range(0.0, 1000.0)] * 2, [Sum({0: 1.0, 1: 1.0}, 1200.0)])
-    assert [Range(600.0, 900.0), Range(200.0, 500.0)] == narrowed(
-        [Range(0.0, 900.0), Range(100.0, 500.0)], [Sum({0: 1.0, 1: 1.0}, 1100.0, is_least=True)]
+    assert [AmountRange(200.0, 1000.0)] * 2 == narrowed([AmountRange(0.0, 1000.0)] * 2, [Sum({0: 1.0, 1: 1.0}, 1200.0)])
+    assert [AmountRange(600.0, 900.0), AmountRange(200.0, 500.0)] == narrowed(
+        [AmountRange(0.0, 900.0), AmountRange(100.0, 500.0)], [Sum({0: 1.0, 1: 1.0}, 1100.0, is_least=True)]
     )
 
 
@@ -40,10 +40,10 @@ def test_a_sum_that_contradicts_takes_nothing_back():
     ("rows", "sums", "expected"),
     [
         ([OPEN, OPEN], [Sum({0: 1.0, 1: 1.0}, 60.0)], [30.0, 30.0]),
-        ([Range(0.0, 10.0), OPEN], [Sum({0: 1.0, 1: 1.0}, 60.0)], [10.0, 50.0]),
+        ([AmountRange(0.0, 10.0), OPEN], [Sum({0: 1.0, 1: 1.0}, 60.0)], [10.0, 50.0]),
         ([OPEN, OPEN, OPEN], [Sum({0: 1.0, 1: 1.0}, 60.0), Sum({1: 1.0, 2: 4.0}, 70.0)], [30.0, 30.0, 10.0]),
-        ([Range(2.0, 4.0)], [], [3.0]),
-        ([Range(2.0, math.inf)], [], [2.0]),
+        ([AmountRange(2.0, 4.0)], [], [3.0]),
+        ([AmountRange(2.0, math.inf)], [], [2.0]),
     ],
 )
 def test_assumptions_fulfil_every_sum(rows, sums, expected):

@@ -8,7 +8,7 @@ from sim.recordings import infer_scenario, read_saved
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.file_history import Point, files_of
 from sim.recordings.infer.flushes import infer_flushes
-from sim.recordings.source.recorded_job import Checkpoint, Phases, Subtask, Task
+from sim.recordings.source.recorded_job import Phases, RecordedCheckpoint, RecordedSubtask, RecordedTask
 from sim.units import parse_byte_rate, parse_duration, parse_share, parse_size
 
 J3 = Path(__file__).parents[2] / "data" / "users-jobs" / "J3-rocksdb-aligned.zip"
@@ -21,8 +21,12 @@ def state(sync_ms, async_ms=lambda _: 50, checkpoints=17):
     for number in range(1, checkpoints + 1):
         size = 110 * MB + (number - 1) % 4 * 10 * MB
         phases = Phases(sync=sync_ms(number), **{"async": async_ms(number)})
-        subtask = Subtask(index=0, status="completed", state_size=size, checkpoint=phases)
-        points.append(Checkpoint(id=number, status="COMPLETED", trigger_timestamp=5000 * number, tasks={"map": Task(subtasks=(subtask,))}))
+        subtask = RecordedSubtask(index=0, status="completed", state_size=size, checkpoint=phases)
+        points.append(
+            RecordedCheckpoint(
+                id=number, status="COMPLETED", trigger_timestamp=5000 * number, tasks={"map": RecordedTask(subtasks=(subtask,))}
+            )
+        )
         sizes.append(Point(number, 5.0 * number, size))
     draft = Draft()
     infer_flushes(draft, "map", points, [(0, files_of(sizes))])

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sim.recordings.infer.storage_line import MOST, Phase, line_through, stream_bytes
+from sim.recordings.infer.storage_line import MOST, AsyncPhase, line_through, stream_bytes
 
-PLAIN = [Phase(size * 1e6, 20 + size * 5 + size % 3 - 1) for size in range(1, 40)]
+PLAIN = [AsyncPhase(size * 1e6, 20 + size * 5 + size % 3 - 1) for size in range(1, 40)]
 
 
 def test_a_line_begins_at_the_latency_and_rises_with_the_bytes():
@@ -19,7 +19,7 @@ def test_a_line_begins_at_the_latency_and_rises_with_the_bytes():
 
 def test_single_slow_phases_do_not_bend_it():
     """A line of least squares would begin at 70 ms."""
-    slow = [Phase(size, took + 800 * (number % 8 == 3)) for number, (size, took) in enumerate(PLAIN)]
+    slow = [AsyncPhase(size, took + 800 * (number % 8 == 3)) for number, (size, took) in enumerate(PLAIN)]
 
     assert 20 == pytest.approx(line_through(slow).latency_ms, abs=6)
     assert 200_000 == pytest.approx(line_through(slow).bytes_per_ms, rel=0.06)
@@ -27,7 +27,7 @@ def test_single_slow_phases_do_not_bend_it():
 
 @pytest.mark.parametrize(
     "phases",
-    [PLAIN[:7], [Phase(1e6 + number, 50 + number % 5) for number in range(30)]],
+    [PLAIN[:7], [AsyncPhase(1e6 + number, 50 + number % 5) for number in range(30)]],
     ids=["few", "alike"],
 )
 def test_few_or_equal_bytes_are_no_line(phases):
@@ -38,12 +38,12 @@ def test_few_or_equal_bytes_are_no_line(phases):
     "took", [lambda _: 50, lambda size: 80 - size, lambda size: 50 + (size * 7 % 11)], ids=["even", "falling", "noise"]
 )
 def test_a_time_that_does_not_depend_on_the_bytes_tells_no_bandwidth(took):
-    assert not line_through([Phase(size * 1e6, took(size)) for size in range(1, 40)]).is_told
+    assert not line_through([AsyncPhase(size * 1e6, took(size)) for size in range(1, 40)]).is_told
 
 
 def test_no_latency_is_negative():
     """5 ms less than the bytes take: then the bytes take it all."""
-    line = line_through([Phase(size * 1e6, max(10 * size - 5, 0)) for size in range(1, 40)])
+    line = line_through([AsyncPhase(size * 1e6, max(10 * size - 5, 0)) for size in range(1, 40)])
 
     assert 0 == line.latency_ms
     assert 100_000 == pytest.approx(line.bytes_per_ms, rel=0.05)
@@ -51,7 +51,7 @@ def test_no_latency_is_negative():
 
 def test_many_phases_are_thinned_out():
     """A hundred thousand pairs of pairs would not fit into memory."""
-    phases = [Phase(size * 1e4, 20 + size * 0.05) for size in range(1, 60 * MOST)]
+    phases = [AsyncPhase(size * 1e4, 20 + size * 0.05) for size in range(1, 60 * MOST)]
 
     assert 200_000 == pytest.approx(line_through(phases).bytes_per_ms, rel=0.01)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from sim.recordings import infer_scenario, read_saved
 from sim.recordings.infer import pauses
 from sim.recordings.infer.file_history import acknowledged, history
-from sim.recordings.source.recorded_job import Checkpoint, Subtask, Task
+from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask, RecordedTask
 
 J3 = Path(__file__).parents[2] / "data" / "users-jobs" / "J3-rocksdb-aligned.zip"
 
@@ -27,8 +27,10 @@ def test_whether_a_vertex_works_before_the_barrier_is_asked_once_for_its_pauses_
 
 def test_a_subtask_has_the_checkpoints_that_it_acknowledged():
     def point(number, *statuses):
-        subtasks = tuple(Subtask(index=i, status=status, state_size=10 * number + i) for i, status in enumerate(statuses))
-        return Checkpoint(id=number, status="COMPLETED", trigger_timestamp=1000 * number, tasks={"map": Task(subtasks=subtasks)})
+        subtasks = tuple(RecordedSubtask(index=i, status=status, state_size=10 * number + i) for i, status in enumerate(statuses))
+        return RecordedCheckpoint(
+            id=number, status="COMPLETED", trigger_timestamp=1000 * number, tasks={"map": RecordedTask(subtasks=subtasks)}
+        )
 
     own = acknowledged([point(1, "completed", "completed"), point(2, "pending_or_failed", "completed")], "map")
 

@@ -6,7 +6,7 @@ import simpy
 from sim.model.job import Distribution
 from sim.model.state import Changelog
 from sim.model.storage import ObjectStore, Retry, Storage
-from sim.runtime.taskmanager.log_uploads import LogUploads, Part
+from sim.runtime.taskmanager.log_uploads import LogPart, LogUploads
 from sim.storage import CheckpointStorage
 
 MS, MB = 1_000_000, 1_000_000
@@ -27,7 +27,7 @@ class Bench:
         def heard(file):
             self.durable[name] = self.env.now / MS, file
 
-        part = Part(("changelog", name), size_mb * MB, heard)
+        part = LogPart(("changelog", name), size_mb * MB, heard)
         self.env.timeout(at_ms * MS).callbacks.append(lambda _: self.uploads.hand_in(part, options))
 
     def run(self):

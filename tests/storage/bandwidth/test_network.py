@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sim.model.storage import Retry
 from sim.storage.attempts import Attempts
-from sim.storage.bandwidth.network import SCALE, Network, Steady
+from sim.storage.bandwidth.network import SCALE, SharedNetwork, Steady
 from tests.storage.lab import MB, MS, SECOND
 
 
@@ -15,7 +15,7 @@ class Road:
 
     def __init__(self):
         self.env = simpy.Environment()
-        self.network = Network(Attempts(self.env, Retry()))
+        self.network = SharedNetwork(Attempts(self.env, Retry()))
         self.arrived = {}
 
     def send(self, label, size_bytes, *links, at_ms=0):

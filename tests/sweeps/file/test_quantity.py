@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.sweeps.file.quantity import Quantity, QuantityError
+from sim.sweeps.file.quantity import ParsedQuantity, QuantityError
 
 
 @pytest.mark.parametrize(
@@ -24,19 +24,19 @@ from sim.sweeps.file.quantity import Quantity, QuantityError
 )
 def test_between(low, high, share, log, expected):
     """Counts are as likely one as the other, ends included."""
-    assert expected == Quantity.parse(low).between(Quantity.parse(high), share, log=log).written()
+    assert expected == ParsedQuantity.parse(low).between(ParsedQuantity.parse(high), share, log=log).written()
 
 
 @given(st.floats(0, 1), st.booleans())
 def test_what_is_written_is_read_again(share, log):
     """And lies between the two, to the digits written."""
-    between = Quantity.parse("7 ms").between(Quantity.parse("13 min"), share, log=log)
+    between = ParsedQuantity.parse("7 ms").between(ParsedQuantity.parse("13 min"), share, log=log)
 
-    assert between == Quantity.parse(between.written())
+    assert between == ParsedQuantity.parse(between.written())
     assert 0.999 * 7e6 <= between.value <= 1.001 * 13 * 60e9
 
 
 @pytest.mark.parametrize("given", ["fast", "10 parsecs", True, None, ["1 s"]])
 def test_what_has_no_kind(given):
     with pytest.raises(QuantityError, match="neither a number nor a quantity"):
-        Quantity.parse(given)
+        ParsedQuantity.parse(given)

@@ -6,7 +6,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from sim.scenario.schemas import json_schema, schema_text
-from sim.sweeps.file.document import Sweep
+from sim.sweeps.file.document import SweepDocument
 
 SWEEPS = Path(__file__).parents[3] / "scenarios" / "sweeps"
 FILES = sorted(SWEEPS.glob("*.yaml"))
@@ -14,12 +14,12 @@ FILES = sorted(SWEEPS.glob("*.yaml"))
 
 @pytest.fixture(scope="module")
 def validator():
-    return pytest.importorskip("jsonschema").Draft202012Validator(json_schema(Sweep, "ckptsim sweep"))
+    return pytest.importorskip("jsonschema").Draft202012Validator(json_schema(SweepDocument, "ckptsim sweep"))
 
 
 def test_the_committed_schema_of_sweeps_is_current():
     """Written by `ckptsim schema --sweep`; regenerate it when the document changes."""
-    assert schema_text(Sweep, "ckptsim sweep") == (SWEEPS / "sweep.schema.json").read_text()
+    assert schema_text(SweepDocument, "ckptsim sweep") == (SWEEPS / "sweep.schema.json").read_text()
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from sim.recordings.infer.edges.sums import TOLERANCE, Range, Sum, alike, narrowed
+from sim.recordings.infer.edges.sums import TOLERANCE, AmountRange, Sum, alike, narrowed
 from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob, RestVertex
 
@@ -25,17 +25,17 @@ class Edge:
 
     upstream: str
     copies: int  # of each record, on the wire
-    records: Range
-    bytes: Range
+    records: AmountRange
+    bytes: AmountRange
     likely_records: float
     likely_bytes: float
     source: str  # where the records are counted, for people
 
     @property
-    def size(self) -> Range:
+    def size(self) -> AmountRange:
         """Bytes of a record."""
         least, most = self.records.least * self.copies, self.records.most * self.copies
-        return Range(self.bytes.least / most if most > 0 else 0.0, self.bytes.most / least if least > 0 else math.inf)
+        return AmountRange(self.bytes.least / most if most > 0 else 0.0, self.bytes.most / least if least > 0 else math.inf)
 
     @property
     def likely_size(self) -> float:
@@ -62,7 +62,7 @@ def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> dict[Place, Edge]:
     written = [flowed[upstream].per_second("records_out") for upstream in upstreams]
     records, sizes = _sums(job, flowed, number, copies)
     rates = [_at_most(most, is_exact=only) for most, only in zip(written, alone, strict=True)]
-    amounts = [Range() for _ in places]
+    amounts = [AmountRange() for _ in places]
     known, carried = narrowed(rates, records), narrowed(amounts, sizes)
     likely, likely_bytes = alike(rates, records), alike(amounts, sizes)
     found = {}
@@ -125,9 +125,9 @@ def _counted(sums: list[Sum]) -> list[Sum]:
     return [total for total in sums if total.factors and not math.isnan(total.total)]
 
 
-def _at_most(written: float, *, is_exact: bool) -> Range:
+def _at_most(written: float, *, is_exact: bool) -> AmountRange:
     """An output has every record of its writer if it is the only one, else that many at most."""
-    return Range() if math.isnan(written) else Range(written if is_exact else 0.0, written)
+    return AmountRange() if math.isnan(written) else AmountRange(written if is_exact else 0.0, written)
 
 
 def outputs_of(job: RestJob, writer: str) -> list[Place]:

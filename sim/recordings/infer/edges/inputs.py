@@ -14,7 +14,7 @@ from sim.recordings.infer.edges.counted import Edge, Place, outputs_of
 from sim.recordings.infer.edges.names import input_names
 from sim.recordings.infer.edges.shares import Shares, keyed_shares
 from sim.recordings.infer.edges.sizes import edge_size, emitted_size
-from sim.recordings.infer.edges.sums import Range
+from sim.recordings.infer.edges.sums import AmountRange
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex
 from sim.units import format_number, format_size
@@ -85,7 +85,7 @@ def _amounts(draft: Draft, job: RestJob, place: Place, path: str, flowed: EdgeFl
     question = f"How many records does '{edge.upstream}' send it per record that it {'reads' if has_inputs else 'emits'}?"
     if contradicted:
         read = flowed.vertices[reader].per_second("records_in") / edge.copies
-        bounds = Range(min(written, read, edge.likely_records), max(written, min(read, edge.likely_records)))
+        bounds = AmountRange(min(written, read, edge.likely_records), max(written, min(read, edge.likely_records)))
         value = bounds.holds(edge.likely_records) / base
         why = f"{_between(bounds, base)}, the counters of its two ends contradict each other."
     elif not edge.records.is_exact:
@@ -119,7 +119,7 @@ def _size(draft: Draft, job: RestJob, place: Place, path: str, flowed: EdgeFlows
         draft.ask(f"{path}.record", format_size(found.likely), "How large are the records of this edge on the wire?", why, job=place[0])
 
 
-def _between(bounds: Range, base: float) -> str:
+def _between(bounds: AmountRange, base: float) -> str:
     return f"between {bounds.least / base:.4g} and {bounds.most / base:.4g}"
 
 

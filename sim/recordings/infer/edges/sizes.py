@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sim.recordings.infer.edges.counted import Edge, Place, outputs_of
-from sim.recordings.infer.edges.sums import Range
+from sim.recordings.infer.edges.sums import AmountRange
 from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob
 
@@ -17,7 +17,7 @@ class Size:
     """Bytes of a record on the wire, with a source's timestamp."""
 
     likely: int
-    range: Range  # exact: counters tell it
+    range: AmountRange  # exact: counters tell it
     source: str
 
 
@@ -27,7 +27,7 @@ def size_counted(flow: Flows, way: str) -> Size | None:
     if not (records > 0 and size > 0):
         return None
     counted = max(1, round(size / records))
-    return Size(counted, Range(counted, counted), f"{size:,.0f} bytes / {records:,.0f} records {way}, {flow.source}")
+    return Size(counted, AmountRange(counted, counted), f"{size:,.0f} bytes / {records:,.0f} records {way}, {flow.source}")
 
 
 def edge_size(job: RestJob, place: Place, flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]) -> Size | None:

@@ -12,7 +12,7 @@ HALVINGS = 60  # of the level at which open amounts fill a sum
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class AmountRange:
     """An amount lies in it."""
 
     least: float = 0.0
@@ -35,15 +35,15 @@ class Sum:
     total: float
     is_least: bool = False  # the total or more
 
-    def without(self, rows: Sequence[Range], i: int) -> Range:
+    def without(self, rows: Sequence[AmountRange], i: int) -> AmountRange:
         """What is left of the total for one of them, in its own unit."""
         others = [(factor, rows[j]) for j, factor in self.factors.items() if j != i]
         least, most = (math.fsum(factor * end for factor, end in ends) for ends in _ends(others))
         left = max(self.total - most, 0.0) / self.factors[i] if most < math.inf else 0.0
-        return Range(left, math.inf if self.is_least else max(self.total - least, 0.0) / self.factors[i])
+        return AmountRange(left, math.inf if self.is_least else max(self.total - least, 0.0) / self.factors[i])
 
 
-def narrowed(rows: Sequence[Range], sums: Sequence[Sum]) -> list[Range]:
+def narrowed(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[AmountRange]:
     """The ranges that are left when all sums hold.  What is exact stays, even where a sum contradicts it."""
     found = list(rows)
     for _ in range(len(found) + 1):
@@ -57,7 +57,7 @@ def narrowed(rows: Sequence[Range], sums: Sequence[Sum]) -> list[Range]:
     return found
 
 
-def alike(rows: Sequence[Range], sums: Sequence[Sum]) -> list[float]:
+def alike(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[float]:
     """A value for each amount, so that all sums hold: what a sum leaves open is as even as the ranges allow."""
     found = narrowed(rows, sums)
     for total in sums:
@@ -66,22 +66,22 @@ def alike(rows: Sequence[Range], sums: Sequence[Sum]) -> list[float]:
             rest = max(total.total - math.fsum(factor * found[i].least for i, factor in total.factors.items() if i not in free), 0.0)
             level = _level([(total.factors[i], found[i]) for i in free], rest)
             for i in free:
-                found[i] = Range(value := found[i].holds(level), value)
+                found[i] = AmountRange(value := found[i].holds(level), value)
             found = narrowed(found, sums)
     return [row.least if row.is_exact or row.most == math.inf else (row.least + row.most) / 2 for row in found]
 
 
-def _both(before: Range, left: Range) -> Range:
+def _both(before: AmountRange, left: AmountRange) -> AmountRange:
     """The values in both ranges; one value if the counters leave no more room than they are unsure."""
     if left.is_exact:
         return left
     least, most = max(before.least, left.least), min(before.most, left.most)
     if most < math.inf and most - least <= TOLERANCE * most:
-        return Range(middle := (least + most) / 2, middle)
-    return Range(least, most)
+        return AmountRange(middle := (least + most) / 2, middle)
+    return AmountRange(least, most)
 
 
-def _level(parts: Sequence[tuple[float, Range]], rest: float) -> float:
+def _level(parts: Sequence[tuple[float, AmountRange]], rest: float) -> float:
     """The height at which these parts hold the rest."""
     low, high = 0.0, max(rest / factor for factor, _ in parts)
     for _ in range(HALVINGS):
@@ -91,5 +91,5 @@ def _level(parts: Sequence[tuple[float, Range]], rest: float) -> float:
     return high
 
 
-def _ends(parts: Sequence[tuple[float, Range]]) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+def _ends(parts: Sequence[tuple[float, AmountRange]]) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
     return [(factor, part.least) for factor, part in parts], [(factor, part.most) for factor, part in parts]

@@ -14,7 +14,7 @@ from sim.recordings.infer.lab.lost_task_managers import kills, replacement
 from sim.recordings.infer.lab.not_modelled import TASK_MANAGERS, known, not_modelled
 from sim.recordings.infer.lab.passed_on import mean_bytes
 from sim.recordings.infer.lab.startup import startup_ms
-from sim.recordings.source.lab.config import Configuration, FileSystem, Node
+from sim.recordings.source.lab.config import Configuration, DelayedFileSystem, Node
 from sim.recordings.source.lab.recording import Recording
 from sim.scenario.flink.keys import current_names
 from sim.units import format_byte_rate, format_duration, format_number, format_rate, format_share, format_size, parse_flink_duration
@@ -204,7 +204,7 @@ def _snapshot(node: Node) -> dict[str, Any]:
     return snapshot | {"operator-state": format_size(own)}
 
 
-def _storage(fs: FileSystem) -> dict[str, Any]:
+def _storage(fs: DelayedFileSystem) -> dict[str, Any]:
     storage: dict[str, Any] = {}
     if fs.bytes_per_sec:
         storage["bandwidth"] = format_byte_rate(round(fs.bytes_per_sec))

@@ -18,7 +18,7 @@ UNEVEN = 0.1  # of an end: steps that are off by more hold parts of them
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class BusySplit:
     """Busy time [ms] of the task thread for each record that it reads, and for each that leaves."""
 
     per_record: float
@@ -47,7 +47,7 @@ def outputs_per_end(sampled: Series, falls_ms: float, period_ms: float) -> tuple
     return best[1:]
 
 
-def split_of_busy_time(sampled: Series) -> Split | None:
+def split_of_busy_time(sampled: Series) -> BusySplit | None:
     """By least squares over all steps of all subtasks, none below 0, all busy time dealt out; None: they do not tell the two apart."""
     from scipy.optimize import nnls
 
@@ -65,7 +65,7 @@ def split_of_busy_time(sampled: Series) -> Split | None:
     if free[1] <= _SURE * error or times[1] <= 0:
         return None
     scale = float(busy.sum() / (work @ times).sum())
-    return Split(float(times[0]) * scale, float(times[1]) * scale)
+    return BusySplit(float(times[0]) * scale, float(times[1]) * scale)
 
 
 def _steps(sampled: Mapping[str, Sequence[tuple[int, list[float]]]], name: str) -> list[float]:

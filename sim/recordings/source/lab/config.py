@@ -74,7 +74,7 @@ class Node(_Section):
         return not self.out_weights or len(set(self.out_weights)) == 1
 
 
-class FileSystem(_Section):
+class DelayedFileSystem(_Section):
     """Checkpoint storage with artificial delays, per open file."""
 
     bytes_per_sec: Amount = 0  # 0: unlimited
@@ -96,7 +96,7 @@ class Configuration(BaseModel):
     duration_s: Annotated[float, Field(gt=0, le=1e7)]
     placement: Literal["isolated", "single", "spread"] = "isolated"
     flink: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    fs: FileSystem = FileSystem()
+    fs: DelayedFileSystem = DelayedFileSystem()
     nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
     actions: tuple[dict[str, object], ...] = ()  # requests made during the run: stop, savepoint, ...
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from sim.recordings.source.files import RecordingError, summary
-from sim.recordings.source.recorded_job import Subtask
+from sim.recordings.source.recorded_job import RecordedSubtask
 from sim.recordings.source.rest.paths import ID
 
 MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
@@ -98,7 +98,7 @@ class JobConfig(_Answer):
     execution_config: ExecutionConfig = Field(default=ExecutionConfig(), alias="execution-config")
 
 
-class Option(_Answer):
+class ConfigEntry(_Answer):
     """One line of /jobmanager/config."""
 
     key: str
@@ -130,7 +130,7 @@ class CheckpointCounts(_Answer):
 
 
 class CheckpointDetails(_Answer):
-    """/jobs/:id/checkpoints/details/:n; fields as in `sim.recordings.source.recorded_job.Checkpoint`."""
+    """/jobs/:id/checkpoints/details/:n; fields as in `sim.recordings.source.recorded_job.RecordedCheckpoint`."""
 
     id: Annotated[int, Field(ge=0, le=LARGEST_ID)]
     status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
@@ -151,7 +151,7 @@ class CheckpointDetails(_Answer):
 class TaskDetails(_Answer):
     """/jobs/:id/checkpoints/details/:n/subtasks/:vertex."""
 
-    subtasks: tuple[Subtask, ...] = ()
+    subtasks: tuple[RecordedSubtask, ...] = ()
 
 
 class SubtaskPlace(_Answer):
@@ -174,7 +174,7 @@ class Hardware(_Answer):
     cpu_cores: Count = Field(default=-1, alias="cpuCores")
 
 
-class TaskManager(_Answer):
+class TaskManagerInfo(_Answer):
     id: str = ""
     path: str = ""
     slots: Count = Field(default=-1, alias="slotsNumber")
@@ -187,10 +187,10 @@ class TaskManager(_Answer):
         return authority.partition("@")[2].rpartition(":")[0]
 
 
-class TaskManagers(_Answer):
+class TaskManagersInfo(_Answer):
     """/taskmanagers."""
 
-    taskmanagers: tuple[TaskManager, ...] = ()
+    taskmanagers: tuple[TaskManagerInfo, ...] = ()
 
 
 T = TypeVar("T")

@@ -13,18 +13,18 @@ from typing import TypeVar
 
 from sim.foreign import one_line
 from sim.recordings.source.files import RecordingError
-from sim.recordings.source.recorded_job import Checkpoint, Task
+from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedTask
 from sim.recordings.source.rest.answers import (
     CheckpointConfig,
     CheckpointCounts,
     CheckpointDetails,
+    ConfigEntry,
     JobConfig,
     JobDetails,
     JobPlan,
-    Option,
     TaskDetails,
-    TaskManager,
-    TaskManagers,
+    TaskManagerInfo,
+    TaskManagersInfo,
     Version,
     VertexDetails,
     parsed,
@@ -78,7 +78,7 @@ class RestJob:
         """The configuration of the job's cluster, or of any job there; options that the program sets are not in it."""
         for path in (f"/jobs/{self.snapshot.job}/jobmanager/config", "/jobmanager/config"):
             if path in self.snapshot.answers:
-                return {option.key: option.value for option in self._answer(tuple[Option, ...], path)}
+                return {option.key: option.value for option in self._answer(tuple[ConfigEntry, ...], path)}
         return {}
 
     @cached_property
@@ -91,17 +91,17 @@ class RestJob:
         return self._of_job(CheckpointConfig, "/checkpoints/config", None)
 
     @cached_property
-    def task_managers(self) -> tuple[TaskManager, ...]:
+    def task_managers(self) -> tuple[TaskManagerInfo, ...]:
         """Those of the cluster; empty: not requested."""
         path = "/taskmanagers"
-        return self._answer(TaskManagers, path).taskmanagers if path in self.snapshot.answers else ()
+        return self._answer(TaskManagersInfo, path).taskmanagers if path in self.snapshot.answers else ()
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
         return self._of_job(CheckpointCounts, "/checkpoints", CheckpointCounts()).counts
 
     @cached_property
-    def checkpoints(self) -> tuple[Checkpoint, ...]:
+    def checkpoints(self) -> tuple[RecordedCheckpoint, ...]:
         """Checkpoints with known details, oldest first, with their subtasks by our names."""
         start = f"/jobs/{self.snapshot.job}/checkpoints/details/"
         numbers = (path.removeprefix(start) for path in self.snapshot.answers if path.startswith(start))
@@ -119,15 +119,15 @@ class RestJob:
     def readers(self, name: str) -> list[RestVertex]:
         return [vertex for vertex in self.vertices if any(edge.upstream == name for edge in vertex.inputs)]
 
-    def _checkpoint(self, path: str) -> Checkpoint:
+    def _checkpoint(self, path: str) -> RecordedCheckpoint:
         details: CheckpointDetails = self._answer(CheckpointDetails, path)
         tasks = {
-            vertex.name: Task(subtasks=self._answer(TaskDetails, subtasks).subtasks)
+            vertex.name: RecordedTask(subtasks=self._answer(TaskDetails, subtasks).subtasks)
             for vertex in self.vertices
             if (subtasks := f"{path}/subtasks/{vertex.id}") in self.snapshot.answers
         }
         fields = details.model_dump() | {"failure_message": details.failure_message or "", "tasks": tasks}
-        return parsed(Checkpoint, fields, self.snapshot.source, path)
+        return parsed(RecordedCheckpoint, fields, self.snapshot.source, path)
 
     def _vertices(self) -> tuple[RestVertex, ...]:
         """Upstream first."""

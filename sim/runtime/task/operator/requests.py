@@ -11,7 +11,7 @@ from sim.runtime.task.slot import Slot
 _LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
 
 
-class Requests(TaskPart):
+class AsyncRequests(TaskPart):
     """The requests of one task: its late outputs are their answers."""
 
     def __init__(self, slot: Slot) -> None:
@@ -31,5 +31,5 @@ class Requests(TaskPart):
         return max(0, sum(sizes) // len(sizes) - _LENGTH_BYTES) if sizes else 0
 
 
-def attach(slot: Slot, _: OperatorPort) -> Requests | None:
-    return None if slot.vertex.async_io is None else Requests(slot)
+def attach(slot: Slot, _: OperatorPort) -> AsyncRequests | None:
+    return None if slot.vertex.async_io is None else AsyncRequests(slot)

@@ -14,7 +14,7 @@ import simpy
 from sim.model.randomness.streams import draw, stream
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.state.keyed_state import KeyedState, NoKeyedState, NoLog
-from sim.runtime.taskmanager.log_uploads import Part
+from sim.runtime.taskmanager.log_uploads import LogPart
 from sim.state.changelog import ChangelogBackend
 from sim.state.files import File, FrozenState, Handle
 from sim.storage import FileId, StorageFailed
@@ -92,7 +92,7 @@ class LogWriter(NoLog):
         """It goes with those of the other subtasks here; uploads outlive snapshots and their failures."""
         options = self.backend.options
         uploads = self.slot.manager.log_uploads(options.upload_threads)
-        uploads.hand_in(Part(self._name(file), file.size_bytes, lambda stored: self._written(file, done, stored)), options)
+        uploads.hand_in(LogPart(self._name(file), file.size_bytes, lambda stored: self._written(file, done, stored)), options)
 
     def _write(self, file: File, done: simpy.Event) -> Work[None]:
         """Process: what the run begins with, in one stream and without a limit of time."""

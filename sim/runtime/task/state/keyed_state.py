@@ -15,7 +15,7 @@ from sim.model.stored import SnapshotType
 from sim.runtime.background import begin
 from sim.runtime.contents import StateSnapshot
 from sim.runtime.task.slot import Slot
-from sim.runtime.task.state.subtask import Subtask, merge_of
+from sim.runtime.task.state.subtask import StateOwner, merge_of
 from sim.runtime.task.state.turnover import turnover
 from sim.runtime.taskmanager.processor import on_own_core
 from sim.state.backends import backend
@@ -111,7 +111,7 @@ class NoKeyedState:
 class KeyedState(NoKeyedState):
     """`compaction`: the thread that compacts for all subtasks of its task manager."""
 
-    def __init__(self, subtask: Subtask, state: State, compaction: CompactionThread | None) -> None:
+    def __init__(self, subtask: StateOwner, state: State, compaction: CompactionThread | None) -> None:
         super().__init__()
         self.subtask = subtask
         self.state = state
@@ -273,7 +273,7 @@ def brought(kind: Kind, snapshot: StateSnapshot, share: Fraction, handles: Itera
     return Brought(kind, snapshot.stamp, share, sum(handle.size_bytes for handle in handles))
 
 
-def keyed_state(subtask: Subtask, compaction: CompactionThread | None) -> NoKeyedState:
+def keyed_state(subtask: StateOwner, compaction: CompactionThread | None) -> NoKeyedState:
     """By what its vertex keeps; a subtask's own share may be less than a byte."""
     state = subtask.vertex.state
     return KeyedState(subtask, state, compaction) if state is not None and (state.bytes or state.growth_bytes) else NoKeyedState()

@@ -17,7 +17,7 @@ from sim.storage.work import Work
 
 
 @dataclass(frozen=True, slots=True)
-class Subtask:
+class StateOwner:
     """`host`: the task manager it runs on; `slow`: told by how much its asynchronous work slows the task down.
 
     `work_on_core`: a process for work and so much time of the processor beside it.

@@ -18,7 +18,7 @@ from sim.model.stored import Scope, SnapshotType
 from sim.runtime.contents import StateSnapshot
 from sim.runtime.task.operator.part import WaitingBytes
 from sim.runtime.task.state.keyed_state import Part, brought, keyed_state
-from sim.runtime.task.state.subtask import Subtask, merge_of
+from sim.runtime.task.state.subtask import StateOwner, merge_of
 from sim.runtime.taskmanager.processor import WorkOnCore, on_own_core
 from sim.state.compaction import CompactionThread
 from sim.state.files import File, Handle
@@ -35,7 +35,7 @@ class SubtaskState:
         slow: Callable[[Fraction], None] = lambda _: None, work_on_core: WorkOnCore = on_own_core,
         compaction: CompactionThread | None = None,
     ) -> None:  # fmt: skip
-        self.subtask = Subtask(vertex, index, seed, options, host, slow, work_on_core)
+        self.subtask = StateOwner(vertex, index, seed, options, host, slow, work_on_core)
         self.keyed = keyed_state(self.subtask, compaction)
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
         self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # told of each snapshot

@@ -12,7 +12,7 @@ from sim.model.job import Window
 from sim.protocol.event_time import WindowContents
 from sim.runtime.contents import Timer
 from sim.runtime.task.operator.part import OperatorPort
-from sim.runtime.task.operator.windows.windows import Windows
+from sim.runtime.task.operator.windows.windows import OperatorWindows
 from sim.runtime.task.slot import Slot
 
 
@@ -24,7 +24,7 @@ class EventClock(Protocol):
         """No watermark passes."""
 
 
-class EventTimeWindows(Windows):
+class EventTimeWindows(OperatorWindows):
     """What the windows of a task hold, by channel."""
 
     def __init__(self, slot: Slot, window: Window) -> None:

@@ -11,11 +11,11 @@ from sim.model.job import Window
 from sim.protocol.event_time import next_end
 from sim.runtime.contents import TaskSnapshot, Timer
 from sim.runtime.task.operator.part import OperatorPort
-from sim.runtime.task.operator.windows.windows import Windows
+from sim.runtime.task.operator.windows.windows import OperatorWindows
 from sim.runtime.task.slot import Slot
 
 
-class ProcessingTimeWindows(Windows):
+class ProcessingTimeWindows(OperatorWindows):
     """A window ends at the same instant in all subtasks."""
 
     def __init__(self, slot: Slot, window: Window) -> None:

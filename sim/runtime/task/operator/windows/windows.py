@@ -11,7 +11,7 @@ from sim.runtime.task.operator.windows.content import HeldRecords
 from sim.runtime.task.slot import Slot
 
 
-class Windows(TaskPart):
+class OperatorWindows(TaskPart):
     """The windows of one task; a subclass says when they end."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
