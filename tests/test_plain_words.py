@@ -57,6 +57,11 @@ NOUNS = {
     ("benchmarks", "taken"): "bytes taken from a channel, as the plane's table of channels counts them",
 }
 
+TWICE = {
+    "ImportedJob": "the one of `import sim` is that of the verb, with what notebooks do beside it",
+}
+"""Public classes of `sim` that share a name -> why."""
+
 
 class Finding(NamedTuple):
     """A place where a rule is broken."""
@@ -180,8 +185,50 @@ def test_every_room_keeps_the_rule(rule):
     assert [] == broken, "tests/test_plain_words.py says why, and which kind of name is better"
 
 
+def classes() -> dict[str, list[Path]]:
+    """Public class -> the files of `sim` that define it."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted((ROOT / "sim").rglob("*.py")):
+        for node in ast.walk(parsed(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(path.relative_to(ROOT))
+    return found
+
+
+def meanings(files: list[Path]) -> set[str]:
+    """Files whose classes of one name mean one thing count once.
+
+    A section of a scenario file is named like the value of the model that it becomes.  Both engines of the data plane have a channel,
+    a gate and a task.
+    """
+    alike = {"sim/model": "scenario", "sim/scenario": "scenario", "sim/plane/kernel": "engine", "sim/plane/reference": "engine"}
+    return {next((group for folder, group in alike.items() if file.is_relative_to(folder)), str(file)) for file in files}
+
+
+def test_a_class_name_has_one_meaning():
+    """A name that two rooms define is two things to learn, and one of them is looked up in vain."""
+    twice = {name: list(map(str, files)) for name, files in classes().items() if len(meanings(files)) > 1}
+
+    assert {} == {name: files for name, files in twice.items() if name not in TWICE}, "choose another name, or say why in TWICE"
+    assert set() == set(TWICE) - set(twice), "exceptions that are in use no longer"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (["sim/model/job.py", "sim/scenario/job/document.py"], 1),
+        (["sim/plane/kernel/rows.py", "sim/plane/reference/parts.py"], 1),
+        (["sim/model/job.py", "sim/plane/seam/spec.py"], 2),
+        (["sim/history/path.py", "sim/metrics/path.py"], 2),
+    ],
+)
+def test_rooms_that_share_their_nouns(files, expected):
+    """The document and the model, the two engines; no others."""
+    assert expected == len(meanings([Path(file) for file in files]))
+
+
 def test_every_exception_is_in_use():
-    """A noun of the field that nobody uses any more needs no exception."""
+    """An exception is dropped with its last use."""
     used = {(finding.room, finding.text) for finding in _all_findings()["names"]}
 
     assert set() == set(NOUNS) - used

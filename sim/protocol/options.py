@@ -8,8 +8,8 @@ from __future__ import annotations
 from enum import Enum
 
 from sim.model.stored import SnapshotType
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
+from sim.protocol.value_class import value_class
 
 
 class Ending(Enum):
@@ -31,7 +31,7 @@ class AlignmentType(Enum):
     FORCED_ALIGNED = "forced-aligned"  # waits on this edge only; the reader goes on as the checkpoint was meant
 
 
-@frozen
+@value_class
 class Traits:
     """How the marker of a barrier moves: three plain facts."""
 
@@ -49,7 +49,7 @@ _TRAITS = {
 _ANNOUNCED = Traits(priority=False, blocking=True, announced=True)  # aligned, with a deadline
 
 
-@frozen
+@value_class
 class BarrierOptions:
     trigger_ns: int  # t0 of the checkpoint
     alignment: AlignmentType = AlignmentType.ALIGNED

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-from sim.protocol.frozen import frozen
+from sim.protocol.value_class import value_class
 from sim.protocol.vocabulary import Phase, Work
 
 
-@frozen
+@value_class
 class PhaseStep:
     phase: Phase
     work: tuple[Work, ...] = ()

@@ -6,15 +6,15 @@ of a number only; a gate with one channel tells both at once.
 
 from __future__ import annotations
 
-from sim.protocol.frozen import frozen
 from sim.protocol.options import BarrierOptions
 from sim.protocol.reasons import FailureReason
+from sim.protocol.value_class import value_class
 from sim.protocol.vocabulary import Phase, SnapshotTimes, Work
 
 # ---------------------------------------------------------------------------------------------- barriers: events
 
 
-@frozen
+@value_class
 class BarrierArrived:
     """The task thread processed the first and / or last barrier of this checkpoint on a gate.
 
@@ -31,7 +31,7 @@ class BarrierArrived:
     priority: bool = False
 
 
-@frozen
+@value_class
 class BarrierAnnounced:
     """A timeoutable barrier lies in a receive queue of this gate (told once per gate and checkpoint)."""
 
@@ -41,7 +41,7 @@ class BarrierAnnounced:
     options: BarrierOptions
 
 
-@frozen
+@value_class
 class CancellationArrived:
     """The task thread processed a cancellation marker (first of its checkpoint on this gate)."""
 
@@ -50,7 +50,7 @@ class CancellationArrived:
     checkpoint: int
 
 
-@frozen
+@value_class
 class GateClosed:
     """No channel of this gate will ever deliver again: it counts as arrived for what is pending, and is not waited for later."""
 
@@ -58,7 +58,7 @@ class GateClosed:
     gate: int
 
 
-@frozen
+@value_class
 class InputEnded:
     """A channel of this gate has ended where checkpoints do not outlive finished tasks: what is pending cannot complete."""
 
@@ -66,7 +66,7 @@ class InputEnded:
     gate: int
 
 
-@frozen
+@value_class
 class AlignmentTimedOut:
     """The wake-up of ArmAlignmentTimer, executed by the task thread."""
 
@@ -74,7 +74,7 @@ class AlignmentTimedOut:
     checkpoint: int
 
 
-@frozen
+@value_class
 class TriggerReceived:
     """The task thread executes the coordinator's call (sources; tasks whose inputs have all finished)."""
 
@@ -86,7 +86,7 @@ class TriggerReceived:
 # ---------------------------------------------------------------------------------------------- snapshots: events
 
 
-@frozen
+@value_class
 class PhaseFinished:
     """RunPreBarrier, ForwardBarrier, RunSync or RunAsync is done."""
 
@@ -95,7 +95,7 @@ class PhaseFinished:
     phase: Phase
 
 
-@frozen
+@value_class
 class OutputBarriersLeft:
     """The last watched barrier of this checkpoint has left the task's output queues."""
 
@@ -103,7 +103,7 @@ class OutputBarriersLeft:
     checkpoint: int
 
 
-@frozen
+@value_class
 class OutputTimedOut:
     """The wake-up of ArmOutputTimer, executed by the task thread."""
 
@@ -111,7 +111,7 @@ class OutputTimedOut:
     checkpoint: int
 
 
-@frozen
+@value_class
 class ChannelStateWritten:
     """Answer to FinishChannelState: the in-flight data of this snapshot is durable (at once if there is none)."""
 
@@ -119,7 +119,7 @@ class ChannelStateWritten:
     checkpoint: int
 
 
-@frozen
+@value_class
 class AsyncFailed:
     """RunAsync or the channel state failed; the task goes on."""
 
@@ -128,7 +128,7 @@ class AsyncFailed:
     reason: FailureReason = FailureReason.CHECKPOINT_ASYNC_EXCEPTION
 
 
-@frozen
+@value_class
 class AbortNotified:
     """The task thread hears NotifyAborted (a mail; while it works for a snapshot it is heard afterwards)."""
 
@@ -143,7 +143,7 @@ TaskEvent = BarrierEvent | SnapshotEvent
 # ---------------------------------------------------------------------------------------------- barriers: commands
 
 
-@frozen
+@value_class
 class StartSnapshot:
     """From the barrier handler to the snapshots; TaskCheckpointing answers it itself, the runtime never sees it."""
 
@@ -159,7 +159,7 @@ class StartSnapshot:
         return self.alignment_ns is None
 
 
-@frozen
+@value_class
 class InputsComplete:
     """From the barrier handler to the snapshots: the missing barriers are here; the runtime never sees it."""
 
@@ -168,42 +168,42 @@ class InputsComplete:
     alignment_ns: int
 
 
-@frozen
+@value_class
 class CaptureInput:
     """From now on keep the data before this checkpoint's barrier on every input channel (checkpointStarted)."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class FinishCapture:
     """All barriers are here: the captured input is final (checkpointStopped)."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class ResumeInputs:
     """Unblock every channel a barrier up to this checkpoint holds back."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class SettleBarriers:
     """Barriers up to this checkpoint are obsolete: count and report none, resume at once."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class PrioritiseInput:
     """Let this checkpoint's barriers overtake in the receive queues, those yet to come too (convertToPriorityEvent)."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class ArmAlignmentTimer:
     """Send AlignmentTimedOut at `at_ns` (a mail: between records)."""
 
@@ -211,7 +211,7 @@ class ArmAlignmentTimer:
     at_ns: int
 
 
-@frozen
+@value_class
 class DeclineCheckpoint:
     """Tell the coordinator that this task has no part of it: it gets Declined."""
 
@@ -219,7 +219,7 @@ class DeclineCheckpoint:
     reason: FailureReason
 
 
-@frozen
+@value_class
 class ForwardCancellation:
     """Write a cancellation marker to every output: ordinary, not blocking."""
 
@@ -229,7 +229,7 @@ class ForwardCancellation:
 # ---------------------------------------------------------------------------------------------- snapshots: commands
 
 
-@frozen
+@value_class
 class RunPreBarrier:
     """Hold the task thread until ReleaseTask; do this work (perhaps none); PhaseFinished(PRE_BARRIER)."""
 
@@ -237,7 +237,7 @@ class RunPreBarrier:
     work: tuple[Work, ...]
 
 
-@frozen
+@value_class
 class ForwardBarrier:
     """Write the barrier to every output (forced edges: `options.on_forced_edge()`); PhaseFinished(FORWARD_BARRIER).
 
@@ -249,7 +249,7 @@ class ForwardBarrier:
     options: BarrierOptions
 
 
-@frozen
+@value_class
 class ArmOutputTimer:
     """Send OutputTimedOut at `at_ns` (a mail: between records)."""
 
@@ -257,14 +257,14 @@ class ArmOutputTimer:
     at_ns: int
 
 
-@frozen
+@value_class
 class ConvertOutput:
     """Barriers still in the output queues become priority barriers; what they overtake belongs to the snapshot."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class RunSync:
     """Do this work on the task thread; PhaseFinished(SYNC)."""
 
@@ -272,28 +272,28 @@ class RunSync:
     work: tuple[Work, ...]
 
 
-@frozen
+@value_class
 class ReleaseTask:
     """The task thread goes back to records."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class StartChannelState:
     """Register with the channel-state file of the task's group (ChannelStateWriter#start)."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class FinishChannelState:
     """Input and output parts are complete, their volume is final; ChannelStateWritten when the group's file is closed."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class RunAsync:
     """Do this work in the task's one asynchronous thread, first come first served; PhaseFinished(ASYNC).
 
@@ -304,7 +304,7 @@ class RunAsync:
     work: tuple[Work, ...]
 
 
-@frozen
+@value_class
 class Acknowledge:
     """The task's part is durable: the coordinator gets Acknowledged."""
 
@@ -312,7 +312,7 @@ class Acknowledge:
     times: SnapshotTimes
 
 
-@frozen
+@value_class
 class CancelSnapshot:
     """Drop the snapshot: release its captured buffers, stop its asynchronous work and its channel state."""
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Literal
 
-from sim.protocol.frozen import frozen
 from sim.protocol.options import BarrierOptions, Ending
 from sim.protocol.reasons import FailureReason
+from sim.protocol.value_class import value_class
 
 # ---------------------------------------------------------------------------------------------- shared nouns
 
@@ -26,7 +26,7 @@ class RequestKind(Enum):
     SAVEPOINT = "savepoint"  # always aligned; first in the queue; forced (obeys neither) iff unaligned checkpoints are off
 
 
-@frozen
+@value_class
 class Savepoint:
     """What a savepoint is asked to be."""
 
@@ -34,7 +34,7 @@ class Savepoint:
     stop: Ending | None = None  # the job stops with it (a synchronous savepoint): how its data ends
 
 
-@frozen
+@value_class
 class Plan:
     """Who takes part (DefaultCheckpointPlan): task numbers.  Finished tasks are in neither set."""
 
@@ -43,7 +43,7 @@ class Plan:
     finished: frozenset[int] = frozenset()  # have nothing left to say: they count as acknowledged
 
 
-@frozen
+@value_class
 class SnapshotTimes:
     """What a task measures about its part of one checkpoint [ns] (CheckpointMetrics; protocol phases beyond Flink's marked +)."""
 
@@ -84,7 +84,7 @@ class Work(Enum):
 # ---------------------------------------------------------------------------------------------- coordinator: events
 
 
-@frozen
+@value_class
 class SchedulerStarted:
     """The job runs: periodic checkpoints may begin, the first one `first_delay_ns` from now (see timer.first_trigger_delay)."""
 
@@ -92,7 +92,7 @@ class SchedulerStarted:
     first_delay_ns: int
 
 
-@frozen
+@value_class
 class SchedulerStopped:
     """The job fails over or ends: everything pending and queued is aborted."""
 
@@ -100,21 +100,21 @@ class SchedulerStopped:
     reason: FailureReason = FailureReason.CHECKPOINT_COORDINATOR_SUSPEND
 
 
-@frozen
+@value_class
 class LeaderLost:
     """The JobManager is gone: what it was told is lost with it, and it answers no message.  Completed checkpoints are kept."""
 
     now: int
 
 
-@frozen
+@value_class
 class LeaderElected:
     """Another JobManager takes over.  It knows the completed checkpoints and the next id, and counts anew."""
 
     now: int
 
 
-@frozen
+@value_class
 class BacklogReported:
     """The enumerator of a source says whether it reads a backlog (SplitEnumeratorContext#setIsProcessingBacklog)."""
 
@@ -123,14 +123,14 @@ class BacklogReported:
     behind: bool
 
 
-@frozen
+@value_class
 class PeriodicTimerFired:
     """The wake-up of ArmPeriodicTimer."""
 
     now: int
 
 
-@frozen
+@value_class
 class CheckpointRequested:
     """A user or another component requests one, not the timer."""
 
@@ -139,7 +139,7 @@ class CheckpointRequested:
     savepoint: Savepoint | None = None  # iff it is one
 
 
-@frozen
+@value_class
 class TriggerReady:
     """Answer to PrepareTrigger after its overhead.  `plan` None: not all required tasks run, or `failure`."""
 
@@ -148,7 +148,7 @@ class TriggerReady:
     failure: FailureReason = FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING  # of a missing plan
 
 
-@frozen
+@value_class
 class Acknowledged:
     """A task's acknowledgement is processed by the coordinator."""
 
@@ -157,7 +157,7 @@ class Acknowledged:
     checkpoint: int
 
 
-@frozen
+@value_class
 class Declined:
     """A task's decline is processed by the coordinator."""
 
@@ -167,7 +167,7 @@ class Declined:
     reason: FailureReason
 
 
-@frozen
+@value_class
 class CheckpointTimedOut:
     """The wake-up of ArmCheckpointTimeout."""
 
@@ -175,7 +175,7 @@ class CheckpointTimedOut:
     checkpoint: int
 
 
-@frozen
+@value_class
 class MetadataWritten:
     """Answer to WriteMetadata: `_metadata` is durable, or it failed."""
 
@@ -185,7 +185,7 @@ class MetadataWritten:
     reason: FailureReason = FailureReason.FINALIZE_CHECKPOINT_FAILURE  # of a failure
 
 
-@frozen
+@value_class
 class StateDiscarded:
     """Answer to DiscardState: the files are gone."""
 
@@ -201,19 +201,19 @@ CoordinatorEvent = (
 # ---------------------------------------------------------------------------------------------- coordinator: commands
 
 
-@frozen
+@value_class
 class ArmPeriodicTimer:
     """Send PeriodicTimerFired at `at_ns` (replaces the one armed before)."""
 
     at_ns: int
 
 
-@frozen
+@value_class
 class CancelPeriodicTimer:
     """No periodic checkpoints until further notice."""
 
 
-@frozen
+@value_class
 class PrepareTrigger:
     """Plan, take an id, make the directory: answer TriggerReady.  t0 is taken already."""
 
@@ -221,7 +221,7 @@ class PrepareTrigger:
     kind: RequestKind
 
 
-@frozen
+@value_class
 class TriggerTasks:
     """Call these tasks; each gets TriggerReceived when its thread executes the call."""
 
@@ -230,7 +230,7 @@ class TriggerTasks:
     options: BarrierOptions
 
 
-@frozen
+@value_class
 class ArmCheckpointTimeout:
     """Send CheckpointTimedOut at `at_ns`."""
 
@@ -238,14 +238,14 @@ class ArmCheckpointTimeout:
     at_ns: int
 
 
-@frozen
+@value_class
 class WriteMetadata:
     """All have acknowledged: write `_metadata`, answer MetadataWritten."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class NotifyComplete:
     """Tell these tasks (and the committers) that a checkpoint is complete."""
 
@@ -253,7 +253,7 @@ class NotifyComplete:
     tasks: frozenset[int]
 
 
-@frozen
+@value_class
 class NotifyAborted:
     """Tell these tasks that a checkpoint is aborted: each gets AbortNotified."""
 
@@ -262,14 +262,14 @@ class NotifyAborted:
     latest_completed: int  # 0: none
 
 
-@frozen
+@value_class
 class DiscardState:
     """Delete what a subsumed or aborted checkpoint stored; answer StateDiscarded (unanswered ones stop the triggering)."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class FailJob:
     """More counted failures than tolerated, or the savepoint failed the job was to stop with."""
 
@@ -278,7 +278,7 @@ class FailJob:
     stopping: bool = False
 
 
-@frozen
+@value_class
 class RecordRefused:
     """For the journal: a request ended without a checkpoint id (counts.failed includes refused triggers)."""
 
@@ -286,7 +286,7 @@ class RecordRefused:
     reason: FailureReason
 
 
-@frozen
+@value_class
 class RecordTriggered:
     """For the journal: a checkpoint got its id; `plan` says who takes part."""
 
@@ -297,7 +297,7 @@ class RecordTriggered:
     savepoint: Savepoint | None = None
 
 
-@frozen
+@value_class
 class RecordCompleted:
     """For the journal: end_to_end_duration = latest_ack_ns - trigger_ns; the metadata is not in it."""
 
@@ -308,7 +308,7 @@ class RecordCompleted:
     completed_ns: int  # metadata durable
 
 
-@frozen
+@value_class
 class RecordFailed:
     """For the journal: end_to_end_duration = failed_ns - trigger_ns."""
 

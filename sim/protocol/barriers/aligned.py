@@ -10,10 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from sim.protocol.barriers.state import Pending, Transition
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import ResumeInputs
+from sim.protocol.value_class import value_class
 
 
 class _Aligned(ABC):
@@ -44,7 +44,7 @@ class _Aligned(ABC):
         return WaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
 
 
-@frozen
+@value_class
 class WaitingForFirstBarrier(_Aligned):
     """No barrier of a newer checkpoint is here."""
 
@@ -52,7 +52,7 @@ class WaitingForFirstBarrier(_Aligned):
         raise ValueError("no checkpoint is pending")
 
 
-@frozen
+@value_class
 class CollectingBarriers(_Aligned):
     """At least one barrier of this checkpoint is here; at least one is missing."""
 

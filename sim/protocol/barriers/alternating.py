@@ -10,10 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from sim.protocol.barriers.state import Commands, Pending, Transition
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import CancelSnapshot, CaptureInput, FinishCapture, PrioritiseInput, ResumeInputs
+from sim.protocol.value_class import value_class
 
 
 def _prioritise(pending: Pending) -> Commands:
@@ -67,7 +67,7 @@ def _then(first: Transition, pending: Pending, options: BarrierOptions, now: int
     return state, (*commands, *follow_ups)
 
 
-@frozen
+@value_class
 class AlternatingWaitingForFirstBarrier(_AlternatingAligned):
     """Aligned so far; no barrier of this checkpoint is here, some may be announced."""
 
@@ -80,7 +80,7 @@ class AlternatingWaitingForFirstBarrier(_AlternatingAligned):
         return self, ()
 
 
-@frozen
+@value_class
 class AlternatingCollectingBarriers(_AlternatingAligned):
     """Aligned so far; at least one barrier of this checkpoint is here, at least one is missing."""
 
@@ -93,7 +93,7 @@ class AlternatingCollectingBarriers(_AlternatingAligned):
         return self, ()
 
 
-@frozen
+@value_class
 class AlternatingWaitingForFirstBarrierUnaligned(_Alternating):
     """The timeout passed; no barrier of this checkpoint is here: the first one, of whichever kind, starts the snapshot."""
 
@@ -118,7 +118,7 @@ class AlternatingWaitingForFirstBarrierUnaligned(_Alternating):
         return AlternatingWaitingForFirstBarrier(), (ResumeInputs(checkpoint),)
 
 
-@frozen
+@value_class
 class AlternatingCollectingBarriersUnaligned(_Alternating):
     """The snapshot runs; at least one barrier is missing, and what comes before it is kept."""
 

@@ -11,7 +11,6 @@ from typing import NoReturn
 
 from sim.protocol.barriers.state import BarrierState, Commands, Pending, Transition
 from sim.protocol.barriers.transitions import TRANSITIONS
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.options import BarrierOptions
 from sim.protocol.reasons import FailureReason
@@ -29,11 +28,12 @@ from sim.protocol.task_vocabulary import (
     SettleBarriers,
     TriggerReceived,
 )
+from sim.protocol.value_class import value_class
 
 _Question = Callable[[BarrierState], Transition]
 
 
-@frozen
+@value_class
 class BarrierHandler:
     state: BarrierState
     open_gates: frozenset[int]

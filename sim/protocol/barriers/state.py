@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sim.protocol.frozen import frozen
 from sim.protocol.options import BarrierOptions
 from sim.protocol.task_vocabulary import InnerCommand, InputsComplete, StartSnapshot, TaskCommand
+from sim.protocol.value_class import value_class
 
 Commands = tuple[TaskCommand | InnerCommand, ...]
 Transition = tuple["BarrierState", Commands]
 
 
-@frozen
+@value_class
 class Pending:
     """The one checkpoint a task is collecting barriers of."""
 

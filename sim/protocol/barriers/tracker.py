@@ -9,7 +9,6 @@ from dataclasses import field
 from typing import NoReturn
 
 from sim.protocol.barriers.state import Commands, Pending
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.reasons import FailureReason
 from sim.protocol.task_vocabulary import (
@@ -26,12 +25,13 @@ from sim.protocol.task_vocabulary import (
     StartSnapshot,
     TriggerReceived,
 )
+from sim.protocol.value_class import value_class
 
 MAX_TRACKED = 50
 """Checkpoints with some barriers missing; the oldest is forgotten (MAX_CHECKPOINTS_TO_TRACK)."""
 
 
-@frozen
+@value_class
 class BarrierTracker:
     open_gates: frozenset[int]
     tracked: tuple[Pending, ...] = ()  # oldest first

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from sim.protocol.frozen import frozen
+from sim.protocol.value_class import value_class
 
 
-@frozen
+@value_class
 class Committable:
     """One closed transaction of one writer subtask: `writer` and `epoch` name it, for the external system too."""
 
@@ -29,7 +29,7 @@ class Committable:
 # ---------------------------------------------------------------------------------------------- writer
 
 
-@frozen
+@value_class
 class EpochEnded:
     """The writer prepares its commit before the barrier of this checkpoint leaves (prepareCommit)."""
 
@@ -40,7 +40,7 @@ class EpochEnded:
     files: tuple[Hashable, ...] = ()
 
 
-@frozen
+@value_class
 class WriterInputEnded:
     """No record follows (endInput): what is open becomes a committable of the next checkpoint, whichever that is."""
 
@@ -50,14 +50,14 @@ class WriterInputEnded:
     files: tuple[Hashable, ...] = ()
 
 
-@frozen
+@value_class
 class HandOver:
     """Send the committable to the committer, in band, before the barrier (an edge that is never unaligned)."""
 
     committable: Committable
 
 
-@frozen
+@value_class
 class WriterRestored:
     """The task begins from this checkpoint, in which it had written so many records of each input channel."""
 
@@ -70,7 +70,7 @@ WriterEvent = EpochEnded | WriterInputEnded | WriterRestored
 # ---------------------------------------------------------------------------------------------- committer
 
 
-@frozen
+@value_class
 class CommittablesReceived:
     """Committables reached the committer: all of a checkpoint's before its last barrier."""
 
@@ -78,7 +78,7 @@ class CommittablesReceived:
     committables: tuple[Committable, ...]
 
 
-@frozen
+@value_class
 class CompletionNotified:
     """The task thread hears that a checkpoint is complete; the call may be lost, and the next one covers it."""
 
@@ -86,7 +86,7 @@ class CompletionNotified:
     checkpoint: int
 
 
-@frozen
+@value_class
 class Restored:
     """The committer starts from this checkpoint, which holds these (CommitterOperator#initializeState)."""
 
@@ -95,14 +95,14 @@ class Restored:
     committables: tuple[Committable, ...]
 
 
-@frozen
+@value_class
 class TaskClosed:
     """The committer's task ends and waits for no checkpoint: what it holds is committed on the spot (sinks before FLIP-147)."""
 
     now: int
 
 
-@frozen
+@value_class
 class CommitEpochs:
     """Make these visible, in this order.  `again`: after a restore; the external system ignores those it has."""
 
@@ -111,7 +111,7 @@ class CommitEpochs:
     again: bool = False
 
 
-@frozen
+@value_class
 class ReportLost:
     """These were open for longer than the external system keeps a transaction: their records are lost."""
 

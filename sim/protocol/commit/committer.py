@@ -18,13 +18,13 @@ from sim.protocol.commit.committables import (
     Restored,
     TaskClosed,
 )
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed
+from sim.protocol.value_class import value_class
 
 _Answer = tuple["Committer", tuple[CommitterCommand, ...]]
 
 
-@frozen
+@value_class
 class Committer:
     transaction_timeout_ns: int | None = None  # of the external system; None: it keeps transactions for ever
     committables: tuple[Committable, ...] = ()  # by epoch, then writer: its state

@@ -7,11 +7,11 @@ no word here: the committable is with the committer already and is committed wit
 from __future__ import annotations
 
 from sim.protocol.commit.committables import Committable, EpochEnded, HandOver, WriterEvent, WriterInputEnded, WriterRestored
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed
+from sim.protocol.value_class import value_class
 
 
-@frozen
+@value_class
 class Writer:
     task: int
     read: tuple[int, ...]  # per input channel: records written when the transaction was opened

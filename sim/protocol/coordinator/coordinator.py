@@ -12,10 +12,10 @@ from sim.protocol.coordinator.failures import FailureCounter
 from sim.protocol.coordinator.pending import PendingCheckpoint, PendingState
 from sim.protocol.coordinator.requests import TriggerRequest, WaitingRequests
 from sim.protocol.coordinator.timer import NEVER, Grid, effective_interval_ns
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.reasons import FailureReason
 from sim.protocol.strategies import barrier_options, strategy
+from sim.protocol.value_class import value_class
 from sim.protocol.vocabulary import (
     Acknowledged,
     ArmCheckpointTimeout,
@@ -52,7 +52,7 @@ _Commands = tuple[CoordinatorCommand, ...]
 _Answer = tuple["Coordinator", _Commands]
 
 
-@frozen
+@value_class
 class Triggering:
     """A checkpoint without an id yet; t0 is taken."""
 
@@ -65,7 +65,7 @@ class Triggering:
         return self.request.savepoint is not None and self.request.savepoint.stop is not None
 
 
-@frozen
+@value_class
 class Coordinator:
     barriers: Barriers
     interval_ns: int | None  # None: no periodic checkpoints

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sim.protocol.frozen import frozen
 from sim.protocol.reasons import COUNTED, FailureReason
+from sim.protocol.value_class import value_class
 
 
-@frozen
+@value_class
 class FailureCounter:
     """Each checkpoint counts once.  The success of a newer one forgives all, and so does failing the job."""
 

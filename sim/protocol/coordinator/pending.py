@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 from sim.protocol.reasons import FailureReason
+from sim.protocol.value_class import value_class
 from sim.protocol.vocabulary import Plan, RecordCompleted, RecordFailed, RequestKind, Savepoint
 
 
@@ -17,7 +17,7 @@ class PendingState(Enum):
     WRITING_METADATA = "writing-metadata"  # all have acknowledged; it still holds its slot
 
 
-@frozen
+@value_class
 class PendingCheckpoint:
     checkpoint: int
     kind: RequestKind

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from sim.protocol.frozen import frozen
+from sim.protocol.value_class import value_class
 from sim.protocol.vocabulary import Plan
 
 
-@frozen
+@value_class
 class VertexLink:
     """An edge between two vertices."""
 

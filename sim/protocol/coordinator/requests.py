@@ -9,14 +9,14 @@ from bisect import bisect_left
 from dataclasses import replace
 from operator import attrgetter
 
-from sim.protocol.frozen import frozen
+from sim.protocol.value_class import value_class
 from sim.protocol.vocabulary import RequestKind, Savepoint
 
 MAX_WAITING = 1000
 """DEFAULT_MAX_QUEUED_REQUESTS."""
 
 
-@frozen
+@value_class
 class TriggerRequest:
     kind: RequestKind
     request_ns: int
@@ -34,7 +34,7 @@ class TriggerRequest:
 _rank = attrgetter("rank")
 
 
-@frozen
+@value_class
 class NextRequest:
     """What to do next; nothing if both are None."""
 
@@ -43,7 +43,7 @@ class NextRequest:
     until_ns: int = 0  # ... and wake the timer up then
 
 
-@frozen
+@value_class
 class WaitingRequests:
     max_concurrent: int
     min_pause_ns: int

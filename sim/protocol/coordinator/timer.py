@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sim.protocol.frozen import frozen
+from sim.protocol.value_class import value_class
 
 NEVER = 1 << 62
 """Later than any wake-up [ns]."""
@@ -38,7 +38,7 @@ def first_trigger_delay(
     return (pause_ns or interval_ns) if restarted else pause_ns + first_trigger_ns
 
 
-@frozen
+@value_class
 class Grid:
     """The next point in time.  A late wake-up does not move the grid: points that were missed follow at once."""
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from sim.protocol.coordinator.plan import TaskGraph
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
 from sim.protocol.reasons import FailureReason
+from sim.protocol.value_class import value_class
 
 
-@frozen
+@value_class
 class UnionState:
     graph: TaskGraph
     vertices: frozenset[int]  # those that keep union list state

@@ -7,10 +7,10 @@ nothing, or a network that is cut, is missed when no answer has come for the tim
 
 from __future__ import annotations
 
-from sim.protocol.frozen import frozen
+from sim.protocol.value_class import value_class
 
 
-@frozen
+@value_class
 class Heartbeats:
     """One sender reaches all task managers at the same times."""
 

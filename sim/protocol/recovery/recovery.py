@@ -13,10 +13,10 @@ from dataclasses import field
 from enum import Enum
 
 from sim.model.faults import Restart
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.recovery.regions import restarted_with
 from sim.protocol.recovery.restart import RestartStrategy, restart_strategy
+from sim.protocol.value_class import value_class
 
 
 class JobStatus(Enum):
@@ -30,7 +30,7 @@ class JobStatus(Enum):
 # ---------------------------------------------------------------------------------------------- events
 
 
-@frozen
+@value_class
 class TasksFailed:
     """The JobManager learns that these tasks have failed; `draw` is uniform on 32 bits."""
 
@@ -41,7 +41,7 @@ class TasksFailed:
     stopped: bool = False  # the savepoint is complete that the job stops with
 
 
-@frozen
+@value_class
 class TasksCancelled:
     """Answer to CancelTasks: none of them runs any more."""
 
@@ -49,7 +49,7 @@ class TasksCancelled:
     restart: int
 
 
-@frozen
+@value_class
 class RestartDelayElapsed:
     """The wake-up of ArmRestart."""
 
@@ -57,7 +57,7 @@ class RestartDelayElapsed:
     restart: int
 
 
-@frozen
+@value_class
 class TaskInitialized:
     """A restored task runs: its state is there and its recovered input is read."""
 
@@ -65,7 +65,7 @@ class TaskInitialized:
     task: int
 
 
-@frozen
+@value_class
 class JobManagerReturned:
     """A new JobManager takes over: it knows the completed checkpoints and nothing else, and restarts everything without delay.
 
@@ -80,12 +80,12 @@ RecoveryEvent = TasksFailed | TasksCancelled | RestartDelayElapsed | TaskInitial
 # ---------------------------------------------------------------------------------------------- commands
 
 
-@frozen
+@value_class
 class SuspendCheckpoints:
     """The job is no longer RUNNING: stop the coordinator's scheduler, which aborts everything pending."""
 
 
-@frozen
+@value_class
 class CancelTasks:
     """Stop these tasks, answer TasksCancelled."""
 
@@ -93,7 +93,7 @@ class CancelTasks:
     tasks: frozenset[int]
 
 
-@frozen
+@value_class
 class ArmRestart:
     """Send RestartDelayElapsed at `at_ns`."""
 
@@ -101,7 +101,7 @@ class ArmRestart:
     at_ns: int
 
 
-@frozen
+@value_class
 class RestoreTasks:
     """Deploy these tasks with the state of the latest completed checkpoint; answer TaskInitialized for each."""
 
@@ -109,24 +109,24 @@ class RestoreTasks:
     tasks: frozenset[int]
 
 
-@frozen
+@value_class
 class ResumeCheckpoints:
     """The job is RUNNING again: the coordinator's scheduler may start (its triggers are refused while tasks initialize)."""
 
 
-@frozen
+@value_class
 class ReportRecovered:
     """All tasks run."""
 
 
-@frozen
+@value_class
 class FailForGood:
     """The restart strategy gives up."""
 
     reason: str
 
 
-@frozen
+@value_class
 class FailStopped:
     """The job has made the savepoint it stops with, and failed then: it is neither restarted nor finished."""
 
@@ -142,7 +142,7 @@ RecoveryCommand = (
 _Answer = tuple["Recovery", tuple[RecoveryCommand, ...]]
 
 
-@frozen
+@value_class
 class PendingRestart:
     number: int
     tasks: frozenset[int]
@@ -154,7 +154,7 @@ class PendingRestart:
         return self.cancelled and self.delayed
 
 
-@frozen
+@value_class
 class Recovery:
     strategy: RestartStrategy
     unused: RestartStrategy  # as each JobManager makes it

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 from sim.model.faults import Restart
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
+from sim.protocol.value_class import value_class
 
 
 class Attempt(NamedTuple):
@@ -25,7 +25,7 @@ class RestartStrategy(Protocol):
         """A failure at `now` [ns]; `draw` is uniform on 32 bits."""
 
 
-@frozen
+@value_class
 class NoRestart:
     """NoRestartBackoffTimeStrategy"""
 
@@ -33,7 +33,7 @@ class NoRestart:
         return self, Attempt(None)
 
 
-@frozen
+@value_class
 class FixedDelay:
     """FixedDelayRestartBackoffTimeStrategy"""
 
@@ -47,7 +47,7 @@ class FixedDelay:
         return after, Attempt(None if spent else self.delay_ns)
 
 
-@frozen
+@value_class
 class ExponentialDelay:
     """ExponentialDelayRestartBackoffTimeStrategy: failures before the restart they would cause are merged into it (FLIP-364)."""
 
@@ -82,7 +82,7 @@ class ExponentialDelay:
         return min(max(round(delay + spread), self.initial_ns), self.max_ns)
 
 
-@frozen
+@value_class
 class FailureRate:
     """FailureRateRestartBackoffTimeStrategy: too many failures within an interval end the job."""
 

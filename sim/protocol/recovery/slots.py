@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
+from sim.protocol.value_class import value_class
 
 
-@frozen
+@value_class
 class LostSlots:
     """The slots of one lost task manager."""
 
@@ -33,7 +33,7 @@ class LostSlots:
         return max(self.released_ns, self.replaced_ns)
 
 
-@frozen
+@value_class
 class Deployment:
     """What becomes of a deployment: task managers that are `unreachable` fail it, or all slots are there."""
 
@@ -41,7 +41,7 @@ class Deployment:
     at_ns: int  # either of both
 
 
-@frozen
+@value_class
 class Slots:
     """What became of slots that were lost, until tasks are deployed into others in their place."""
 

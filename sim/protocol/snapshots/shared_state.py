@@ -12,8 +12,8 @@ from dataclasses import field
 from typing import NamedTuple
 
 from sim.model.stored import ClaimMode, StateFile, StoredSnapshot
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import changed
+from sim.protocol.value_class import value_class
 
 Key = tuple[int, int]
 
@@ -32,7 +32,7 @@ class Released(NamedTuple):
     still_whole: frozenset[int]  # claimed native savepoints of which a file is in use: their directories stay
 
 
-@frozen
+@value_class
 class SharedStateRegistry:
     entries: Mapping[Key, SharedFile] = field(default_factory=dict)
     highest_not_claimed: int = -1  # files of this checkpoint and older ones belong to another job

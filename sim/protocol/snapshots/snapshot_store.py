@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from sim.model.stored import ClaimMode, SnapshotType, StateFile, StoredSnapshot
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.snapshots.shared_state import SharedStateRegistry, shared_files
+from sim.protocol.value_class import value_class
 
 
-@frozen
+@value_class
 class SnapshotTriggered:
     """A checkpoint or savepoint got its id."""
 
@@ -23,7 +23,7 @@ class SnapshotTriggered:
     type: SnapshotType
 
 
-@frozen
+@value_class
 class StateRegistered:
     """The files an acknowledgement names; it may come too late."""
 
@@ -31,28 +31,28 @@ class StateRegistered:
     files: tuple[StateFile, ...]
 
 
-@frozen
+@value_class
 class SnapshotCompleted:
     """Its metadata is durable."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class SnapshotDiscarded:
     """It was aborted, or a newer one subsumed it."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class FailedOver:
     """The tasks restart from this snapshot."""
 
     checkpoint: int
 
 
-@frozen
+@value_class
 class StoreLost:
     """The JobManager is gone with what it knew; the next one reads the completed snapshots (DefaultCompletedCheckpointStoreUtils)."""
 
@@ -60,7 +60,7 @@ class StoreLost:
 StoreEvent = SnapshotTriggered | StateRegistered | SnapshotCompleted | SnapshotDiscarded | FailedOver | StoreLost
 
 
-@frozen
+@value_class
 class DeleteDirectory:
     """Delete the private files of one snapshot; triggers wait for it (CheckpointsCleaner)."""
 
@@ -68,14 +68,14 @@ class DeleteDirectory:
     files: tuple[StateFile, ...]  # without _metadata
 
 
-@frozen
+@value_class
 class DeleteSharedFiles:
     """Delete files that no snapshot names any more, beside everything else (SharedStateRegistryImpl#scheduleAsyncDelete)."""
 
     files: tuple[StateFile, ...]
 
 
-@frozen
+@value_class
 class LoseAcknowledgement:
     """It names a file of an earlier checkpoint that is registered no more (registerReference: "Attempt to reference unknown state").
 
@@ -90,7 +90,7 @@ StoreCommand = DeleteDirectory | DeleteSharedFiles | LoseAcknowledgement
 _Answer = tuple["SnapshotStore", tuple[StoreCommand, ...]]
 
 
-@frozen
+@value_class
 class SnapshotStore:
     instance: int = 0
     registry: SharedStateRegistry = SharedStateRegistry()

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
-from sim.protocol.frozen import frozen
 from sim.protocol.options import AlignmentType
 from sim.protocol.phases import Phases, Requirement
+from sim.protocol.value_class import value_class
 
 
-@frozen
+@value_class
 class Strategy:
     name: str
     first_barrier_state: Callable[[int], BarrierHandler | BarrierTracker]  # number of gates -> what waits for barriers

@@ -10,7 +10,6 @@ from operator import attrgetter
 
 from sim.protocol.barriers.handler import BarrierHandler
 from sim.protocol.barriers.tracker import BarrierTracker
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.phases import Phases, Requirement, complete
 from sim.protocol.strategies import Strategy
@@ -33,6 +32,7 @@ from sim.protocol.task_vocabulary import (
     TaskEvent,
     TriggerReceived,
 )
+from sim.protocol.value_class import value_class
 from sim.protocol.vocabulary import Phase
 
 MAX_ABORTED = 128
@@ -43,7 +43,7 @@ _CHECKPOINT, _HOLDS_TASK = attrgetter("checkpoint"), attrgetter("holds_task")
 _Answer = tuple["TaskCheckpointing", tuple[TaskCommand, ...]]
 
 
-@frozen
+@value_class
 class TaskCheckpointing:
     handler: BarrierHandler | BarrierTracker
     phases: Phases

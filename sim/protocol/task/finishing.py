@@ -11,12 +11,12 @@ from dataclasses import field
 from enum import Enum
 from typing import Literal
 
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.options import Ending
+from sim.protocol.value_class import value_class
 
 
-@frozen
+@value_class
 class Finishing:
     """How jobs end."""
 
@@ -46,7 +46,7 @@ sinks did with their last transaction before it."""
 # ---------------------------------------------------------------------------------------------- events
 
 
-@frozen
+@value_class
 class DataEnded:
     """The source is exhausted or stopped, or every input delivered its end of data."""
 
@@ -54,35 +54,35 @@ class DataEnded:
     ending: Ending
 
 
-@frozen
+@value_class
 class OperatorsFinished:
     """Answer to FinishOperators."""
 
     now: int
 
 
-@frozen
+@value_class
 class OperatorsClosed:
     """Answer to CloseOperators."""
 
     now: int
 
 
-@frozen
+@value_class
 class OutputRead:
     """A reader has come to the end of an output channel: of its data (AllUserRecordsProcessed), or of itself if that is told first."""
 
     now: int
 
 
-@frozen
+@value_class
 class InputsClosed:
     """The last input channel is closed."""
 
     now: int
 
 
-@frozen
+@value_class
 class SnapshotBegun:
     """The task takes part in a checkpoint; `stop`: it is the savepoint the job stops with, and how."""
 
@@ -91,7 +91,7 @@ class SnapshotBegun:
     stop: Ending | None = None
 
 
-@frozen
+@value_class
 class SnapshotEnded:
     """Acknowledged, declined or cancelled."""
 
@@ -99,7 +99,7 @@ class SnapshotEnded:
     checkpoint: int
 
 
-@frozen
+@value_class
 class CompletionHeard:
     """The task has done what the completion of a checkpoint asks of it."""
 
@@ -112,39 +112,39 @@ EndEvent = DataEnded | OperatorsFinished | OperatorsClosed | OutputRead | Inputs
 # ---------------------------------------------------------------------------------------------- commands
 
 
-@frozen
+@value_class
 class FinishOperators:
     """endInput() and finish(), head to tail: what is left comes out.  OperatorsFinished."""
 
 
-@frozen
+@value_class
 class QuiesceTimers:
     """No timer of processing time fires any more, and nothing comes out (StreamOperatorWrapper#finish without a drain)."""
 
 
-@frozen
+@value_class
 class ForwardEndOfData:
     """No record follows on any output."""
 
     ending: Ending
 
 
-@frozen
+@value_class
 class ReportEndOfData:
     """Tell the coordinator."""
 
 
-@frozen
+@value_class
 class CloseOperators:
     """close(), head to tail: nothing comes out any more.  OperatorsClosed."""
 
 
-@frozen
+@value_class
 class ForwardEndOfPartition:
     """Nothing follows on any output."""
 
 
-@frozen
+@value_class
 class ReportFinished:
     """The task is FINISHED."""
 
@@ -166,7 +166,7 @@ class EndState(Enum):
 _Answer = tuple["TaskEnd", tuple[EndCommand, ...]]
 
 
-@frozen
+@value_class
 class TaskEnd:
     rule: Finishing
     checkpointing: bool

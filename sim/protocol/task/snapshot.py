@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import field
 from typing import NoReturn
 
-from sim.protocol.frozen import frozen
 from sim.protocol.machine import InvalidTransition, changed, heard
 from sim.protocol.options import BarrierOptions
 from sim.protocol.phases import Phases, Requirement, work_of
@@ -38,6 +37,7 @@ from sim.protocol.task_vocabulary import (
     StartSnapshot,
     TaskCommand,
 )
+from sim.protocol.value_class import value_class
 from sim.protocol.vocabulary import Phase, SnapshotTimes
 
 NEXT_PHASE: dict[Phase, Phase] = {
@@ -54,7 +54,7 @@ _ON_TASK_THREAD = frozenset({Phase.PRE_BARRIER, Phase.FORWARD_BARRIER, Phase.SYN
 _Answer = tuple["SnapshotInProgress", tuple[TaskCommand, ...]]
 
 
-@frozen
+@value_class
 class SnapshotInProgress:
     start: StartSnapshot
     options: BarrierOptions  # of the barriers it writes: a forced aligned one is restored

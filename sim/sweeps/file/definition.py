@@ -20,7 +20,7 @@ from sim.scenario.validation import validate_as
 from sim.sweeps.file.design import Point, combinations, override, sampled, text_of, together
 from sim.sweeps.file.document import Precision, SweepDocument
 from sim.sweeps.file.question import Question, question, windows_of
-from sim.sweeps.file.windows import TraceWindow, TraceWindows, windows
+from sim.sweeps.file.windows import TraceWindow, WindowPlan, windows
 
 _WINDOW = "window"
 
@@ -78,7 +78,7 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     points, scenario_file = _points(given, reading), file.parent / given.scenario
     by = given.answer.by or "" if given.answer else ""
     cut, load_text = (
-        windows(given.windows, file.parent, scenario_file.parent, reading, by) if given.windows else TraceWindows([TraceWindow("", {})])
+        windows(given.windows, file.parent, scenario_file.parent, reading, by) if given.windows else WindowPlan([TraceWindow("", {})])
     )
     reading.stop_if_wrong()
     if (count := len(cut) * len(points)) > MAX_CELLS:

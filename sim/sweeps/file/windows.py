@@ -32,7 +32,7 @@ class TraceWindow(NamedTuple):
     labels: tuple[tuple[str, str], ...] = ()  # (column, value): the group of the window
 
 
-class TraceWindows(NamedTuple):
+class WindowPlan(NamedTuple):
     windows: list[TraceWindow]
     description: str = ""  # what the trace is, and how many windows it makes
 
@@ -43,13 +43,13 @@ class _Piece(NamedTuple):
     trace: Path | None = None
 
 
-def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> TraceWindows:
+def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> WindowPlan:
     """The windows; mistakes go to `reading`.  `label`: a column of the table that sorts windows into groups."""
     if sum(way is not None for way in (given.every, given.at, given.file)) != 1:
         reading.wrong(("windows",), "write exactly one of every, at and file")
-        return TraceWindows([])
+        return WindowPlan([])
     if list(_missing(given, reading)):
-        return TraceWindows([])
+        return WindowPlan([])
     place = next(name for name in ("file", "at", "every") if getattr(given, name) is not None)
     try:
         common = _common_rate(given, folder, scenario_folder)
@@ -66,9 +66,9 @@ def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Readin
                 _within(window, piece, given, series, folder)
     except TraceError as error:
         reading.wrong(("windows", place), str(error))
-        return TraceWindows([])
+        return WindowPlan([])
     driven = [window._replace(changes={**_driven(given, piece, common, scenario_folder), **window.changes}) for window, piece in found]
-    return TraceWindows(driven, _description(given, found, series))
+    return WindowPlan(driven, _description(given, found, series))
 
 
 def _missing(given: Windows, reading: Reading) -> Iterator[str]:

@@ -1,11 +1,11 @@
-"""Values by `frozen`: equal by their fields, usable as keys, without other attributes, and read-only for the type checker."""
+"""Values of a value class: equal by their fields, usable as keys, without other attributes, read-only for the type checker."""
 
 import pytest
 
-from sim.protocol.frozen import frozen
+from sim.protocol.value_class import value_class
 
 
-@frozen
+@value_class
 class Lamp:
     lit: bool
     watts: int = 5
@@ -22,6 +22,6 @@ def test_there_are_no_other_fields():
 
 def test_the_type_checker_refuses_assignments():
     """mypy reads this mark; before Python 3.12 it stands among other arguments."""
-    mark = frozen.__dataclass_transform__
+    mark = value_class.__dataclass_transform__
 
     assert True is (mark | mark["kwargs"])["frozen_default"]
