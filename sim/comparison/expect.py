@@ -145,7 +145,7 @@ def _rows(result: Result, table: str, warmup_ns: int) -> pd.DataFrame:
     if table == "series":
         return rows[rows["time"] > warmup_ms / 1e3]
     if table == "commits":
-        return rows[rows["time"] >= warmup_ms]
+        return rows[rows["commit_timestamp"] >= warmup_ms]
     if table == "subtasks":
         counted = result.checkpoints.loc[result.checkpoints["trigger_timestamp"] >= warmup_ms, "id"]
         return rows[rows["id"].isin(counted)]
