@@ -23,7 +23,7 @@ from sim.scenario.environment import load
 from sim.verbs.command_lines import command_line
 from sim.verbs.display import MOST_ROWS, paragraph
 from sim.verbs.listener import Listener, Stopped
-from sim.verbs.report import write_page
+from sim.verbs.page import write_page
 
 if TYPE_CHECKING:
     from sim.evidence.judging import Judgement
