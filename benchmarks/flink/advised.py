@@ -24,7 +24,7 @@ from sim.analysis.number_texts import ms_text
 from sim.recordings.source.rest.fetching import fetch
 from sim.recordings.source.rest.job import RestJob
 from sim.recordings.source.rest.saved import save
-from sim.verbs.advise import AdviceOptions, Advised, AdvisedJob, advise, job_of
+from sim.verbs.advise import AdviceOptions, AdvisedJob, advise, job_of
 
 __all__ = ["Kept", "carry_out", "patched", "text"]
 
@@ -78,7 +78,7 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
         request = AdviceOptions(
             p99=f"{limit_ms:.0f} ms", recovery=RECOVERY, budget=BUDGET, within=WITHIN, horizon=f"{3 * experiment.watch_s:.0f} s"
         )
-        advised = Advised(advise(_job(Path(folder), experiment), request, Path(folder) / "advice"))
+        advised = advise(_job(Path(folder), experiment), request, Path(folder) / "advice")
         unpatched = tuple(f"{what}: {value}" for what, value in advised.data.get("beside_flinks_keys", {}).items())
         keys = _keys(Path(folder) / "advice" / ADVISED)
         found = Kept(limit_ms, today, advised.verdict.splitlines()[0], keys, unpatched, advised.data["advised"], pd.Series(dtype=float))
@@ -102,7 +102,7 @@ def text(found: Kept) -> str:
     """The outcome, as lines that fit a ticket."""
     lines = [
         f"Limit: {ms_text(found.limit_ms)} for the 99 % quantile of checkpoints, {LIMIT_SHARE:.0%} of today's longest.",
-        f"Advised: {found.verdict}",
+        f"Advice: {found.verdict}",
         *(f"  {key}: {'(taken out)' if value is None else value}" for key, value in found.keys.items()),
         f"Today:      {_durations(found.today)}",
     ]
