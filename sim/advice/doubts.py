@@ -61,7 +61,7 @@ def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: f
 
 def capped(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:
     """The choice, no surer than the simulation agrees with the history."""
-    cap = min((share for share, _ in _agreements(backtest, limits)), default=1.0)
+    cap = min((share for share, _ in agreements(backtest, limits)), default=1.0)
     return replace(choice, same_setting=min(choice.same_setting, cap), same_protocol=min(choice.same_protocol, cap))
 
 
@@ -84,7 +84,7 @@ def margins(backtest: Backtest | None, today: tuple[str, str] | None, kinds_of: 
     return margin
 
 
-def _agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[float, str]]:
+def agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[float, str]]:
     """(the smaller value as a share of the larger one, what it is) of everything advice rests on that is off."""
     if backtest is None:
         return
@@ -98,7 +98,7 @@ def _agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[flo
 
 def doubts(backtest: Backtest | None, limits: Limits) -> str:
     """``end-to-end p90 -54 %``: what caps the confidence; empty: nothing does."""
-    return ", ".join(text for _, text in _agreements(backtest, limits))
+    return ", ".join(text for _, text in agreements(backtest, limits))
 
 
 def remarks(backtest: Backtest | None, limits: Limits) -> list[str]:
