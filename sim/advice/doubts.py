@@ -14,13 +14,14 @@ import numpy as np
 
 from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Setting, Trials
 from sim.analysis.number_texts import ms_text
-from sim.analysis.quantities import smallest_sample
 from sim.evidence.what_ifs.factors import factors_of
+from sim.quantities.results import smallest_sample
 from sim.scenario.backtest.verdict import agreement_text
 
 if TYPE_CHECKING:
     from sim.evidence.what_ifs.changes import Kind
-    from sim.model.backtest import Backtest, Level
+    from sim.model.backtest import Backtest
+    from sim.quantities.observed import Level
 
 ENOUGH = smallest_sample(0.99)
 """Checkpoints that a 99 % quantile takes."""

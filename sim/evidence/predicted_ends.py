@@ -10,7 +10,7 @@ import numpy as np
 from sim.metrics.journal import Happening
 from sim.recordings.observe.ends import completed_between, stopped_ms
 from sim.recordings.observe.failures import caught_up_ms
-from sim.recordings.observe.quantities import RunValue
+from sim.recordings.observe.tidy import RunValue
 
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result

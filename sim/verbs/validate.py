@@ -15,8 +15,8 @@ from sim.evidence.folder import by_name, judge_all, recordings_in
 from sim.evidence.orderings import orderings
 from sim.evidence.summary import PER_QUANTITY, summary
 from sim.evidence.truth import FIRST
+from sim.quantities.observed import QUANTITIES
 from sim.recordings import RecordingError
-from sim.recordings.observe.quantities import UNITS
 from sim.report.page import Page
 from sim.report.truth_page import truth_page
 from sim.scenario.environment import load
@@ -188,7 +188,7 @@ def recordings_of(places: Sequence[Path], listener: Listener) -> list[Path]:
 
 def unit_of(quantity: str) -> str:
     """The unit of a quantity of the table, such as "ms"."""
-    return UNITS[quantity.removesuffix(FIRST)]
+    return QUANTITIES[quantity.removesuffix(FIRST)].unit
 
 
 def _joined(judged: Mapping[str, Judgement]) -> pd.DataFrame:

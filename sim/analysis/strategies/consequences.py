@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from sim.analysis.number_texts import NONE, count_text, ms_text
-from sim.analysis.quantities import has_sample
 from sim.analysis.strategies.summary import Tables
 from sim.analysis.unfinished import Duration, median_of_few, quantile
+from sim.quantities.results import has_sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def consequences_texts(
 ) -> tuple[list[str], list[list[str]]]:
     """(header, rows) for a terminal; columns about commits or failures only if there were any.
 
-    `runs`: of each strategy, one if not given.  A percentile of commits stands there with its sample only (`sim.analysis.quantities`).
+    `runs`: of each strategy, one if not given.  A percentile of commits stands there with its sample only (`sim.quantities.results`).
     """
     counts = [row.commits * number for row, number in zip(rows, runs or [1] * len(rows), strict=True)]
     p99 = [
