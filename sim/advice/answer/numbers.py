@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sim.advice.judgement import Choice, Setting
-    from sim.advice.levers.requirements import Requirement
+    from sim.advice.levers.requirements import NeededChange
     from sim.advice.race import Race
 
 
-def numbers(race: Race, choice: Choice, chosen: Setting | None, needed: Sequence[Requirement]) -> dict[str, Any]:
+def numbers(race: Race, choice: Choice, chosen: Setting | None, needed: Sequence[NeededChange]) -> dict[str, Any]:
     """`needed`: what would be enough where no setting keeps the limits."""
     today = None if race.today is None else race.today.name
     changes = chosen is not None and today is not None and chosen.name != today

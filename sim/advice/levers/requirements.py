@@ -33,7 +33,7 @@ _OPERATORS = ("service",)
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class NeededChange:
     """A change with which the nearest setting would keep the limits, or all that would not do."""
 
     sentence: str
@@ -41,7 +41,7 @@ class Requirement:
     rates: tuple[float, float] | None = None  # bytes per second: as it is, and as it would be
 
 
-def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[Requirement]:
+def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[NeededChange]:
     """What would be enough, then what would not.
 
     `planned` collects the trials that run, `assumed` the present values of the changed keys.
@@ -61,11 +61,11 @@ def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any])
         short, unknown = short + all_short, unknown | unknown_too
     name = name_of(race.nearest.name)
     fits = [_smallest(race, what, found, planned) for what, found in enough.items()] + wider
-    needed = [Requirement(f"With {own.sentence} {name} would keep the limits.", own.factors, own.rates) for own in fits]
-    if lacking := [Requirement(f"{what} {MOST:g} times as fast", (MOST,)) for what in short] + too_few:
+    needed = [NeededChange(f"With {own.sentence} {name} would keep the limits.", own.factors, own.rates) for own in fits]
+    if lacking := [NeededChange(f"{what} {MOST:g} times as fast", (MOST,)) for what in short] + too_few:
         factors = tuple(factor for own in lacking for factor in own.factors)
-        needed.append(Requirement(f"Not enough for {name}: {'; '.join(own.sentence for own in lacking)}.", factors))
-    return needed + [Requirement(f"Not run: {what} {MOST:g} times as fast: {reason}.", (MOST,)) for what, reason in unknown.items()]
+        needed.append(NeededChange(f"Not enough for {name}: {'; '.join(own.sentence for own in lacking)}.", factors))
+    return needed + [NeededChange(f"Not run: {what} {MOST:g} times as fast: {reason}.", (MOST,)) for what, reason in unknown.items()]
 
 
 _Parts = dict[str, dict[str, ParsedQuantity]]
@@ -114,7 +114,7 @@ def _keeps(race: Race, point: Point, planned: dict[Trial, int]) -> bool:
     return there is not None and there[1] is not None
 
 
-def _smallest(race: Race, what: str, found: Mapping[str, ParsedQuantity], planned: dict[Trial, int]) -> Requirement:
+def _smallest(race: Race, what: str, found: Mapping[str, ParsedQuantity], planned: dict[Trial, int]) -> NeededChange:
     """``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s)``: the smallest factor that is known to be enough."""
     short, enough = 1.0, MOST
     try:
@@ -127,7 +127,7 @@ def _smallest(race: Race, what: str, found: Mapping[str, ParsedQuantity], planne
     except BudgetUsedError:
         race.noted(f"factors between {short:.2g} and {enough:.2g} for {what}", covered=False)
     written, rates = _rates(found, enough)
-    return Requirement(f"{what} {enough:.2g} times as fast{written}", (enough,), rates)
+    return NeededChange(f"{what} {enough:.2g} times as fast{written}", (enough,), rates)
 
 
 def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tuple[float, float] | None]:
@@ -139,10 +139,10 @@ def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tup
     return "", None
 
 
-def _subtasks(race: Race, planned: dict[Trial, int]) -> tuple[list[Requirement], list[Requirement]]:
+def _subtasks(race: Race, planned: dict[Trial, int]) -> tuple[list[NeededChange], list[NeededChange]]:
     """More subtasks of the vertex that is full: (what is enough, what is not)."""
     situation = situation_of(race, race.nearest.name)
-    tried: list[Requirement] = []
+    tried: list[NeededChange] = []
     for factor in SUBTASKS if situation.full else ():
         point = more_subtasks(situation, situation.full, factor)
         if not point:
@@ -150,11 +150,11 @@ def _subtasks(race: Race, planned: dict[Trial, int]) -> tuple[list[Requirement],
         what = f"{factor} times the subtasks of '{situation.full}'"
         try:
             if _keeps(race, point, planned):
-                return [Requirement(what, (factor,))], []
+                return [NeededChange(what, (factor,))], []
         except BudgetUsedError:
             race.noted(what, covered=False)
             break
-        tried = [Requirement(what, (factor,))]
+        tried = [NeededChange(what, (factor,))]
     return [], tried
 
 
