@@ -153,7 +153,7 @@ class Leading:
 
 
 def validate_explanations(places: Sequence[Path], *, listener: Listener | None = None) -> Leading:
-    """One simulation per recording: do both name the same leading part of their checkpoints?  RecordingError: there are no recordings."""
+    """Two simulations per recording: do both name the same leading part of their checkpoints?  RecordingError: there are no recordings."""
     from sim.cells.cell import warm
     from sim.history.compared.side_by_side import side_by_side
     from sim.scenario import ScenarioError
