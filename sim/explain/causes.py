@@ -173,6 +173,8 @@ class Causes:
         if own_ns and part.duration_ns <= own_ns:
             return "the operator's own work in the asynchronous part"
         if vertex.state is not None and vertex.state.changelog is not None:
+            if vertex.state.changelog.in_memory:
+                return "the changelog in memory is sent with the acknowledgement"
             return "the task waits for files of the changelog"
         form = self._stats.savepoint_format
         return f"state is serialised for the {form} savepoint" if form else "work of the asynchronous part, beside its files"

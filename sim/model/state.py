@@ -61,7 +61,11 @@ class Lsm:
 
 @dataclass(frozen=True, slots=True)
 class Changelog:
-    """State changes are logged and uploaded as they happen (FLIP-158, state.changelog.*)."""
+    """State changes are logged, and uploaded as they happen (FLIP-158, state.changelog.*).
+
+    Flink's own default is `memory`, and TaskManagers read it from their own configuration, not from a job's
+    (TaskExecutorStateChangelogStoragesManager).
+    """
 
     materialize_ns: int = option(
         Kind.DURATION, 600 * _SECOND, "Between two snapshots of the backend, which truncate the log.", above_zero=True,
@@ -88,6 +92,22 @@ class Changelog:
         Kind.SWITCH, False,
         "Whether a checkpoint's size counts the materialisation it is the first to refer to (default false, as in Flink 1.15 and 2.3).",
     )  # fmt: skip
+    storage: Literal["filesystem", "memory"] = option(
+        Kind.WORD, "filesystem", "memory: each checkpoint copies the log since the last materialisation and acknowledges with it.",
+        flink=Flink("state.changelog.storage", form="changelog"), keyword=True,
+    )  # fmt: skip
+    copy_ns: int = option(  # the costs are measured: docs/protocols.md, "The changelog"
+        Kind.DURATION, 3_000, "memory only: to copy one change, on the task thread.", key="change-copy", keyword=True,
+        needs=("storage", ("memory",)),
+    )  # fmt: skip
+    ship_ns: int = option(
+        Kind.DURATION, 3_000, "memory only: to send one change with the acknowledgement, and to read it.", key="change-send", keyword=True,
+        needs=("storage", ("memory",)),
+    )  # fmt: skip
+
+    @property
+    def in_memory(self) -> bool:
+        return self.storage == "memory"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,9 @@
 
 A checkpoint refers to the last materialisation of the backend below and to the log since then.  So it writes little more than the log's
 tail, whatever the backend below compacts.  The state a run begins with has been written by then: it opens the log.
+
+In memory nothing is uploaded.  A checkpoint copies all changes since the last materialisation on the task thread, and the acknowledgement
+carries them (InMemoryStateChangelogWriter#collectChanges).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import NamedTuple
 from sim.model.state import Changelog, State
 from sim.model.stored import SnapshotType
 from sim.state.backend import Backend, CannotFreeze
-from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring
+from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 
 _SECOND = 1_000_000_000
 _LOG = "log-"
@@ -44,6 +47,9 @@ class ChangelogBackend:
         self._unreported_bytes = 0  # written for it, not yet in any snapshot
         self._of_snapshot: dict[int, int] = {}  # snapshot -> materialisation it refers to
         self._begun: dict[int, int] = {}  # materialisation -> position it holds everything before
+        if options.in_memory and size_bytes:
+            self._log.append((size_bytes, _carried(size_bytes, size_bytes)))
+            self._cut_bytes = size_bytes
 
     # ------------------------------------------------------------------------------------------ the log
 
@@ -104,16 +110,29 @@ class ChangelogBackend:
     def take(self, number: int, type_: SnapshotType, may_reuse: Callable[[int], bool]) -> FrozenState:
         if type_ in ("canonical", "native"):
             return self.inner.take(number, type_, may_reuse)
+        self._of_snapshot[number] = self._number
+        if self.options.in_memory:
+            return self._copied()
         if self._failed_bytes > self._from_bytes:  # FsStateChangelogWriter#ensureCanPersist; a materialisation gets over it
             raise CannotFreeze("an upload of the changelog has failed before")
         tail = self.cut()
         ahead_bytes = self._unreported_bytes + (0 if tail is None else tail.size_bytes)
         self._unreported_bytes = 0
-        self._of_snapshot[number] = self._number
         return FrozenState(
             reused=(*self._materialised, *(handle for _, handle in self._log)),
             awaited=tuple(file for end_bytes, file in self._writing.values() if end_bytes > self._from_bytes),
             ahead_bytes=ahead_bytes, image=_Image(self._image),
+        )  # fmt: skip
+
+    def _copied(self) -> FrozenState:
+        """Every change since the last materialisation, or since the state was restored."""
+        tail_bytes = self.end_bytes - max(self._cut_bytes, self._from_bytes)
+        changes = tail_bytes // self.state.value_bytes
+        tail = (_carried(self.end_bytes, tail_bytes),) if tail_bytes else ()
+        ahead_bytes, self._unreported_bytes = self._unreported_bytes + tail_bytes, 0
+        return FrozenState(
+            changes * self.options.copy_ns, (WriteStep((), work_ns=changes * self.options.ship_ns),) if changes else (),
+            reused=(*self._materialised, *(handle for _, handle in self._log), *tail), ahead_bytes=ahead_bytes, image=_Image(self._image),
         )  # fmt: skip
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
@@ -161,3 +180,8 @@ class ChangelogBackend:
         self._held_bytes = None
         self._of_snapshot, self._begun = {}, {}
         self._number = 0
+
+
+def _carried(end_bytes: int, size_bytes: int) -> Handle:
+    """A piece of the log that lies in no file: acknowledgements and metadata hold it."""
+    return Handle(f"{_LOG}{end_bytes}", size_bytes, "exclusive", None)

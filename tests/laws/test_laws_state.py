@@ -1,4 +1,4 @@
-"""Laws 38 and 39 on whole runs: what incremental checkpoints write and refer to, and that savepoints stand alone."""
+"""Laws 38, 39 and 84 on whole runs: what incremental checkpoints write and refer to, savepoints that stand alone, logs in memory."""
 
 from __future__ import annotations
 
@@ -117,7 +117,25 @@ def test_law_39_a_savepoint_leaves_increments_alone(keeps, again):
     assert [again] * 2 == [row.written_bytes == row.state_bytes for row in after]
 
 
-@pytest.mark.parametrize("changelog", [None, Changelog(700 * MS, 2_000)], ids=["plain", "changelog"])
+@given(st.sampled_from([300 * MS, 900 * MS, 60 * SECOND]), st.sampled_from([ALIGNED, UNALIGNED]), st.sampled_from(["rocksdb", "hashmap"]))
+@settings(max_examples=6, deadline=None)
+def test_law_84_a_log_in_memory_is_copied_whole_and_one_in_files_is_not(interval_ns, kind, backend):
+    """Synchronous part: the changes since the last materialisation times the copy of one; nothing grows where the log lies in files."""
+    files = Changelog(interval_ns, 2_000)
+    memory = replace(files, storage="memory", copy_ns=MS // 10)
+    state = replace(ROCKS, backend=backend, lsm=replace(LSM, flush_bytes_per_second=10**12, link_ns=0))
+    in_files, in_memory = (
+        with_state(run(world(replace(state, changelog=log), StateOptions(incremental=True), kind))) for log in (files, memory)
+    )
+
+    assert {0} == {row.sync_ns for _, row, _ in in_files}
+    assert [row.written_bytes // state.value_bytes * (MS // 10) for _, row, _ in in_memory] == [row.sync_ns for _, row, _ in in_memory]
+    assert max(row.sync_ns for _, row, _ in in_memory) > 0
+
+
+@pytest.mark.parametrize(
+    "changelog", [None, Changelog(700 * MS, 2_000), Changelog(700 * MS, storage="memory")], ids=["plain", "files", "memory"]
+)
 @pytest.mark.parametrize("options", [
     StateOptions(incremental=True), StateOptions(incremental=True, local_recovery=True), StateOptions(),
 ], ids=["incremental", "local", "full"])  # fmt: skip
@@ -131,7 +149,8 @@ def test_a_restored_state_is_whole_and_goes_on(options, changelog):
     assert len(after) >= 6
     for number, row, task in after[-2:]:
         ((stored, _),) = done.contents.of(number, task).parts
-        assert all(done.storage.files.exists(handle.file) for handle in stored.all_handles)
+        assert all(handle.file is None or done.storage.files.exists(handle.file) for handle in stored.all_handles)
+        assert any(handle.file is not None for handle in stored.all_handles)
         assert row.state_bytes >= 9_000
         assert (options.incremental or changelog is not None) == bool(stored.keyed.reused)
 

@@ -51,6 +51,7 @@ def test_state_is_on_the_heap_unless_said_otherwise():
     ("growth: 1 B, ttl: 0 s", State(4 << 30, growth_bytes=1)),
     ("changelog: on", State(4 << 30, changelog=Changelog())),
     ("changelog: off", State(4 << 30)),
+    ("changelog: {storage: memory, change-copy: 1 us}", State(4 << 30, changelog=Changelog(storage="memory", copy_ns=1000))),
     ("changelog: {materialize: 1 min, threshold: 1 MB, batch-delay: 0 ms}", State(4 << 30, changelog=Changelog(60 * S, 1_000_000, 0))),
     (
         "changelog: {batch-size: 1 MB, upload-threads: 2, upload-timeout: 0 s, upload-attempts: 1, reports-materialized: false}",
@@ -138,10 +139,11 @@ def test_a_copy_nobody_reads_is_told():
         ["state.backend.type: rocksdb", f"{ROCKSDB}.writebuffer.size: 16mb", f"{ROCKSDB}.memory.fixed-per-slot: 64mb"],
         State(4 << 30, "rocksdb", lsm=Lsm(16 * MIB, 64 * MIB)),
     ),
-    (["state.changelog.enabled: true"], State(4 << 30, changelog=Changelog())),
+    (["state.changelog.enabled: true"], State(4 << 30, changelog=Changelog(storage="memory"))),  # Flink's default
+    (["state.changelog.enabled: true", "state.changelog.storage: filesystem"], State(4 << 30, changelog=Changelog())),
     (
         ["state.changelog.enabled: true", "state.changelog.periodic-materialize.interval: 1 min"],
-        State(4 << 30, changelog=Changelog(60 * S)),
+        State(4 << 30, changelog=Changelog(60 * S, storage="memory")),
     ),
     (["state.changelog.enabled: false"], State(4 << 30)),
 ])  # fmt: skip

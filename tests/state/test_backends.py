@@ -489,6 +489,47 @@ def test_a_restore_reads_the_materialisation_and_replays_the_log():
     assert 0 == after.written_bytes
 
 
+IN_MEMORY = replace(LOGGED, changelog=Changelog(storage="memory", copy_ns=1000, ship_ns=2000))
+
+
+def test_a_log_in_memory_is_copied_whole_by_every_checkpoint():
+    """Five changes, then seven: 1 us each on the task thread, 2 us each on the way; no file is written.  What a run begins with is not."""
+    backend = made(IN_MEMORY, INCREMENTAL)
+    backend.update(5, S)
+    first = backend.take(1, "checkpoint", lambda _: True)
+    backend.update(2, 2 * S)
+    second = backend.take(2, "checkpoint", lambda _: True)
+
+    assert [(5000, 5000, 10_000, 1_005_000), (7000, 7000, 14_000, 1_007_000)] == [
+        (frozen.sync_ns, frozen.written_bytes, frozen.steps[0].work_ns, frozen.full_bytes) for frozen in (first, second)
+    ]
+    assert [[], []] == [all_files(first), all_files(second)]
+    assert () == second.awaited
+
+
+def test_a_materialisation_cuts_the_log_in_memory():
+    backend = made(IN_MEMORY, INCREMENTAL)
+    backend.update(5, S)
+    frozen = materialise(backend, 1, S)
+    assert 0 == backend.take(1, "checkpoint", lambda _: True).sync_ns
+    backend.update(2, 2 * S)
+    after = backend.take(2, "checkpoint", lambda _: True)
+
+    assert (2000, 2000, frozen.written_bytes + 2000) == (after.sync_ns, after.written_bytes, after.full_bytes)
+
+
+def test_restored_changes_are_referred_to_and_not_copied_again():
+    backend = made(IN_MEMORY, INCREMENTAL)
+    backend.update(5, S)
+    frozen = backend.take(1, "checkpoint", lambda _: True)
+    again = made(IN_MEMORY, INCREMENTAL)
+    again.restore(1, [part(frozen, frozen.reused)], 2 * S)
+    again.update(2, 3 * S)
+    after = again.take(2, "checkpoint", lambda _: True)
+
+    assert (2000, 2000, 1_007_000) == (after.sync_ns, after.written_bytes, after.full_bytes)
+
+
 def test_savepoints_with_a_changelog_are_those_of_the_backend_below():
     frozen = made(LOGGED, INCREMENTAL).take(1, "native", lambda _: True)
 

@@ -19,6 +19,7 @@ from tests.worlds.jobs import (
     draw_first_stages,
     draw_growth,
     draw_job,
+    draw_logs,
     draw_residuals,
     draw_second_edges,
     draw_service_factors,
@@ -79,6 +80,7 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_cores(draw, world)
     draw_idleness(draw, world)
     draw_detection(draw, world)
+    draw_logs(draw, world)
     if wrong in WRONG:
         WRONG[wrong](world)
     elif wrong:

@@ -257,6 +257,15 @@ def draw_expiry(draw: Draw, world: Document) -> None:
             vertex["state"] |= draw.section(0.4, ttl_checks=lambda: draw.pick(0, 1, 500), ttl_filter=lambda: draw.pick("true", "false"))
 
 
+def draw_logs(draw: Draw, world: Document) -> None:
+    """Some changelogs lie in memory.  Drawn behind all else, too."""
+    for vertex in world["job"].values():
+        if isinstance(vertex.get("state", {}).get("changelog"), dict) and draw.chance(0.3):
+            vertex["state"]["changelog"] |= {"storage": "memory"} | draw.section(
+                0.5, change_copy=lambda: draw.pick("0 s", "20 us"), change_send=lambda: draw.pick("0 s", "50 us")
+            )  # fmt: skip
+
+
 def draw_edges(draw: Draw, world: Document) -> None:
     """Some edges get a share of what their writer emits.  Drawn behind all else, too."""
     job = world["job"]

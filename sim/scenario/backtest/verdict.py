@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sim.model.backtest import Backtest, ComparedQuantity
-    from sim.quantities.observed import Level
+    from sim.model.backtest import Backtest, ComparedQuantity, Level
 
 
 def verdict(backtest: Backtest) -> str:

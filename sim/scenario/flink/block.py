@@ -27,7 +27,7 @@ _LSM, _CHANGELOG = ("job", "VERTEX", "state", "lsm"), ("job", "VERTEX", "state",
 _STORE, _MERGING = ("storage", "object-store"), ("storage", "file-merging")
 LOCAL_BACKUP, LOCAL_RESTORE = "execution.checkpointing.local-backup.enabled", "execution.state-recovery.from-local"
 LOCAL_RECOVERY = "state.backend.local-recovery"  # the old option, which is both
-CHANGELOG = "state.changelog.enabled"
+CHANGELOG, CHANGELOG_STORAGE = "state.changelog.enabled", "state.changelog.storage"
 MERGING = "execution.checkpointing.file-merging.enabled"
 
 
@@ -250,7 +250,9 @@ class _Move:
         if _TTL in given and ("growth" in state or "update" in state):
             yield ("ttl",), given[_TTL], _TTL
         if given.get(CHANGELOG):
-            yield from self._switched("changelog", self._below(_CHANGELOG), given, CHANGELOG)
+            if CHANGELOG_STORAGE not in given:  # the default of StateChangelogOptions.STATE_CHANGE_LOG_STORAGE
+                yield ("changelog", "storage"), "memory", CHANGELOG
+            yield from ((("changelog", name), given[key], key) for key, name in self._below(_CHANGELOG).items() if key in given)
 
     def _switched(
         self, name: str, details: dict[str, str], given: dict[str, Any], switch: str
@@ -364,6 +366,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "finish": lambda value: "flink" if _boolean(value) else "off",  # FLIP-147's switch
     "mode": _one_of("exactly_once", "at_least_once"),
     "backend": _backend,
+    "changelog": _one_of("filesystem", "memory"),
     "failover": _one_of("region", "full"),
     "number": lambda value: units.format_number(units.parse_number(value)),
     "share": lambda value: units.format_share(units.parse_number(value)),

@@ -110,7 +110,7 @@ state.backend.rocksdb.timer-service.factory state.backend.rocksdb.use-ingest-db-
 state.changelog.dstl.dfs.base-path
 state.changelog.dstl.dfs.compression.enabled state.changelog.dstl.dfs.upload.max-in-flight
 state.changelog.max-failures-allowed state.changelog.periodic-materialize.enabled
-state.changelog.storage state.checkpoint-storage state.checkpoints.dir
+state.checkpoint-storage state.checkpoints.dir
 state.cleaner.parallel-mode state.savepoints.dir state.storage.fs.write-buffer-size state.ttl.enabled
 taskmanager.memory.flink.size taskmanager.memory.framework.heap.size taskmanager.memory.framework.off-heap.size
 taskmanager.memory.jvm-metaspace.size taskmanager.memory.jvm-overhead.fraction taskmanager.memory.jvm-overhead.max

@@ -14,7 +14,7 @@ from sim.model.catalogs.barriers import DEADLINE
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import NetworkMemory
 from sim.model.scenario import Scenario
-from sim.scenario.flink.block import CHANGELOG, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, MERGING
+from sim.scenario.flink.block import CHANGELOG, CHANGELOG_STORAGE, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, MERGING
 from sim.scenario.flink.keys import FlinkKey, modelled_keys
 from sim.units import format_duration, format_number, format_size
 
@@ -73,6 +73,8 @@ def flink_lines(scenario: Scenario) -> dict[str, str]:
         "taskmanager.network.memory.buffer-debloat.enabled": network.debloat is not None,
     }
     lines |= {key: "true" for key, is_on in on.items() if is_on}
+    if CHANGELOG in lines:
+        lines[CHANGELOG_STORAGE] = next(state.changelog.storage for state in states if state.changelog is not None)
     usual = NetworkMemory()
     if network.segment_bytes != usual.segment_bytes:
         lines["taskmanager.memory.segment-size"] = _size(network.segment_bytes)
