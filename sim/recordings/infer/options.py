@@ -26,6 +26,7 @@ TOLD_ELSEWHERE = frozenset({
     "execution.checkpointing.mode", "execution.checkpointing.unaligned.enabled", "execution.checkpointing.aligned-checkpoint-timeout",
     "execution.checkpointing.checkpoints-after-tasks-finish", "state.backend.type", "parallelism.default", "pipeline.max-parallelism",
     "state.changelog.enabled", "execution.checkpointing.incremental", "state.changelog.periodic-materialize.interval",
+    "state.changelog.storage",
     "table.exec.state.ttl",
 })  # fmt: skip
 """Options whose effective value stands in another answer."""

@@ -18,6 +18,7 @@ from sim.recordings.infer.draft import MARK, Draft
 from sim.recordings.infer.file_history import acknowledged, below_log, files_of, history, own_bytes, rewritten_bytes, written_bytes
 from sim.recordings.infer.flows import Flows
 from sim.recordings.infer.flushes import infer_flushes
+from sim.recordings.infer.memory_log import infer_copying, is_in_memory
 from sim.recordings.infer.pauses import infer_pauses
 from sim.recordings.infer.sizes.filling import Filling, filling_of
 from sim.recordings.infer.sizes.levels import Level, level_of
@@ -41,7 +42,8 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
     points, incremental = usual_checkpoints(job), _is_incremental(job)
     for vertex in job.vertices:
         in_files = _is_keyed(vertex) and backend_of(job) != "hashmap" and not _logs(job)
-        infer_pauses(draft, job, vertex, with_sync=not in_files)
+        in_memory = _is_keyed(vertex) and _logs(job) and is_in_memory(points, vertex.name)
+        infer_pauses(draft, job, vertex, with_sync=not (in_files or in_memory))
         latest = next((point for point in reversed(points) if _sizes(point, vertex)), None)
         if latest is None:
             draft.unknown.append(f"{vertex.name}: How much state does it keep?")
@@ -52,6 +54,8 @@ def infer_state(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
             state = draft.document["job"][vertex.name].get("state", {})
             if "backend" in state or "changelog" in state:
                 _files(draft, job, vertex, points, flowed[vertex.name])
+                if in_memory:
+                    infer_copying(draft, points, vertex.name)
             elif state:
                 _growth(draft, job, vertex, points, flowed[vertex.name])
     if incremental and any("backend" in vertex.get("state", {}) for vertex in draft.document["job"].values()):
@@ -81,6 +85,10 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: RecordedC
         every_ms = job.checkpoint_config.changelog_periodic_materialization_interval if job.checkpoint_config else None
         every = {"materialize": format_duration(every_ms * 10**6)} if every_ms and every_ms > 0 else "on"
         draft.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config", job=vertex.name)
+        if is_in_memory(points, vertex.name):
+            if every == "on":
+                draft.put("state.changelog", {}, job=vertex.name)
+            draft.put("state.changelog.storage", "memory", "each checkpoint writes the whole log again", job=vertex.name)
 
 
 def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows) -> None:

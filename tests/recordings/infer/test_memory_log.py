@@ -1,0 +1,31 @@
+"""A changelog in memory is told by its sizes, and what it costs by its synchronous part."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.recordings.infer.scenario import infer_scenario
+from sim.recordings.source.rest.saved import read_saved
+from sim.units import parse_duration
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def state(recording):
+    return infer_scenario(read_saved(DATA / recording)).document["job"]
+
+
+def test_one_in_memory_is_told_whatever_the_configuration_says():
+    """The synchronous part of this job took 1 to 90 ms; it is the copying of changes, and no pause of the operator."""
+    vertex = state("changelog/rocksdb-memory.zip")["map"]
+
+    assert "memory" == vertex["state"]["changelog"]["storage"]
+    assert 1_000 <= parse_duration(vertex["state"]["changelog"]["change-copy"]) <= 10_000
+    assert "snapshot" not in vertex
+
+
+@pytest.mark.parametrize("name", ["R5-changelog-aligned", "R5-changelog-unaligned"])
+def test_one_in_files_is_left_alone(name):
+    logs = [vertex["state"]["changelog"] for vertex in state(f"users-jobs/{name}.zip").values() if "changelog" in vertex.get("state", {})]
+
+    assert [{"materialize": "20 s"}] == logs
