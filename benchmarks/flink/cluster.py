@@ -46,6 +46,7 @@ _CLUSTER_OPTIONS = {
     "taskmanager.memory.managed.size": "64m",
     "web.submit.enable": "false",
 }
+_LOG_FOLDER = "state.changelog.dstl.dfs.base-path"
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 
@@ -63,7 +64,8 @@ class Cluster:
     """As a standalone job manager writes it, of all components."""
 
     def __init__(self, *, task_managers: int = 1, slots: int = 1, options: dict[str, str] | None = None, nice: int = 0) -> None:
-        self._arguments = [f"taskmanagers={task_managers}", f"slots={slots}", *_arguments({**_CLUSTER_OPTIONS, **(options or {})})]
+        self._options = {**_CLUSTER_OPTIONS, **(options or {})}
+        self._arguments = [f"taskmanagers={task_managers}", f"slots={slots}"]
         self._nice = ["nice", "-n", str(nice)] if nice else []
 
     def __enter__(self) -> Self:
@@ -73,7 +75,8 @@ class Cluster:
         temporary = self.folder / "tmp"
         temporary.mkdir()
         command = [*self._nice, str(java()), *_JAVA_OPTIONS, f"-Dlog.file={self.log}", f"-Djava.io.tmpdir={temporary}"]
-        command += ["-cp", jars, "ckptsim.flink.LocalCluster", *self._arguments, *_arguments({"io.tmp.dirs": str(temporary)})]
+        own = {"io.tmp.dirs": str(temporary), "state.changelog.storage": "filesystem", _LOG_FOLDER: self.storage("log")}  # not a job's
+        command += ["-cp", jars, "ckptsim.flink.LocalCluster", *self._arguments, *_arguments(own | self._options)]
         with (self.folder / "stderr").open("w") as stderr:
             self._process = subprocess.Popen(  # in a session of its own: Ctrl-C is for us, we stop it
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True

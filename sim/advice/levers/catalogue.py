@@ -19,8 +19,8 @@ _STEPS = 4
 
 
 def ranked(situation: Situation) -> Iterator[tuple[Lever, tuple[Change, ...]]]:
-    """The levers that apply, the most helpful first; what takes no machines comes before what does, and what is in doubt last."""
-    order = sorted(LEVERS, key=lambda lever: (bool(lever.doubt), not lever.is_configuration, -round(lever.share(situation) * _STEPS)))
+    """The levers that apply, the most helpful first; what takes no machines comes before what does."""
+    order = sorted(LEVERS, key=lambda lever: (not lever.is_configuration, -round(lever.share(situation) * _STEPS)))
     for lever in order:
         changes = tuple(lever.proposes(situation)) if lever.share(situation) > NOTICED else ()
         if changes:

@@ -86,7 +86,6 @@ class Lever:
     short_ask: str = ""  # the same in seventy characters
     short_caution: str = ""
     source: str = ""
-    doubt: str = ""  # what its simulation leaves out; then it is tried only where nothing else keeps the limits
     is_configuration: bool = True  # False: it takes machines, storage, or another version
     flink_keys: Mapping[str, str] = field(default_factory=dict, hash=False)  # keys of Flink that the scenario has no option for
 

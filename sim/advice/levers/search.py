@@ -73,7 +73,7 @@ class Levers(NoLevers):
         for _ in range(ROUNDS - len(current.changes)):
             before, best, best_excess = excess(race.nearest, race.limits), None, float("inf")
             for lever, changes in ranked(situation_of(race, name)):
-                if lever in {change.lever for change in current.changes} or (lever.doubt and race.chosen is not None):
+                if lever in {change.lever for change in current.changes}:
                     continue
                 found = [current.with_change(change) for change in changes]
                 if not self._ran(race, found, f"the lever '{lever.name}' and further ones"):

@@ -108,11 +108,10 @@ CHANGELOG = Lever(
     short_caution="restore with claim mode CLAIM: in NO_CLAIM the job restarts forever",
     caution="restore with claim mode CLAIM: in NO_CLAIM the first checkpoint has to be full, which the changelog refuses, and the job "
     "restarts without end. Flink 2.3 did so in an experiment. A claimed checkpoint belongs to the job; keep a savepoint to go back. "
-    "The synchronous part grows with the changes since the last materialization, by 4 us each there; this is not simulated: shorten "
-    "state.changelog.periodic-materialize.interval",
-    doubt="its synchronous part grows with the log, which is not simulated",
+    "Storage and folder of the log are read from the TaskManagers' own configuration, never from a job's: without them there, each "
+    "checkpoint carries the whole log in memory",
     source=f"{_DOCS}/state_backends#enabling-changelog",
-    flink_keys={"state.changelog.storage": "filesystem", "state.changelog.dstl.dfs.base-path": FOLDER, CLAIM: "CLAIM"},
+    flink_keys={"state.changelog.dstl.dfs.base-path": FOLDER, CLAIM: "CLAIM"},
 )  # fmt: skip
 LOCAL_RECOVERY = Lever(
     "local recovery", frozenset({RESTORE}), _local_recovery, costs="a second copy of state on the disk of each TaskManager",

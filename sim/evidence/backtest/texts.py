@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text
 from sim.evidence.what_ifs.factors import by_kind
-from sim.quantities.observed import Kind, of_history
+from sim.model.backtest import QUANTITIES, Kind
 from sim.units import format_duration
 
 if TYPE_CHECKING:
-    from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
-    from sim.quantities.observed import Level
+    from sim.model.backtest import Backtest, ComparedQuantity, Level, Quantiles
 
 WIDTH = 78
 """A comment adds two columns."""
@@ -44,7 +43,7 @@ def _table(backtest: Backtest) -> Iterator[str]:
 
 
 def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> str:
-    text = _TEXT[of_history()[row.quantity][0].kind]
+    text = _TEXT[QUANTITIES[row.quantity]]
     return "".join(f"{text(value):>{_NUMBER}}" for value in (quantiles.p50, quantiles.p90, quantiles.largest))
 
 

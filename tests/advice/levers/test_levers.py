@@ -3,12 +3,13 @@
 import pytest
 
 from sim.advice.levers.catalogue import LEVERS, ranked
-from sim.advice.levers.lever import CHANNEL_STATE, LOSS, PARTS, QUEUE, RESTORE, SYNC, UPLOAD, Situation
+from sim.advice.levers.lever import CHANNEL_STATE, LOSS, PARTS, QUEUE, RESTORE, UPLOAD, Situation
 from sim.advice.levers.machines import more_subtasks
 from sim.advice.levers.situation import dominant
 from sim.advice.settings import protocols
 from sim.model.catalogs.shipping import SHIPPING
 from sim.scenario import loads
+from sim.scenario.flink.text import flink_lines
 from sim.scenario.text.plain import compose
 from sim.scenario.text.problems import Reading
 from sim.sweeps.file.design import override
@@ -43,12 +44,11 @@ def test_upload_of_state_on_the_heap_calls_for_rocksdb():
     assert "incremental" not in found
 
 
-def test_a_lever_in_doubt_comes_last():
-    """The changelog would shorten all of it; what its simulation leaves out has not been seen to be small."""
-    where = situation(**{UPLOAD: 0.5, SYNC: 0.5})
+def test_the_changelog_is_pulled_with_its_log_in_files():
+    """Flink's own default is memory: then each checkpoint copies the whole log."""
+    advised = loads(JOB, overrides=[override("job.count.state.changelog", "on")]).scenarios[0]
 
-    assert "changelog" == names(where)[-1]
-    assert len(names(where)) > 1
+    assert "filesystem" == flink_lines(advised)["state.changelog.storage"]
 
 
 def test_state_in_rocksdb_calls_for_increments():
