@@ -52,9 +52,20 @@ def sinks_of(scenario: Scenario) -> dict[str, SinkKind | None]:
     return {vertex.name: recognised(vertex.name) for vertex in last} | found
 
 
+def dangers(scenario: Scenario) -> list[str]:
+    """What sinks of the job do if barriers overtake data, as they may in this scenario: a sentence per sink that this harms."""
+    if not scenario.checkpoint.barriers.record.overtakes:
+        return []
+    return [
+        f"'{vertex}' writes to {kind.title}, which {kind.verdict} if barriers overtake data ({kind.source}): {kind.why}. "
+        f"Instead: {kind.instead}"
+        for vertex, kind in sinks_of(scenario).items() if kind is not None and kind.verdict
+    ]  # fmt: skip
+
+
 def allowed(scenario: Scenario) -> tuple[Protocol, ...]:
     """Every way of barriers that the sinks of the job allow."""
-    forbidden = any(kind is not None and kind.overtaking in ("loses", "refused") for kind in sinks_of(scenario).values())
+    forbidden = any(kind is not None and kind.verdict for kind in sinks_of(scenario).values())
     return tuple(protocol for protocol in protocols() if protocol.aligned or not forbidden)
 
 

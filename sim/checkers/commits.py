@@ -25,7 +25,7 @@ _TURNS = frozenset({
     Happening.JOB_FINISHED,
 })  # fmt: skip
 """Rows every story needs to be understood."""
-_ENDS = _TURNS | {Happening.COMMITTED, Happening.COMPLETED}
+_ENDS = _TURNS | {Happening.COMMITTED, Happening.COMPLETED, Happening.OUTPUT_DROPPED}
 
 
 def broken_commits(
@@ -120,6 +120,8 @@ class _Books:
         def matters(row: Entry) -> bool:
             if row.happening in _TURNS:
                 return since_ns <= row.time_ns <= commit.time_ns
+            if row.happening is Happening.OUTPUT_DROPPED:
+                return row.task == commit.task and since_ns <= row.time_ns <= commit.time_ns
             if row.happening is Happening.COMMITTED:
                 return row.task == commit.task and row.checkpoint in checkpoints
             return row.checkpoint in checkpoints and row.happening in (Happening.TRIGGERED, Happening.COMPLETED, Happening.ABORTED)

@@ -36,6 +36,7 @@ SENTENCES: dict[Happening, str] = {
     Happening.NOTIFIED_ABORTED: "{who} tells the tasks that checkpoint {n} is off",
     Happening.COMMITTED: "{who} makes {records} visible on completion of checkpoint {n}",
     Happening.TRANSACTION_LOST: "{who} finds {records} gone: the transaction was open for too long",
+    Happening.OUTPUT_DROPPED: "{who} drops {records} that it held: {detail}",
     Happening.FILE_MISSING: "{who} has committed what is not there in full: {files}",
     Happening.END_OF_DATA: "{who} has come to the end of its data ({detail})",
     Happening.TASK_FINISHED: "{who} has finished",

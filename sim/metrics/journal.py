@@ -39,6 +39,7 @@ class Happening(StrEnum):
     NOTIFIED_ABORTED = "notified aborted"
     COMMITTED = "committed"  # number: records made visible
     TRANSACTION_LOST = "transaction lost"  # number: records; it was open for longer than its timeout
+    OUTPUT_DROPPED = "output dropped"  # number: records; the committer forgets them; detail: why
     FILE_MISSING = "file missing"  # number: files named by what was committed and not there in full
     END_OF_DATA = "end of data"  # detail: drain or no-drain
     TASK_FINISHED = "task finished"

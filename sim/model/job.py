@@ -255,10 +255,10 @@ class Vertex:
     snapshot: Snapshot = option(Kind.OWN, Snapshot(), "Work of the operator's own in a snapshot.", keyword=True)
     flush: Flush | None = option(Kind.OWN, None, "Files that the operator writes for a snapshot.", keyword=True)
     commit: Commit | None = option(  # None: its output becomes visible at once
-        Kind.OWN, None, "two-phase, or its details.", usually="none", keyword=True
+        Kind.OWN, None, "two-phase, as-connector, or its details.", usually="none", keyword=True
     )
     connector: str = option(
-        Kind.WORD, "", "What it writes to: no run depends on it, but whether advice lets barriers overtake data.",
+        Kind.WORD, "", "What it writes to: commit begins with its options, and advice asks it whether barriers may overtake data.",
         choices=lambda: SINKS, keyword=True,
     )  # fmt: skip
     committer_of: str = ""  # it is the global committer of this vertex and reads committables only

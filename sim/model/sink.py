@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Literal
 
 from sim.model.catalogs.option import Kind, option
+from sim.model.catalogs.sinks import SinkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,24 @@ class Commit:
     transaction_timeout_ns: int | None = option(
         Kind.DURATION, None, "The external system forgets a transaction that is open longer: its records are lost.", usually="never"
     )
+    exchange: Literal["aligned", "as-job", "aligns-job"] = option(
+        Kind.WORD, "aligned",
+        "To a global committer: aligned = its barriers never overtake (FLINK-36287), as-job = they overtake committables as they do "
+        "data (Flink before), aligns-job = no barrier of the whole job overtakes (FLINK-37870).",
+    )  # fmt: skip
+    late: Literal["commits", "replaces"] = option(
+        Kind.WORD, "commits",
+        "A committable behind its own barrier: commits = it is committed on its own (CommitterOperator), "
+        "replaces = it takes the place of its checkpoint's earlier ones (Iceberg's FlinkSink).",
+    )  # fmt: skip
     holds_back: int = option(Kind.COUNT, 0, "Records per input channel it keeps in its state until finish(), e.g. an open window.")
     emits: Literal["at-once", "on-commit"] = option(
         Kind.WORD, "at-once", "When records go on downstream: as they are served (the default), or all of an epoch when they are committed."
     )
+
+
+def commit_of(kind: SinkKind) -> Commit | None:
+    """What `commit:` of a vertex begins with that writes to it; None: it commits nothing."""
+    if kind.committer == "none":
+        return None
+    return Commit(kind.committer, transaction_timeout_ns=kind.transaction_timeout_ns, exchange=kind.exchange, late=kind.late)

@@ -24,6 +24,7 @@ class CommittedOutput:
         self.covered_before: dict[int, list[int]] = {}  # by earlier instances of the job
         self._committed: set[_Transaction] = set()
         self._expired: set[_Transaction] = set()
+        self._newest_commit: dict[str, int] = {}  # by vertex of the writers: the newest checkpoint that a commit bears
         self.counted_from = 0  # epochs up to this checkpoint count the records of channels that are no more
 
     def stored(self, name: Name, file: FileId) -> None:
@@ -45,8 +46,14 @@ class CommittedOutput:
     def throw_away(self, expired: Iterable[Committable]) -> None:
         self._expired.update(self._transaction(committable) for committable in expired)
 
-    def commit(self, fresh: Iterable[Committable]) -> None:
+    def newest_commit(self, vertex: str) -> int:
+        """The newest checkpoint that a commit of what this vertex writes bears; 0: there is none."""
+        return self._newest_commit.get(vertex, 0)
+
+    def commit(self, fresh: Iterable[Committable], checkpoint: int) -> None:
         for committable in fresh:
+            vertex, _ = self.names[committable.writer]
+            self._newest_commit[vertex] = max(checkpoint, self.newest_commit(vertex))
             self._committed.add(self._transaction(committable))
             if committable.epoch > self.counted_from:
                 self.covered[committable.writer] = [end for _, end in committable.inputs]
@@ -59,6 +66,7 @@ class CommittedOutput:
         self.files |= before.files
         self._committed |= before._committed
         self._expired |= before._expired
+        self._newest_commit |= before._newest_commit
         renumbered = list(self.names) != list(before.names)
         self.counted_from = checkpoint if renumbered else before.counted_from
         self.covered_before = dict(stands_at) if renumbered else dict(before.covered)

@@ -58,13 +58,21 @@ class Uncommitted(NamedTuple):
 
     checkpoint: int
     committables: tuple[Committable, ...]
+    in_flight: Sequence[Committable] = ()  # behind its barrier at the cut: channel state; grows until all barriers are there
+
+    @property
+    def all(self) -> tuple[Committable, ...]:
+        return (*self.committables, *self.in_flight)
 
     def renumbered(self, before: Sequence[tuple[str, int]], after: Sequence[tuple[str, int]]) -> Uncommitted:
         """The same for a job whose tasks (vertex, index) have other numbers."""
         if list(before) == list(after):
             return self
         number = {name: task for task, name in enumerate(after)}
-        return self._replace(committables=tuple(replace(row, writer=number[before[row.writer]]) for row in self.committables))
+        committables, behind = (
+            tuple(replace(row, writer=number[before[row.writer]]) for row in rows) for rows in (self.committables, self.in_flight)
+        )
+        return self._replace(committables=committables, in_flight=behind)
 
 
 class Timer(NamedTuple):

@@ -27,6 +27,7 @@ def of_problem(problem: Problem) -> Remark:
 
 def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Remark]:
     """Values without a recording, the backtest of an imported file, and the residuals that its tails are drawn from."""
+    from sim.advice.settings import dangers
     from sim.evidence.envelope.validity import warning
     from sim.evidence.what_ifs.factors import sentences
     from sim.scenario.backtest.verdict import verdict
@@ -35,6 +36,8 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     scenarios = list(scenarios)
     if finding := warning(scenarios):
         yield Remark(f"{name}: {finding}", is_warning=True)
+    for danger in dict.fromkeys(danger for scenario in scenarios for danger in dangers(scenario)):
+        yield Remark(f"{name}: {danger}", is_warning=True)
     if backtest is not None:
         yield Remark(f"{name}: {verdict(backtest)}", is_warning=bool(backtest.off))
         yield from (Remark(f"{name}: {sentence}") for sentence in sentences(backtest, scenarios))

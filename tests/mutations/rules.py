@@ -380,15 +380,15 @@ SINKS = (
     Rule(
         "a commit covers every epoch up to its checkpoint: aborted committables are carried over",
         "protocol/commit/committer.py",
-        "    ready = [committable for committable in committer.committables if committable.epoch <= checkpoint]\n",
-        "    ready = [committable for committable in committer.committables if committable.epoch == checkpoint]\n",
+        "    ready = tuple(committable for committable in committer.committables if committable.epoch <= checkpoint)\n",
+        "    ready = tuple(committable for committable in committer.committables if committable.epoch == checkpoint)\n",
         f"{PROTOCOL}commit/test_sink.py::test_commits_coalesce",
     ),
     Rule(
         "what a snapshot held is committed again after a restore",
         "protocol/commit/committer.py",
-        "return _committed(changed(self, committables=_ordered(event.committables)), event.now, event.checkpoint, again=True)",
-        "return changed(self, committables=_ordered(event.committables)), ()",
+        "return _committed(changed(self, committables=ordered(event.committables)), event.now, event.checkpoint, again=True)",
+        "return changed(self, committables=ordered(event.committables)), ()",
         f"{PROTOCOL}commit/test_sink.py::test_what_a_snapshot_held_is_committed_again",
     ),
     Rule(

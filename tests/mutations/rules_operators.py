@@ -104,9 +104,30 @@ OPERATORS = (
     Rule(
         "the edge to a committer is never unaligned",
         "protocol/forced.py",
-        " or vertex.committer_of",
+        " or _is_sealed(job, vertex)",
         "",
         f"{_IO}the_committer_reads_barriers_and_no_records",
+    ),
+    Rule(
+        "what a barrier has overtaken is in-flight data of its checkpoint",
+        "runtime/task/operator/sink.py",
+        "return Uncommitted(checkpoint, self.machine.committables, behind)",
+        "return Uncommitted(checkpoint, self.machine.committables)",
+        "tests/runtime/task/test_overtaken_committables.py::test_flinks_own_committer_loses_nothing_that_is_overtaken",
+    ),
+    Rule(
+        "a list of files that a snapshot sets replaces the one of the same checkpoint",
+        "protocol/commit/iceberg_committer.py",
+        "anew = {checkpoint, *(committable.epoch for committable in self.since_snapshot)}",
+        "anew = {checkpoint}",
+        "tests/runtime/task/test_overtaken_committables.py::test_only_version_1_loses_records_and_only_if_barriers_overtake",
+    ),
+    Rule(
+        "a restore takes lists up to the table's newest commit for committed",
+        "protocol/commit/iceberg_committer.py",
+        "_divided(event.committables, event.newest_commit)",
+        "_divided(event.committables, 0)",
+        "tests/runtime/task/test_overtaken_committables.py::test_a_failure_during_a_commit_lets_the_older_list_be_forgotten",
     ),
     Rule(
         "the next instance of a job knows what was committed",

@@ -30,7 +30,7 @@ def committable(writer, epoch, opened_ns=0):
 def test_a_transaction_is_visible_once():
     """Writer, epoch and opening name it: begun again after a failure it is another one."""
     world = committed()
-    world.commit([committable(1, 3)])
+    world.commit([committable(1, 3)], 1)
 
     assert world.has(committable(1, 3))
     assert not any(world.has(other) for other in (committable(2, 3), committable(1, 4), committable(1, 3, opened_ns=5)))
@@ -54,7 +54,7 @@ def test_a_file_is_missing_unless_it_is_durable_and_not_deleted():
 def test_the_next_instance_knows_what_was_committed():
     """It goes on counting where the last one ended."""
     before, after = committed(), committed()
-    before.commit([committable(1, 3)])
+    before.commit([committable(1, 3)], 1)
     after.go_on(before, 3, {1: [25], 2: [4]})
 
     assert after.has(committable(1, 3))
@@ -64,15 +64,15 @@ def test_the_next_instance_knows_what_was_committed():
 def test_other_numbers_of_tasks_mean_the_same_writers():
     """Rescaled: sink[0] was task 1 and is task 2; records count anew, what was committed before is left out of the account."""
     before, after = committed(), committed(RENUMBERED)
-    before.commit([committable(1, 3)])
+    before.commit([committable(1, 3)], 1)
     after.go_on(before, 3, {2: [25], 3: [4]})
     carried = Uncommitted(3, (committable(1, 3), committable(2, 3))).renumbered(NAMES, RENUMBERED)
-    after.commit(carried.committables)
+    after.commit(carried.committables, 1)
 
     assert [2, 3] == [entry.writer for entry in carried.committables]
     assert all(after.has(entry) for entry in carried.committables)
     assert {2: [25], 3: [4]} == after.covered_before == after.covered
-    after.commit([committable(2, 4)])
+    after.commit([committable(2, 4)], 2)
     assert {2: [28], 3: [4]} == after.covered
 
 

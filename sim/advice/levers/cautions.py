@@ -33,13 +33,13 @@ def refusals(scenario: Scenario) -> list[Caution]:
     """Sinks for which barriers that overtake data are not tried; today's setting may be such a one."""
     found = []
     for vertex, kind in sinks_of(scenario).items():
-        if kind is None or kind.overtaking not in ("loses", "refused"):
+        if kind is None or not kind.verdict:
             continue
-        does = "loses records" if kind.overtaking == "loses" else "does not start"
         now = " Today's setting is unaligned: change that first." if scenario.checkpoint.barriers.record.overtakes else ""
         instead = f" Instead: {kind.instead}." if kind.instead else ""
-        text = f"Unaligned was not tried: '{vertex}' writes to {kind.title}, which {does} under it. {_sentence(kind.why)}{instead}{now}"
-        found.append(Caution(f"unaligned not tried: {kind.title} {does}", text, kind.source))
+        tried = f"Unaligned was not tried: '{vertex}' writes to {kind.title}, which {kind.verdict} under it."
+        text = f"{tried} {_sentence(kind.why)}{instead}{now}"
+        found.append(Caution(f"unaligned not tried: {kind.title} {kind.verdict}", text, kind.source))
     return found
 
 
@@ -78,7 +78,7 @@ def _of_overtaking(scenario: Scenario) -> Iterator[Caution]:
 
 
 def _unknown_sinks(unknown: Sequence[str]) -> Caution:
-    bad = [kind for kind in SINKS.values() if kind.overtaking in ("loses", "refused")]
+    bad = [kind for kind in SINKS.values() if kind.verdict]
     named = "; ".join(
         f"{kind.title} {'loses records' if kind.overtaking == 'loses' else 'refuses to start'} ({kind.source})" for kind in bad
     )

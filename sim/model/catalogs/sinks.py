@@ -1,6 +1,7 @@
 """What jobs write to: one record per sink, with what it does at a checkpoint and whether barriers may overtake data in front of it.
 
-A vertex names its sink by `connector:`.  Advice asks for it before it lets barriers overtake data.  Each fact has its source.
+A vertex names its sink by `connector:`.  Advice asks for it before it lets barriers overtake data, and `commit:` begins with its
+options.  Each fact has its source.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ class SinkKind:
     why: str = ""  # why barriers must not overtake, or what to look at
     instead: str = ""  # a sink or a setting without this problem
     timeout: str = ""  # option that bounds how long a transaction stays open, with its default
+    committer: Literal["none", "chained", "global"] = "none"  # none: its output is visible at once
+    exchange: Literal["aligned", "as-job", "aligns-job"] = "aligned"  # these are options of Commit
+    late: Literal["commits", "replaces"] = "commits"
+    transaction_timeout_ns: int | None = None
     answers_to: tuple[str, ...] = ()  # parts of operators' names that it is known by, in small letters and digits alone
+
+    @property
+    def verdict(self) -> str:
+        """What it does if barriers overtake data, as a verb; empty: no harm."""
+        return {"loses": "loses records", "refused": "does not start"}.get(self.overtaking, "")
 
 
 ALIGNED_INSIDE = (
@@ -34,6 +44,8 @@ ALIGNED_INSIDE = (
     "Where FLINK-37870 is not fixed (1.20: before 1.20.2; 2.0.0), such a sink switches unaligned off in the whole job"
 )
 """Sinks whose committer is not chained.  Sources: release notes of Flink 2.0 and 1.20.2; apache/flink#26619."""
+
+_HOUR_NS = 3600 * 10**9
 
 SINKS: Catalog[SinkKind] = Catalog(
     SinkKind(
@@ -43,6 +55,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         why="a transaction that is open for longer than transaction.timeout.ms is lost: it has to exceed the longest checkpoint "
         "and the longest downtime",
         timeout="transaction.timeout.ms, 1 h by KafkaSink; brokers allow transaction.max.timeout.ms, 15 min",
+        committer="chained", transaction_timeout_ns=_HOUR_NS,
     ),
     SinkKind(
         "kafka-at-least-once", "KafkaSink, at least once", "a flush: output is visible at once, and twice after a restart",
@@ -50,46 +63,49 @@ SINKS: Catalog[SinkKind] = Catalog(
     ),
     SinkKind(
         "file-sink", "FileSink", "files of the checkpoint are renamed when it completes: only then readers see them",
-        "safe", f"{_DOCS}/filesystem",
+        "safe", f"{_DOCS}/filesystem", committer="chained",
     ),
     SinkKind(
         "file-sink-compaction", "FileSink with compaction", "as FileSink, after a compactor between writer and committer",
         "aligned inside", "apache/flink#18916 (FLINK-26314); FLINK-36287", why="its compactor cannot work with unaligned checkpoints",
+        committer="global",
     ),
     SinkKind(
         "iceberg-v1", "Iceberg's FlinkSink", "a committer of parallelism 1 behind an exchange commits all files of the checkpoint",
         "loses", "apache/iceberg#15846, #15913", answers_to=("icebergfilescommitter", "icebergstreamwriter"),
-        why="a file that arrives behind the barrier of its own checkpoint is dropped when that checkpoint fails: its records are lost",
-        instead="IcebergSink (iceberg-v2)",
+        why="its committer keeps one list of files per checkpoint. If the barrier overtakes some and that checkpoint fails, they replace "
+        "the list that is there; after a restore, lists older than the table's newest commit are dropped: their records are lost",
+        instead="IcebergSink (iceberg-v2)", committer="global", exchange="as-job", late="replaces",
     ),
     SinkKind(
         "iceberg-v2", "Iceberg's IcebergSink", "an aggregator and a committer behind the writers commit all files of the checkpoint",
         "aligned inside", "apache/iceberg#10179; FLINK-36287", why="before FLINK-36287 a file may arrive after the commit",
+        committer="global",
     ),
     SinkKind(
         "jdbc-xa", "JdbcSink, exactly once", "an XA transaction per checkpoint and subtask, prepared and then committed",
         "safe", f"{_DOCS}/jdbc; FLINK-22311",
         why="prepared transactions hold locks until the checkpoint completes; maxRetries has to be 0",
-        timeout="the database's own; PostgreSQL needs max_prepared_transactions > 0",
+        timeout="the database's own; PostgreSQL needs max_prepared_transactions > 0", committer="chained",
     ),
     SinkKind("jdbc", "JdbcSink, at least once", "a batch is written: output is visible at once", "safe", f"{_DOCS}/jdbc"),
     SinkKind(
         "paimon", "Paimon", "a committer of parallelism 1 commits a snapshot of the table", "refused",
         "apache/paimon#352 (FLINK-29876), #9451", answers_to=("paimon",),
         why="the job does not start: FlinkSink checks that unaligned checkpoints are off, unless its coordinator commits (#9451)",
-        instead="aligned checkpoints, with buffer debloating",
+        instead="aligned checkpoints, with buffer debloating", committer="global",
     ),
     SinkKind(
         "hudi", "Hudi", "writers flush their buckets, a coordinator commits the instant", "loses", "apache/hudi#19763",
         answers_to=("hoodie", "hudi"),
         why="its protocol relies on aligned barriers behind the shuffle: after a recovery from an unaligned checkpoint records of "
         "copy-on-write tables may be hidden",
-        instead="aligned checkpoints, with buffer debloating",
+        instead="aligned checkpoints, with buffer debloating", committer="global",
     ),
     SinkKind(
         "pulsar-exactly-once", "PulsarSink, exactly once", "a transaction per checkpoint and subtask", "safe", f"{_DOCS}/pulsar",
         why="a transaction that is open for longer than its timeout is lost",
-        timeout="pulsar.sink.transactionTimeoutMillis, 3 h",
+        timeout="pulsar.sink.transactionTimeoutMillis, 3 h", committer="chained", transaction_timeout_ns=3 * _HOUR_NS,
     ),
     SinkKind("at-least-once", "a sink that writes at once", "a flush at most: output is visible at once, and twice after a restart",
              "safe", "nightlies.apache.org/flink/flink-docs-stable/docs/connectors/datastream/guarantees"),

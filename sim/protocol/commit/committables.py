@@ -72,10 +72,19 @@ WriterEvent = EpochEnded | WriterInputEnded | WriterRestored
 
 @value_class
 class CommittablesReceived:
-    """Committables reached the committer: all of a checkpoint's before its last barrier."""
+    """Committables reached the committer: all of a checkpoint's before its last barrier, unless the barrier has overtaken them."""
 
     now: int
     committables: tuple[Committable, ...]
+    behind: bool = False  # their own barrier came first, or they are in-flight data that a restore brings back
+
+
+@value_class
+class SnapshotTaken:
+    """The committer's part of this checkpoint is what it holds now (snapshotState)."""
+
+    now: int
+    checkpoint: int
 
 
 @value_class
@@ -93,6 +102,7 @@ class Restored:
     now: int
     checkpoint: int
     committables: tuple[Committable, ...]
+    newest_commit: int = 0  # the newest checkpoint that the external system has a commit of
 
 
 @value_class
@@ -119,5 +129,14 @@ class ReportLost:
     committables: tuple[Committable, ...]
 
 
-CommitterEvent = CommittablesReceived | CompletionNotified | Restored | TaskClosed
-CommitterCommand = CommitEpochs | ReportLost
+@value_class
+class ReportDropped:
+    """The committer forgets these, and commits them never: their records are lost, whatever it was meant to do."""
+
+    checkpoint: int  # at which it does so
+    committables: tuple[Committable, ...]
+    why: str
+
+
+CommitterEvent = CommittablesReceived | SnapshotTaken | CompletionNotified | Restored | TaskClosed
+CommitterCommand = CommitEpochs | ReportLost | ReportDropped

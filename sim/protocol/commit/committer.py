@@ -2,7 +2,8 @@
 
 Source: CommitterOperator.  Commits coalesce: a completion covers every epoch up to it, so a lost notification and an aborted
 checkpoint cost time and nothing else.  What it holds is its state: a snapshot keeps it, a restore brings it back, and committing
-again is the external system's to ignore.
+again is the external system's to ignore.  A committable that its barrier has overtaken may come when its checkpoint is complete: it is
+committed at once (before FLINK-36379; since FLINK-36287 no barrier overtakes any).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sim.protocol.commit.committables import (
     CompletionNotified,
     ReportLost,
     Restored,
+    SnapshotTaken,
     TaskClosed,
 )
 from sim.protocol.machine import InvalidTransition, changed
@@ -34,15 +36,18 @@ class Committer:
         match event:
             case CommittablesReceived():
                 late = [committable for committable in event.committables if committable.epoch <= self.last_completed]
-                if late:
+                if late and not event.behind:
                     raise InvalidTransition("committer", self, event, why="a complete checkpoint has no more committables")
-                return changed(self, committables=_ordered((*self.committables, *event.committables))), ()
+                after = changed(self, committables=ordered((*self.committables, *event.committables)))
+                return _committed(after, event.now, self.last_completed, again=False) if late else (after, ())
+            case SnapshotTaken():
+                return self, ()
             case CompletionNotified():
                 if event.checkpoint <= self.last_completed:  # a repeated notice, or a late one
                     return self, ()
                 return _committed(self, event.now, event.checkpoint, again=False)
             case Restored():
-                return _committed(changed(self, committables=_ordered(event.committables)), event.now, event.checkpoint, again=True)
+                return _committed(changed(self, committables=ordered(event.committables)), event.now, event.checkpoint, again=True)
             case TaskClosed():
                 return changed(self, committables=()), (CommitEpochs(0, self.committables),) if self.committables else ()
 
@@ -50,14 +55,21 @@ class Committer:
 def _committed(committer: Committer, now: int, checkpoint: int, *, again: bool) -> _Answer:
     """Everything up to this checkpoint, aborted ones included: their files were handed over all the same (FLINK-37375)."""
     timeout_ns = committer.transaction_timeout_ns
-    ready = [committable for committable in committer.committables if committable.epoch <= checkpoint]
-    lost = tuple(committable for committable in ready if timeout_ns is not None and now - committable.opened_ns > timeout_ns)
-    kept = tuple(committable for committable in ready if committable not in lost)
+    ready = tuple(committable for committable in committer.committables if committable.epoch <= checkpoint)
     waiting = tuple(committable for committable in committer.committables if committable.epoch > checkpoint)
     after = changed(committer, committables=waiting, last_completed=checkpoint)
+    return after, committed(ready, checkpoint, now, timeout_ns, again=again)
+
+
+def committed(
+    ready: tuple[Committable, ...], checkpoint: int, now: int, timeout_ns: int | None, *, again: bool
+) -> tuple[CommitterCommand, ...]:
+    """Commit these, but for those whose transactions the external system has forgotten."""
+    lost = tuple(committable for committable in ready if timeout_ns is not None and now - committable.opened_ns > timeout_ns)
+    kept = tuple(committable for committable in ready if committable not in lost)
     report = (ReportLost(checkpoint, lost),) if lost else ()
-    return after, (*report, CommitEpochs(checkpoint, kept, again)) if kept else report
+    return (*report, CommitEpochs(checkpoint, kept, again)) if kept else report
 
 
-def _ordered(committables: tuple[Committable, ...]) -> tuple[Committable, ...]:
+def ordered(committables: tuple[Committable, ...]) -> tuple[Committable, ...]:
     return tuple(sorted(committables, key=lambda committable: (committable.epoch, committable.writer)))

@@ -6,7 +6,7 @@ Within one job the commits themselves are judged; behind a rescale their channel
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sim.checkers.commits import ONCE
@@ -27,13 +27,20 @@ class Transaction(NamedTuple):
     records: int
 
 
+class _Content(NamedTuple):
+    """What a committer holds in a checkpoint.  The in-flight part grows until the checkpoint is complete."""
+
+    names: Sequence[tuple[str, int]]  # of the tasks, by the numbers of that job instance
+    uncommitted: Uncommitted
+
+
 class Transactions:
     """The transactions of one job instance."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.names = context.names
-        self._in_checkpoint: dict[int, dict[int, list[Transaction]]] = {}  # by checkpoint and committer
+        self._in_checkpoint: dict[int, list[_Content]] = {}  # by checkpoint: what each committer holds
         self._ended = Counter[Transaction]()  # in earlier instances
         self._kept: dict[int, Counter[str]] = {}  # by checkpoint and vertex: records its writers hold back
         self._owed = Counter[Transaction]()
@@ -41,8 +48,8 @@ class Transactions:
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """What the committer of a task holds at its cut, and what its writer holds back."""
-        if isinstance(part.committables, Uncommitted) and part.committables.committables:
-            self._in_checkpoint.setdefault(checkpoint, {})[task] = [self._transaction(row) for row in part.committables.committables]
+        if part.committables is not None:
+            self._in_checkpoint.setdefault(checkpoint, []).append(_Content(self.names, part.committables))
         if any(part.held_back):
             self._kept.setdefault(checkpoint, Counter())[self.names[task][0]] += sum(part.held_back)
 
@@ -58,15 +65,15 @@ class Transactions:
                 yield Violation(ONCE, self.context.env.now, where, fact)
         self._kept[checkpoint] = kept
         self._begun_from = checkpoint
-        self._in_checkpoint[checkpoint] = before._in_checkpoint.get(checkpoint, {})
-        self._owed = Counter(row for committed in self._in_checkpoint[checkpoint].values() for row in committed)
+        self._in_checkpoint[checkpoint] = before._in_checkpoint.get(checkpoint, [])
+        self._owed = Counter(_transaction(part.names, row) for part in self._in_checkpoint[checkpoint] for row in part.uncommitted.all)
         self._ended = before.ended
 
     @property
     def ended(self) -> Counter[Transaction]:
         """Committed, or known to be lost, by this job and those before it."""
         rows = self.context.commits
-        return self._ended + Counter(self._transaction(committable) for row in rows for committable in (*row.committed, *row.lost))
+        return self._ended + Counter(_transaction(self.names, committable) for row in rows for committable in (*row.committed, *row.lost))
 
     def completed(self, teller: Teller) -> Iterator[Violation]:
         """A checkpoint of this job is complete: every committer has gone through what it was restored with."""
@@ -80,8 +87,9 @@ class Transactions:
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         """Checkpoints that can neither complete nor be restored any more."""
-        self._in_checkpoint = {number: parts for number, parts in self._in_checkpoint.items() if not gone(number)}
+        self._in_checkpoint = {number: contents for number, contents in self._in_checkpoint.items() if not gone(number)}
         self._kept = {number: kept for number, kept in self._kept.items() if not gone(number)}
 
-    def _transaction(self, committable: Committable | CommittedEpoch) -> Transaction:
-        return Transaction(self.names[committable.writer][0], committable.epoch, committable.opened_ns, committable.records)
+
+def _transaction(names: Sequence[tuple[str, int]], committable: Committable | CommittedEpoch) -> Transaction:
+    return Transaction(names[committable.writer][0], committable.epoch, committable.opened_ns, committable.records)

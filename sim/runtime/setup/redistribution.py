@@ -96,7 +96,9 @@ def _together(several: list[Uncommitted]) -> Uncommitted | None:
     """What one committer takes over from several."""
     if not several:
         return None
-    return Uncommitted(several[0].checkpoint, tuple(committable for uncommitted in several for committable in uncommitted.committables))
+    committables = tuple(row for uncommitted in several for row in uncommitted.committables)
+    behind = tuple(row for uncommitted in several for row in uncommitted.in_flight)
+    return Uncommitted(several[0].checkpoint, committables, behind)
 
 
 def _flat(groups: object) -> np.ndarray:

@@ -280,14 +280,17 @@ class TaskHost:
         self.operator.before_barrier(command, self._thread_ns(command.work, "pre_barrier", command.checkpoint), finished)
 
     def _forward_barrier(self, command: vocabulary.ForwardBarrier) -> None:
-        overtaken_bytes, watched = 0, False
+        overtaken_bytes, watched, overtakes = 0, False, False
         for edge, forced in self.context.outputs(self.task):
             options = command.options.on_forced_edge() if forced else command.options
             self.transit.send(command.checkpoint, self.task, edge, options)
             watched = watched or options.traits.announced
+            overtakes = overtakes or options.traits.priority
             overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, traits(options)), edge)
         self._note(Happening.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
         self.in_flight.store_output(command.checkpoint, overtaken_bytes)
+        if overtakes:
+            self.operator.overtaken(command.checkpoint)
         self.operator.cut(command.checkpoint, finished=self.ending.machine.drained)
         self.state.begin(command.checkpoint, command.options.snapshot_type)
         self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))

@@ -90,7 +90,7 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
         state=build_state(given.state, name, reading),
         snapshot=built(Snapshot, given.snapshot, ("job", name, "snapshot"), reading),
         flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
-        commit=build_commit(given.commit, ("job", name, "commit"), has_input=bool(inputs), reading=reading),
+        commit=build_commit(given.commit, given.connector, ("job", name, "commit"), has_input=bool(inputs), reading=reading),
     )
 
 

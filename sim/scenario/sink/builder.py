@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sim.model.catalogs.sinks import SINKS
 from sim.model.job import Distribution, Input, Snapshot, Vertex
-from sim.model.sink import Commit, Flush
+from sim.model.sink import Commit, Flush, commit_of
 from sim.scenario.grammar.options import built
 from sim.scenario.job import document as document_job
 from sim.scenario.sink import document as doc
@@ -23,18 +24,33 @@ def build_flush(given: doc.Flush | None, here: DocumentPath, *, has_input: bool,
     return built(Flush, given, here, reading)
 
 
-def build_commit(given: doc.Commit | str | None, here: DocumentPath, *, has_input: bool, reading: Reading) -> Commit | None:
+def build_commit(
+    given: doc.Commit | str | None, connector: str | None, here: DocumentPath, *, has_input: bool, reading: Reading
+) -> Commit | None:
+    """What is not written is as the connector has it."""
     if given is None or given == "none":
+        return None
+    kind = None if connector is None else SINKS.get(connector)
+    usual = Commit() if kind is None else commit_of(kind)
+    if given == "as-connector" and connector is None:
+        reading.wrong(here, "names no connector: write connector: beside it, or commit: two-phase")
+    if usual is None:
+        if given != "as-connector":
+            reading.wrong(here, f"'{connector}' commits nothing, its output is visible at once: leave commit out, or write as-connector")
         return None
     if not has_input:
         reading.wrong(here, "a source commits nothing: commit stands in a vertex with an input")
     if isinstance(given, str):
-        return Commit()
+        return usual
     if given.transaction_timeout == 0:
         reading.wrong((*here, "transaction-timeout"), "a timeout of 0 loses every transaction: write at least '1 ms'")
-    commit = built(Commit, given, here, reading)
+    commit = built(Commit, given, here, reading, usual)
     if commit.emits == "on-commit" and commit.committer == "global":
         reading.wrong((*here, "emits"), "a global committer is no part of the vertex: only a chained one lets records go")
+    if commit.committer != "global":
+        for key, value in (("exchange", given.exchange), ("late", given.late)):
+            if value is not None:
+                reading.warn((*here, key), "has no effect: only a global committer is behind an exchange")
     return commit
 
 

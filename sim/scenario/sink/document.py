@@ -32,6 +32,6 @@ class Staging(Section):
 
 
 CommitField = Annotated[
-    Annotated[str, choice("none", "two-phase"), Tag("text")] | Annotated[Commit, Tag("map")],
+    Annotated[str, choice("none", "two-phase", "as-connector"), Tag("text")] | Annotated[Commit, Tag("map")],
     MAP_OR_TEXT,
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.protocol.commit.writer import Writer
 from sim.protocol.vocabulary import Work as Piece
-from sim.runtime.contents import TaskSnapshot, Uncommitted
+from sim.runtime.contents import TaskSnapshot
 from sim.runtime.task.operator.files import OperatorFiles
 from sim.runtime.task.operator.part import OperatorPort, TaskPart
 from sim.runtime.task.operator.sink import SinkCommitter, SinkWriter
@@ -62,10 +62,14 @@ class Epochs(TaskPart):
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
         """What the snapshot keeps of the committer, and the records the writer holds back."""
         if self.committer is not None:
-            snapshot.committables = Uncommitted(checkpoint, self.committer.machine.committables)
+            snapshot.committables = self.committer.cut(checkpoint)
         if self.writer is not None:
             read = self.plane.position(self.slot.task).records_out.tolist()
             snapshot.held_back = tuple(records - written for records, written in zip(read, self.writer.machine.read, strict=True))
+
+    def overtaken(self, checkpoint: int) -> None:
+        if self.writer is not None:
+            self.writer.overtaken()
 
     def upload(self, checkpoint: int) -> Work[None] | None:
         return None if self.files is None else self.files.upload(checkpoint)
@@ -80,6 +84,13 @@ class Epochs(TaskPart):
     def aborted(self, checkpoint: int) -> None:
         if self.files is not None:
             self.files.abort(checkpoint)
+        if self.committer is not None:
+            self.committer.aborted(checkpoint)
+
+    def end_input(self) -> None:
+        """A global committer has read all that its writers handed over."""
+        if self.committer is not None and not self._end:
+            self.committer.take_in_all()
 
     def work_at_end(self) -> Work[None] | None:
         """What is open goes to the committer, the last files are written."""
@@ -114,7 +125,7 @@ class Epochs(TaskPart):
         if self.writer is not None:
             self.writer.go_on_behind(checkpoint, snapshot.written)
         if self.committer is not None and uncommitted is not None:
-            self.committer.restored(*uncommitted)
+            self.committer.restored(uncommitted)
 
     def _emit(self, epoch: int) -> None:
         """Epochs up to this one are committed: the outputs of their records leave."""

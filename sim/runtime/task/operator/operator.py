@@ -69,6 +69,11 @@ class Operator:
         else:
             done()
 
+    def overtaken(self, checkpoint: int) -> None:
+        """The barrier leaves before what lies in the outputs."""
+        for part in self.parts:
+            part.overtaken(checkpoint)
+
     def cut(self, checkpoint: int, *, finished: bool) -> None:
         """The barrier has just been forwarded: each part fills its fields of the snapshot."""
 

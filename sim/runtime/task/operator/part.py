@@ -22,7 +22,8 @@ class WaitingBytes(NamedTuple):
 class TaskPart:
     """A feature of an operator.  A subclass fills the hooks it needs; the others do nothing.
 
-    A snapshot calls `before_barrier`, `work_before_barrier`, `leaves`, `cut`, `waiting`, `upload`, then `completed` or `aborted`.
+    A snapshot calls `before_barrier`, `work_before_barrier`, `leaves`, `overtaken` (if it overtakes), `cut`, `waiting`, `upload`, and in
+    the end `completed` or `aborted`.
     The end of the data calls `end_input`, waits while a part `owes_outputs`, then calls `work_at_end`, and last `close`.
     """
 
@@ -66,6 +67,9 @@ class TaskPart:
     def leaves(self) -> bool:
         """Let outputs go before the barrier.  True: the plane reports when they are written, and the barrier waits for it."""
         return False
+
+    def overtaken(self, checkpoint: int) -> None:
+        """The barrier has just left, before what lies in the outputs."""
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
         """The barrier has just been forwarded: fill the part's own fields of the snapshot."""

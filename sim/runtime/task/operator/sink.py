@@ -1,12 +1,14 @@
 """A task's part in a transactional sink: its writer and its committer meet the task thread, the streams and the files.
 
 Decides nothing: what is committed when is `sim.protocol`'s.  A chained committer is in the writer's task; a global one is a
-task of its own, and the committables of a barrier reach it with the last of them.
+task of its own, and the committables of a barrier reach it with the last of them.  A barrier that overtakes (`exchange: as-job`)
+leaves them behind: they are in-flight data of its checkpoint, and reach the committer when it has taken its snapshot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sim.metrics.commits import CommitStats, CommittedEpoch
 from sim.metrics.journal import Happening
@@ -18,15 +20,19 @@ from sim.protocol.commit.committables import (
     CommitterEvent,
     CompletionNotified,
     EpochEnded,
+    ReportDropped,
     ReportLost,
     Restored,
+    SnapshotTaken,
     TaskClosed,
     WriterEvent,
     WriterInputEnded,
     WriterRestored,
 )
 from sim.protocol.commit.committer import Committer
+from sim.protocol.commit.iceberg_committer import IcebergCommitter
 from sim.protocol.commit.writer import Writer
+from sim.runtime.contents import Uncommitted
 from sim.runtime.task.slot import Slot
 from sim.storage.ledger import Name
 
@@ -56,7 +62,21 @@ class SinkWriter:
         for command in commands:
             if self._committer is None:
                 self._committer = self.committer_of(self.vertex)
-            self._committer.in_transit.append(command.committable)
+            self._committer.receive(command.committable)
+
+    def overtaken(self) -> None:
+        """The barrier has overtaken what lies in the outputs."""
+        if self._committer is not None:
+            self._committer.overtake(self.machine.task)
+
+
+@dataclass(slots=True, eq=False)
+class _Sent:
+    """A committable on its way to the committer."""
+
+    committable: Committable
+    overtaken: bool = False  # by its own barrier
+    arrived: bool = False  # the committer's thread has got to it
 
 
 class SinkCommitter:
@@ -68,35 +88,98 @@ class SinkCommitter:
         self.output = slot.output
         self.emit = emit
         self.drained = drained
-        self.machine = Committer(options.transaction_timeout_ns)
-        self.in_transit: list[Committable] = []  # the barrier behind them is not here yet
+        machine = IcebergCommitter if options.late == "replaces" else Committer
+        self.machine: Committer | IcebergCommitter = machine(options.transaction_timeout_ns)
+        self._in_transit: list[_Sent] = []  # not in the hands of the machine
+        self._in_flight: dict[int, list[Committable]] = {}  # by checkpoint that is under way: what its barrier has overtaken
+        self._cut = 0  # the newest checkpoint it has taken its snapshot for
+        self._overtaken = options.exchange == "as-job"
         self._commit_ns = options.time_ns
         self._emits = options.emits == "on-commit"
 
     def completed(self, checkpoint: int) -> None:
         """The task has heard of a completion."""
         self._tell(CompletionNotified(self.slot.now, checkpoint))
+        self._ended(checkpoint)
 
-    def take_in(self, checkpoint: int | None = None) -> None:
-        """All barriers of a checkpoint (None: all data) are here, and what came before them."""
-        arrived = tuple(committable for committable in self.in_transit if checkpoint is None or committable.epoch <= checkpoint)
-        if arrived:
-            self.in_transit = [committable for committable in self.in_transit if committable not in arrived]
-            self._tell(CommittablesReceived(self.slot.now, arrived))
+    def aborted(self, checkpoint: int) -> None:
+        self._ended(checkpoint)
 
-    def restored(self, checkpoint: int, committables: tuple[Committable, ...]) -> None:
-        """Start from a checkpoint (call at a safe point): what it held is committed at once, and again."""
-        self._tell(Restored(self.slot.now, checkpoint, committables))
+    def receive(self, committable: Committable) -> None:
+        """A writer hands it over, before its barrier leaves."""
+        sent = _Sent(committable)
+        self._in_transit.append(sent)
+        for checkpoint, behind in self._in_flight.items():
+            if committable.epoch <= checkpoint:  # the snapshot was taken at the barrier of another channel
+                behind.append(committable)
+        if self._overtaken:
+            latency_ns = self.context.scenario.cluster.latency_ns
+            self.context.env.call_in(latency_ns, lambda: self.slot.thread.post(lambda: self._arrived(sent)))
+
+    def overtake(self, writer: int) -> None:
+        """A barrier of this writer leaves before what it has handed over and is not here."""
+        if self._overtaken:
+            for sent in self._in_transit:
+                sent.overtaken = sent.overtaken or (sent.committable.writer == writer and not sent.arrived)
+
+    def take_in(self, checkpoint: int) -> None:
+        """All barriers of a checkpoint are here that are waited for, and what came before them."""
+        before = [sent for sent in self._in_transit if sent.committable.epoch <= checkpoint and not sent.overtaken]
+        self._receive(before, behind=False)
+
+    def take_in_all(self) -> None:
+        """All data are here."""
+        self._receive(list(self._in_transit), behind=self._overtaken)
+
+    def cut(self, checkpoint: int) -> Uncommitted:
+        """What it holds is its part of the checkpoint; what the barrier has overtaken follows."""
+        self._tell(SnapshotTaken(self.slot.now, checkpoint))
+        self._cut = checkpoint
+        behind = [sent.committable for sent in self._in_transit if sent.committable.epoch <= checkpoint]
+        if self._overtaken:
+            self._in_flight[checkpoint] = behind
+            self.slot.thread.post(self._take_in_late)
+        return Uncommitted(checkpoint, self.machine.committables, behind)
+
+    def restored(self, content: Uncommitted) -> None:
+        """Start from a checkpoint (call at a safe point): what it had is committed at once, and again; in-flight data follow."""
+        self._cut = content.checkpoint
+        newest = self.output.newest_commit(self.slot.vertex.committer_of or self.slot.vertex.name)
+        self._tell(Restored(self.slot.now, content.checkpoint, content.committables, newest))
+        if content.in_flight:
+            self._tell(CommittablesReceived(self.slot.now, tuple(content.in_flight), behind=True))
 
     def close(self) -> None:
         """The task ends without waiting for a checkpoint, and commits."""
-        self.take_in()
+        self.take_in_all()
         self._tell(TaskClosed(self.slot.now))
+
+    def _arrived(self, sent: _Sent) -> None:
+        """A barrier that is waited for comes behind it; one that has overtaken it has to be here first."""
+        sent.arrived = True
+        self._take_in_late()
+
+    def _take_in_late(self) -> None:
+        late = [sent for sent in self._in_transit if sent.arrived and sent.committable.epoch <= self._cut]
+        self._receive(late, behind=True)
+
+    def _receive(self, sent: list[_Sent], *, behind: bool) -> None:
+        if sent:
+            self._in_transit = [other for other in self._in_transit if other not in sent]
+            self._tell(CommittablesReceived(self.slot.now, tuple(row.committable for row in sent), behind))
+
+    def _ended(self, checkpoint: int) -> None:
+        """Nothing belongs to the in-flight data of checkpoints up to this one any more."""
+        for number in [number for number in self._in_flight if number <= checkpoint]:
+            del self._in_flight[number]
 
     def _tell(self, event: CommitterEvent) -> None:
         self.machine, commands = self.machine.on(event)
         reported = (committable for command in commands if isinstance(command, ReportLost) for committable in command.committables)
         lost = tuple(committable for committable in reported if not self.output.settled(committable))
+        for command in commands:
+            if isinstance(command, ReportDropped):
+                self._note_dropped(command)
         commit = next((command for command in commands if isinstance(command, CommitEpochs)), None)
         if commit is not None:
             if self._commit_ns:
@@ -108,7 +191,7 @@ class SinkCommitter:
     def _committed(self, commit: CommitEpochs, lost: tuple[Committable, ...]) -> None:
         if not self.slot.thread.stopped:  # if the task failed meanwhile, the commit is done again after the restore
             fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))
-            self.output.commit(fresh)
+            self.output.commit(fresh, commit.checkpoint)
             self._note(commit.checkpoint, fresh, lost, again=commit.again)
             if self._emits and not self.drained():  # who reads it has finished and drops it (FinishedDataOutput)
                 self.emit(max(committable.epoch for committable in commit.committables))
@@ -128,6 +211,11 @@ class SinkCommitter:
                 context.journal.note(now, happening, checkpoint, task, number)
         trigger_ns = context.stats[checkpoint].trigger_ns if checkpoint in context.stats else -1
         context.commits.append(CommitStats(checkpoint, now, task, trigger_ns, visible, gone, again))
+
+    def _note_dropped(self, command: ReportDropped) -> None:
+        records = sum(committable.records for committable in command.committables if not self.output.settled(committable))
+        if records:
+            self.context.journal.note(self.slot.now, Happening.OUTPUT_DROPPED, command.checkpoint, self.slot.task, records, command.why)
 
     def _stats(self, row: Committable) -> CommittedEpoch:
         missing = self.output.missing(row.files)

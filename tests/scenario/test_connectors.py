@@ -1,0 +1,112 @@
+"""What a vertex writes to decides what its commit is, and when its output is visible."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.model.catalogs.sinks import SINKS
+from sim.model.sink import Commit, commit_of
+from sim.protocol.forced import forced_aligned_edges
+from sim.runtime.run.simulate import simulate
+from sim.scenario import ScenarioError, load, loads
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+JOB = """\
+# A job with a sink.
+version: 1
+job:
+  source: {{source: {{rate: 1k/s, record: 100 B}}}}
+  map: {{input: {{source: hash}}}}
+  sink: {{input: {{map: hash}}, {sink}}}
+checkpoint: {{interval: 10 s, barriers: unaligned}}
+run: {{duration: 1 min}}
+"""
+
+
+def job(sink):
+    return loads(JOB.format(sink=sink)).scenarios[0].job
+
+
+@pytest.mark.parametrize("name", SINKS)
+def test_commit_begins_with_what_the_connector_does(name):
+    assert commit_of(SINKS[name]) == job(f"connector: {name}, commit: as-connector").vertex("sink").commit
+
+
+def test_what_is_written_comes_first():
+    commit = job("connector: iceberg-v1, commit: {exchange: aligned, time: 1 s}").vertex("sink").commit
+
+    assert Commit("global", time_ns=10**9, exchange="aligned", late="replaces") == commit
+
+
+@pytest.mark.parametrize(
+    ("sink", "message"),
+    [
+        ("commit: as-connector", "names no connector"),
+        ("connector: jdbc, commit: two-phase", "'jdbc' commits nothing"),
+        ("connector: jdbc, commit: {time: 1 s}", "'jdbc' commits nothing"),
+    ],
+)
+def test_a_commit_that_its_connector_cannot_make(sink, message):
+    with pytest.raises(ScenarioError, match=message):
+        job(sink)
+
+
+def test_only_a_global_committer_is_behind_an_exchange():
+    study = loads(JOB.format(sink="commit: {exchange: as-job}"))
+
+    assert "only a global committer is behind an exchange" in str(study.warnings[0])
+
+
+@pytest.mark.parametrize(
+    ("exchange", "forced"),
+    [
+        ("aligned", {("sink", "sink: committer")}),  # FLINK-36287
+        ("as-job", set()),
+        ("aligns-job", {("source", "map"), ("map", "sink"), ("sink", "sink: committer")}),  # FLINK-37870
+    ],
+)
+def test_where_barriers_stay_aligned(exchange, forced):
+    assert forced == forced_aligned_edges(job(f"commit: {{committer: global, exchange: {exchange}}}"))
+
+
+@pytest.fixture(scope="module")
+def results():
+    """By sink: every one of the catalogue."""
+    return {scenario.job.vertex("sink").connector: simulate(scenario) for scenario in load(SCENARIOS / "sinks.yaml").scenarios}
+
+
+def test_every_sink_of_the_catalogue_has_its_scenario(results):
+    assert [*SINKS] == [*results]
+    assert not [name for name, result in results.items() if result.violations]
+
+
+@pytest.mark.parametrize("name", [name for name, kind in SINKS.items() if kind.committer != "none"])
+def test_output_is_visible_when_its_checkpoint_is_complete(results, name):
+    """Not before, and what a restart reads again is there once."""
+    result = results[name]
+    checkpoints = result.checkpoints.query("status == 'COMPLETED'").set_index("id")
+    completed = checkpoints[["trigger_timestamp", "end_to_end_duration", "x_finalization"]].sum(axis="columns")
+    commits = result.commits
+
+    assert len(commits)
+    assert (commits["time"] >= commits["checkpoint"].map(completed)).all()
+    assert 5000 <= commits["visible_latency"].median() < 5200  # the first record of an epoch waits for all of the interval
+
+
+@pytest.mark.parametrize("name", [name for name, kind in SINKS.items() if kind.committer == "none"])
+def test_output_that_waits_for_nothing_is_visible_at_once(results, name):
+    """No commit, and what a restart reads again is written twice."""
+    assert 0 == len(results[name].commits)
+    assert results[name].recoveries["replayed_records"].sum() > 0
+
+
+def test_a_restart_within_the_timeout_commits_what_a_later_one_has_lost():
+    """transaction.timeout.ms against the downtime: 30 s and 1 min, 5 s and 30 s."""
+    lost = {
+        (scenario.job.vertex("sink").commit.transaction_timeout_ns // 10**9, scenario.restart.delay_ns // 10**9): simulate(scenario)
+        for scenario in load(SCENARIOS / "transaction-timeout.yaml").scenarios
+    }
+
+    assert {(30, 30)} == {times for times, result in lost.items() if result.commits["lost_records"].sum()}
+    assert {(30, 30)} == {times for times, result in lost.items() if result.violations}
+    assert 9000 < lost[30, 30].commits["lost_records"].sum() < 11_000  # an interval of 10 s at 1k/s
