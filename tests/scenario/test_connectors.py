@@ -89,7 +89,7 @@ def test_output_is_visible_when_its_checkpoint_is_complete(results, name):
     commits = result.commits
 
     assert len(commits)
-    assert (commits["time"] >= commits["checkpoint"].map(completed)).all()
+    assert (commits["commit_timestamp"] >= commits["checkpoint"].map(completed)).all()
     assert 5000 <= commits["visible_latency"].median() < 5200  # the first record of an epoch waits for all of the interval
 
 
