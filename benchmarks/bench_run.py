@@ -3,7 +3,7 @@
     python -m benchmarks.bench_run [--rounds N] [--against OTHER_CHECKOUT]
 
 CPU time of whole processes with their workers, alternating: two scenarios with everything compiled and cached, and
-``import numba, pandas, pyarrow``.  Then the plane alone, started cold (nothing cached, everything compiled) and cached.
+``import llvmlite.binding, pandas, pyarrow``.  Then the plane alone, started cold (nothing cached, everything compiled) and cached.
 `--against`: the same scenarios by another checkout whose kernel is warm, in the same rounds.
 """
 
@@ -22,7 +22,7 @@ from benchmarks.measure import print_table, record
 from benchmarks.scenarios import scenario_text
 
 ROOT = Path(__file__).resolve().parent.parent
-IMPORTS = "import numba, pandas, pyarrow"
+IMPORTS = "import llvmlite.binding, pandas, pyarrow"
 OTHER = ", before"
 START = "from sim.plane import warm; warm()"
 
@@ -69,7 +69,7 @@ def main() -> None:
             for number, (whose, checkout) in enumerate(checkouts.items())
         }
         done = alternating(commands | {"imports": (["-c", IMPORTS], ROOT), "cached start": (["-c", START], ROOT)}, options.rounds)
-        done["cold start"] = spent(["-c", START], environment={"NUMBA_CACHE_DIR": str(Path(folder) / "cache")})
+        done["cold start"] = spent(["-c", START], environment={"CKPTSIM_CACHE_DIR": str(Path(folder) / "cache")})
     print_table(["what", "CPU s", "x imports"], [(name, seconds, seconds / done["imports"]) for name, seconds in done.items()])
     record("run", [("3x4 10 kB and p4-severe, 3 strategies", name, seconds, "CPU s") for name, seconds in done.items()])
 

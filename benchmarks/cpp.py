@@ -19,7 +19,7 @@ from types import FunctionType
 from typing import Any, get_args, get_type_hints
 from unittest.mock import patch
 
-from sim.plane.kernel import jit, machine_code
+from sim.plane.kernel import lowering, machine_code
 from sim.plane.kernel.plane import KernelPlane
 from sim.plane.kernel.rows import PlaneState, record_dtype
 from sim.plane.kernel.text.elements import fetch
@@ -88,7 +88,7 @@ class Printer:
 
     def text(self) -> str:
         if self.function.name == fetch.__name__:
-            lines = " ".join(f"__builtin_prefetch((char*)&w->channels[c] + {64 * line}, 1);" for line in range(jit.HOT_LINES))
+            lines = " ".join(f"__builtin_prefetch((char*)&w->channels[c] + {64 * line}, 1);" for line in range(lowering.HOT_LINES))
             return f'static {self.signature()} {{ {lines} __asm__ volatile(""); }}'  # else g++ takes it for a function without effect
         self.block(self.function.body)
         arguments = {arg.arg for arg in self.function.args.args}
@@ -184,7 +184,7 @@ def print_kernel() -> str:
     source.append("struct PlaneState { " + " ".join(f"{kind} {name};" for name, kind in types.items()) + " };")
     constants: dict[str, int] = {}
     printers = []
-    for module in jit.texts():
+    for module in machine_code.texts():
         constants |= {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, int)}
         mine = {name for name, value in vars(module).items() if isinstance(value, FunctionType) and value.__module__ == module.__name__}
         tree = ast.parse(inspect.getsource(module))

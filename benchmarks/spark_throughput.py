@@ -80,7 +80,7 @@ def on_spark(
     cluster: Cluster, workers: int, sweeps: dict[str, Sequence[Cell]], folder: Path, *, cold: bool
 ) -> tuple[Start, dict[str, Turn]]:
     """One session with so many of the cluster's workers: a cell for each of them to begin with, then the sweeps one by one."""
-    caches = {"spark.executorEnv.NUMBA_CACHE_DIR": folder / "numba", "spark.executorEnv.XDG_CACHE_HOME": folder / "cache"} if cold else {}
+    caches = {"spark.executorEnv.CKPTSIM_CACHE_DIR": folder / "code", "spark.executorEnv.XDG_CACHE_HOME": folder / "cache"} if cold else {}
     events = folder / "events"
     conf = event_log.settings(events) | {"spark.cores.max": str(workers)} | {key: str(value) for key, value in caches.items()}
     measured: dict[str, tuple[list[Row], Counter[str], float, float]] = {}

@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 from tests.mutations.changes import Mutant
 
-__all__ = ["MOMENTS", "NOT_DRAWN", "PAGE", "Score", "equivalents", "note", "page", "reasons", "survivors"]
+__all__ = ["MOMENTS", "PAGE", "Score", "equivalents", "note", "page", "reasons", "survivors"]
 
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 SURVIVORS = Path(__file__).with_name("survivors.toml")
 NUMBERS = Path(__file__).with_name("scores.json")
 PAGE = Path(__file__).with_name("SCORES.md")
 MOMENTS = ("before", "between", "after")  # tests were written for what the first samples told; the last is another one
-NOT_DRAWN = {"sim/plane/kernel/jit.py": "it works when the kernel is compiled, and a kernel found in the cache is not compiled again"}
 WIDTH = 150  # of a change on the page
 
 Key = tuple[str, str, str]
@@ -89,9 +88,8 @@ def page() -> str:
         "After tests were written, `python -m tests.mutations.touched protocol` records those of a folder again.",
         "Assertions, annotations, texts of messages and decorators are not changed.",
         "The kernel is judged interpreted, beside the reference.",
-        *(f"Nothing is drawn from `{file}`: {reason}." for file, reason in NOT_DRAWN.items()),
         "",
-        "Why a tool of our own: mutmut 3.8 wraps every function, which numba cannot compile and the test of the kernel's text refuses,",
+        "Why a tool of our own: mutmut 3.8 wraps every function, which neither the kernel's compiler nor the test of its text allows,",
         "and it changes nothing outside functions; cosmic-ray starts pytest anew for each change,",
         "which takes longer here than the tests that notice.",
         "",

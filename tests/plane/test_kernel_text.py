@@ -8,7 +8,7 @@ import re
 import pytest
 
 from sim.plane.kernel import text
-from sim.plane.kernel.jit import texts
+from sim.plane.kernel.machine_code import texts
 
 FILES = [name.replace("/", ".") for name in re.findall(r"^    ([\w/]+) ", text.__doc__, re.MULTILINE)]
 TEXTS = {name: inspect.getsource(importlib.import_module(f"{text.__name__}.{name}")) for name in FILES}

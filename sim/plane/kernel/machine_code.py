@@ -1,30 +1,38 @@
-"""The kernel's machine code, kept in a file and loaded without the compiler that made it.
+"""The kernel's machine code: made once by LLVM from the text, kept in a file, and loaded.
 
-Numba and what it imports take longer to load than many a run to simulate.  Its product is one function over integers and memory that
-needs nothing of Python: LLVM's loader, a tenth of that, is enough to run it.
+It is one function over integers and memory that needs nothing of Python, so any process with the same text and processor can run it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import importlib
 import os
+import pkgutil
 import stat
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 
-from sim.plane.kernel import jit
+import numpy as np
+
+from sim.plane.kernel import rows, text
+from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.text.door import door
+from sim.plane.seam import interface, spec
 from sim.whole_file import replace_file
 
 ENTRY = "kernel_door"
 """The name of the one function that can be called."""
+CACHE_DIR = "CKPTSIM_CACHE_DIR"
+"""The variable of the environment that names the only place for machine code."""
 _CHECKSUM = 16  # bytes that a file begins with
 _loaded: list[Any] = []
 """What was loaded stays as long as the process."""
@@ -59,29 +67,31 @@ def compiled_here() -> bool:
     return bool(_made)
 
 
+def addresses(state: PlaneState) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """What the door takes for a state of arrays: where each of them begins.  They must outlive its use."""
+    return np.array([cast(Any, array).ctypes.data for array in state], np.int64)
+
+
+def texts() -> list[ModuleType]:
+    """The files of the text, in the order of their paths."""
+    return [importlib.import_module(info.name) for info in pkgutil.walk_packages(text.__path__, f"{text.__name__}.") if not info.ispkg]
+
+
 @cache
 def _obtained() -> tuple[Callable[..., int] | None, str]:
     """The door, or why there is none."""
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return None, "numba is disabled by NUMBA_DISABLE_JIT"
     try:
         from llvmlite import binding
 
         name = f"kernel-{_key(binding)}.o"
     except (ImportError, PackageNotFoundError) as error:
-        return None, f"numba cannot be imported: {error}"
+        return None, f"llvmlite cannot be imported: {error}"
     sent = _codes.pop(name, None)
     _codes.clear()  # what was sent for another processor is of no use
     code = sent or next(filter(None, (_read(place / name) for place in places())), None)
     if code is None:
-        try:
-            made = jit.compiled()
-        except ImportError as error:
-            return None, f"numba cannot be imported: {error}"
+        code = _compiled(binding, texts())
         _made.append(name)
-        code = _machine_code(binding, made)
-        if code is None:  # this numba calls functions in another way: its own way in works always
-            return made, ""
         _keep(code, name)
     _codes[name] = code
     return _loaded_door(binding, code), ""
@@ -90,9 +100,9 @@ def _obtained() -> tuple[Callable[..., int] | None, str]:
 def places() -> Iterator[Path]:
     """Where machine code is looked for, and kept where it can be written.
 
-    Numba's setting is the only place where there is one.  Else: beside the text, the user's cache, the system's temporary folder.
+    The place that CACHE_DIR names is the only one.  Without it: beside the text, the user's cache, the system's temporary folder.
     """
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+    if chosen := os.environ.get(CACHE_DIR):
         yield Path(chosen)
         return
     yield Path(__file__).parent / "__pycache__"
@@ -112,9 +122,18 @@ def _temporary() -> Path | None:
 
 def _key(binding: Any) -> str:
     """The text, the compiler, the processor: code is of use only where all of them are the same."""
-    compiler = f"{version('numba')} {version('llvmlite')} {binding.get_process_triple()}"
+    compiler = f"{version('llvmlite')} {binding.get_process_triple()}"
     processor = f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
-    return hashlib.blake2b(f"{jit.fingerprint()} {compiler} {processor}".encode(), digest_size=10).hexdigest()
+    return hashlib.blake2b(f"{_fingerprint()} {compiler} {processor}".encode(), digest_size=10).hexdigest()
+
+
+def _fingerprint() -> str:
+    """A digest of everything that is compiled, and of how."""
+    digest = hashlib.blake2b(digest_size=6)
+    compiler = [__file__, str(Path(__file__).with_name("lowering.py"))]
+    for path in (*(str(module.__file__) for module in (*texts(), interface, spec, rows)), *compiler):
+        digest.update(Path(path).read_bytes())
+    return digest.hexdigest()
 
 
 def _read(path: Path) -> bytes | None:
@@ -162,36 +181,16 @@ def _machine(binding: Any) -> Any:
     )  # fmt: skip
 
 
-def _machine_code(binding: Any, made: Any) -> bytes | None:
-    """What numba made, as machine code without its ways in from Python and what these need.  None: it is not what we know.
+def _compiled(binding: Any, files: Sequence[ModuleType]) -> bytes:
+    """Machine code of the text, which LLVM sees as a whole once."""
+    from sim.plane.kernel.lowering import lowered
 
-    Numba's functions take a place for the result and one for an exception before their own arguments.
-    """
-    module = binding.parse_assembly(made.inspect_llvm(made.signatures[0]))
-    arguments = door.__code__.co_argcount
-    public = [f for f in module.functions if not f.is_declaration and f.linkage == binding.Linkage.external]
-    doors = [f.name for f in public if len(list(f.arguments)) == 2 + arguments]
-    if len(doors) != 1:
-        return None
-    words = ", ".join(f"i64 %a{i}" for i in range(arguments))
-    module.link_in(binding.parse_assembly(f"""
-        declare i32 @"{doors[0]}"(ptr, ptr, {", ".join(["i64"] * arguments)})
-        define i64 @{ENTRY}({words}) {{
-            %result = alloca i64
-            %exception = alloca ptr
-            %status = call i32 @"{doors[0]}"(ptr %result, ptr %exception, {words})
-            %value = load i64, ptr %result
-            ret i64 %value
-        }}"""))  # fmt: skip
-    for function in module.functions:
-        if not function.is_declaration and function.name != ENTRY:
-            function.linkage = "internal"
     machine = _machine(binding)
-    passes = binding.create_new_module_pass_manager()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, binding.create_pass_builder(machine, binding.create_pipeline_tuning_options()))
-    if any(f.is_declaration and not f.name.startswith("llvm.") for f in module.functions):
-        return None  # it needs something of Python after all
+    module = binding.parse_assembly(str(lowered(files, ENTRY)))
+    module.triple, module.data_layout = binding.get_process_triple(), str(machine.target_data)
+    module.verify()
+    builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=3))
+    builder.getModulePassManager().run(module, builder)
     return machine.emit_object(module)  # type: ignore[no-any-return]
 
 

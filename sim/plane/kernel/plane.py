@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sim.plane.kernel import jit, machine_code
+from sim.plane.kernel import machine_code
 from sim.plane.kernel.assembly import as_objects, assemble, grown
 from sim.plane.kernel.conservation import check_state
 from sim.plane.kernel.restarting import bare_position, counted, excess_of, place, read
@@ -51,7 +51,7 @@ class KernelPlane:
         self._state = state
         self._handle: Any = state
         if self.backend == "compiled":
-            self._addresses = jit.addresses(state)
+            self._addresses = machine_code.addresses(state)
             self._handle = self._addresses.ctypes.data
 
     def _do(self, op: int, task: int = 0, a: int = 0, b: int = 0, c: int = 0, d: int = 0) -> int:

@@ -1,6 +1,6 @@
 """The settings and environment that a Spark master needs, for driver and executors.  Nothing is started here.
 
-Executors need Python and the packages (numpy, numba, pyarrow).  That may be the same virtual environment on all nodes, or an archive of
+Executors need Python and the packages (numpy, llvmlite, pyarrow).  That may be the same virtual environment on all nodes, or an archive of
 one (`--conf spark.archives=env.tar.gz#env --conf spark.pyspark.python=./env/bin/python`), or an image on Kubernetes.  Our own
 package is sent to them.
 """

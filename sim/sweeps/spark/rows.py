@@ -146,7 +146,7 @@ class _Jobs:
         """Say once that executors spend their time on compiling."""
         if hosts and not self._compilers:
             warnings.warn(
-                f"{min(hosts)} compiled the kernel itself: its processor, numba or llvmlite is not the same as here, "
+                f"{min(hosts)} compiled the kernel itself: its processor or llvmlite is not the same as here, "
                 "so the machine code of this machine does not fit",
                 RuntimeWarning,
                 stacklevel=2,

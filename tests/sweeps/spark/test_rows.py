@@ -156,10 +156,9 @@ def test_a_task_says_that_it_compiled_although_code_was_sent(monkeypatch, sent, 
 @pytest.mark.xdist_group("spark")
 def test_an_executor_does_not_compile(tmp_path, study):
     """It finds nothing in its cache, and would keep there what it compiled."""
-    pytest.importorskip("numba")
     warm()
     planned = cells(study.scenarios)[:1]
-    conf = {"spark.executorEnv.NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    conf = {"spark.executorEnv.CKPTSIM_CACHE_DIR": str(tmp_path / "cache")}
 
     with Workers(master="local[1]", conf=conf) as workers:
         (row,) = workers.rows(planned, "compiled", no_watch, check=True)
