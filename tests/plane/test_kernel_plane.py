@@ -185,7 +185,11 @@ from sim.plane.seam.interface import *
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     warm()
-    plane = build(PlaneSpec((Vertex("a", 1, ((10,),), Source()), Vertex("b", 1, ((10,),))), (Edge("e", 0, 1, 0, (100,)),), hosts=(0, 1)))
+    plane = build(
+        PlaneSpec(
+            (VertexSpec("a", 1, ((10,),), SourceSpec()), VertexSpec("b", 1, ((10,),))), (EdgeSpec("e", 0, 1, 0, (100,)),), hosts=(0, 1)
+        )
+    )
 plane.advance(1000)
 print(plane.backend, plane.channels()["written"][0], len(caught), caught[0].message)
 """
