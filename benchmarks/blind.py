@@ -25,9 +25,9 @@ from benchmarks.envelope_build import replaced
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
 from sim.evidence.predicted import predicted
 from sim.evidence.run_names import RunName
-from sim.evidence.truth import NEGLIGIBLE_MS
 from sim.model.job import Job
 from sim.model.scenario import Scenario
+from sim.quantities.observed import NEGLIGIBLE_MS
 from sim.recordings import infer, observed, read_any, read_saved
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads, write

@@ -19,7 +19,7 @@ if _typing.TYPE_CHECKING:
     from sim.api.imported import ImportedJob, explain_job, import_job
     from sim.api.results import Results
     from sim.api.study import Study, load, loads
-    from sim.api.swept import Sweep, sweep
+    from sim.api.swept import sweep
     from sim.api.validated import calibrate, cross_validate, validate
     from sim.runtime.run.result import Result
     from sim.scenario.reference import explain_key
@@ -27,6 +27,7 @@ if _typing.TYPE_CHECKING:
     from sim.verbs.calibrate import Calibration
     from sim.verbs.display import Picture
     from sim.verbs.explanation import Explanation
+    from sim.verbs.sweep import Sweep
     from sim.verbs.validate import Validation
 
 __all__ = [
@@ -52,7 +53,7 @@ _HOME = {
     "explain_job": "sim.api.imported",
     "ImportedJob": "sim.api.imported",
     "sweep": "sim.api.swept",
-    "Sweep": "sim.api.swept",
+    "Sweep": "sim.verbs.sweep",
     "calibrate": "sim.api.validated",
     "cross_validate": "sim.api.validated",
     "Calibration": "sim.verbs.calibrate",

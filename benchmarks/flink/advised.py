@@ -21,7 +21,6 @@ from benchmarks.flink.switch import Experiment, Report
 from sim.advice.answer.build import ADVISED
 from sim.advice.levers.lever import FOLDER
 from sim.analysis.number_texts import ms_text
-from sim.api.advice import Advice
 from sim.recordings.source.rest.fetching import fetch
 from sim.recordings.source.rest.job import RestJob
 from sim.recordings.source.rest.saved import save
@@ -79,7 +78,7 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
         request = AdviceOptions(
             p99=f"{limit_ms:.0f} ms", recovery=RECOVERY, budget=BUDGET, within=WITHIN, horizon=f"{3 * experiment.watch_s:.0f} s"
         )
-        advised = Advice(advise(_job(Path(folder), experiment), request, Path(folder) / "advice"))
+        advised = advise(_job(Path(folder), experiment), request, Path(folder) / "advice")
         unpatched = tuple(f"{what}: {value}" for what, value in advised.data.get("beside_flinks_keys", {}).items())
         keys = _keys(Path(folder) / "advice" / ADVISED)
         found = Kept(limit_ms, today, advised.verdict.splitlines()[0], keys, unpatched, advised.data["advised"], pd.Series(dtype=float))

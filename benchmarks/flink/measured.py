@@ -8,8 +8,8 @@ import pandas as pd
 
 from sim.evidence.predicted_series import of_series
 from sim.recordings.infer.flows import flows
-from sim.recordings.observe.quantities import values_of
 from sim.recordings.observe.table import of_checkpoints
+from sim.recordings.observe.tidy import values_of
 from sim.recordings.source.recorded_job import checkpoints_table, subtasks_table
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.flink.measured import PER_MINUTE
-from sim.evidence.truth import NEGLIGIBLE_MS
-from sim.recordings.observe.quantities import DURATIONS
+from sim.quantities.observed import QUANTITIES as OBSERVED
 
 __all__ = ["QUANTITIES", "chosen", "decision", "table_text"]
 
@@ -95,15 +94,16 @@ def _spread(quantity: str, row: dict[Any, Any], side: str) -> str:
 
 def _error(row: dict[Any, Any]) -> str:
     difference = row["predicted_p50"] - row["observed_p50"]
-    if row["quantity"] in DURATIONS and abs(difference) < NEGLIGIBLE_MS:
-        return f"< {NEGLIGIBLE_MS:.0f} ms"
+    quantity = OBSERVED.get(row["quantity"])
+    if quantity is not None and abs(difference) < quantity.noise:
+        return f"< {quantity.noise:.0f} ms"
     return "none" if math.isnan(row["relative_error"]) else f"{row['relative_error']:+.1%}"
 
 
 def _value(quantity: str, value: float) -> str:
     if math.isnan(value):
         return "none"
-    if quantity in DURATIONS:
+    if quantity in OBSERVED and OBSERVED[quantity].unit == "ms":
         return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.2f} s"
     if quantity in ("persisted_data", "checkpointed_size", "state_size"):
         return f"{value / 1e6:.2f} MB"

@@ -14,13 +14,14 @@ import numpy as np
 
 from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Setting, Trials
 from sim.analysis.number_texts import ms_text
-from sim.analysis.quantities import smallest_sample
 from sim.evidence.what_ifs.factors import factors_of
+from sim.quantities.results import smallest_sample
 from sim.scenario.backtest.verdict import agreement_text
 
 if TYPE_CHECKING:
     from sim.evidence.what_ifs.changes import Kind
-    from sim.model.backtest import Backtest, Level
+    from sim.model.backtest import Backtest
+    from sim.quantities.observed import Level
 
 ENOUGH = smallest_sample(0.99)
 """Checkpoints that a 99 % quantile takes."""
@@ -61,7 +62,7 @@ def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: f
 
 def capped(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:
     """The choice, no surer than the simulation agrees with the history."""
-    cap = min((share for share, _ in _agreements(backtest, limits)), default=1.0)
+    cap = min((share for share, _ in agreements(backtest, limits)), default=1.0)
     return replace(choice, same_setting=min(choice.same_setting, cap), same_protocol=min(choice.same_protocol, cap))
 
 
@@ -84,7 +85,7 @@ def margins(backtest: Backtest | None, today: tuple[str, str] | None, kinds_of: 
     return margin
 
 
-def _agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[float, str]]:
+def agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[float, str]]:
     """(the smaller value as a share of the larger one, what it is) of everything advice rests on that is off."""
     if backtest is None:
         return
@@ -98,7 +99,7 @@ def _agreements(backtest: Backtest | None, limits: Limits) -> Iterator[tuple[flo
 
 def doubts(backtest: Backtest | None, limits: Limits) -> str:
     """``end-to-end p90 -54 %``: what caps the confidence; empty: nothing does."""
-    return ", ".join(text for _, text in _agreements(backtest, limits))
+    return ", ".join(text for _, text in agreements(backtest, limits))
 
 
 def remarks(backtest: Backtest | None, limits: Limits) -> list[str]:

@@ -94,8 +94,14 @@ def to_json(horizon: Horizon, found: Lasting | None) -> dict[str, Any]:
     """`growing`: bytes now, and at the horizon.  `lasting`: until when a setting keeps its limits."""
     ahead_s = horizon.ahead_ns / 1e9
     growing = {state.vertex: {"now_bytes": state.now_bytes, "then_bytes": state.after(ahead_s)} for state in horizon.states}
-    times = None if found is None else {"setting": found.setting, "kept_s": found.kept_s, "broken_s": found.broken_s}
-    return {"horizon_s": ahead_s, "growing": growing, "lasting": times}
+    return {"horizon_s": ahead_s, "growing": growing, "lasting": None if found is None else _times(horizon, found)}
+
+
+def _times(horizon: Horizon, found: Lasting) -> dict[str, Any]:
+    """With the sizes of state when a limit breaks."""
+    broken_s = found.broken_s
+    sizes = {} if broken_s is None else {state.vertex: state.after(broken_s) for state in horizon.states}
+    return {"setting": found.setting, "kept_s": found.kept_s, "broken_s": broken_s, "broken_bytes": sizes}
 
 
 def _time(seconds: float) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from sim.advice import texts
 from sim.advice.answer.build import advised_scenario, answer
 from sim.advice.answer.configuration import difference
+from sim.advice.answer.numbers import numbers
 from sim.advice.answer.summary import LINES
 from sim.advice.course import run_until_sure
 from sim.advice.doubts import capped, doubts, remarks
@@ -61,7 +62,8 @@ def report(
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)} | race.long_trials
     marked = marked_unknowns(bench)
     assumed = {unknown.key: unknown.assumed for unknown in marked}
-    enough = requirements(race, planned, assumed) if chosen is None and race.settings else []
+    needed = requirements(race, planned, assumed) if chosen is None and race.settings else []
+    enough = [own.sentence for own in needed]
     lasts = lasting(race, planned)
     given_answer = answer(race, levers, chosen, enough, planned)
     first, *others = texts.verdict(race, choice)
@@ -86,7 +88,8 @@ def report(
     data = (
         _to_json(race, choice, chosen, configured)
         | given_answer.data
-        | {"unknown": [_plain(row) for row in found]}
+        | {"unknown": [_plain(row) for row in found], "greatest_rates": rates}
+        | numbers(race, choice, chosen, needed)
         | to_json(bench.horizon, lasts)
     )
     candidate = None if chosen is None else race.candidate_of(chosen.name)

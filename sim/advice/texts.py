@@ -125,7 +125,11 @@ def _seen(race: Race, chosen: Setting) -> list[str]:
         return []
     count = race.seen(chosen.name)
     few = "" if count >= LONG_RUNS * ENOUGH else f": fewer than {LONG_RUNS * ENOUGH} show no 99 % quantile with 95 % confidence"
-    unknown = "" if race.confirmed else " Whether more of them keep it is unknown: the budget has no room for a long run (--budget)."
+    unknown = (
+        ""
+        if chosen.name in race.longer_ms
+        else " Whether more of them keep it is unknown: the budget has no room for a long run (--budget)."
+    )
     return [f"The limit on checkpoints is judged by the longest of {count} simulated ones{few}.{unknown}"]
 
 
@@ -261,8 +265,8 @@ def failures(race: Race, chosen: Setting) -> str:
     return f"How often the job fails matters: {'; '.join(cases)}."
 
 
-def unknown_failures(race: Race) -> tuple[str, bool]:
-    """(question about the rate of failures, whether its answer would change the advice)."""
+def changed_by_failures(race: Race) -> list[tuple[float, Setting | None]]:
+    """(seconds between failures, what would be advised): the nearest rates at which the advice changes, more often and more rarely."""
     own = race.chosen
     moved = []
     for step in range(1, 21):  # up to ten times as often, and as rarely, as assumed
@@ -270,12 +274,17 @@ def unknown_failures(race: Race) -> tuple[str, bool]:
             other = race.advised_at(race.mtbf_s * 10 ** (power / 20))
             if (None if other is None else other.name) != (None if own is None else own.name):
                 moved.append((power, other))
-    question = f"UNKNOWN: how often does the job fail? Assumed: every {_ms(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
     rarer, more_often = (next((change for change in moved if change[0] * sign > 0), None) for sign in (1, -1))
+    return [(race.mtbf_s * 10 ** (power / 20), other) for power, other in filter(None, (more_often, rarer))]
+
+
+def unknown_failures(race: Race) -> tuple[str, bool]:
+    """(question about the rate of failures, whether its answer would change the advice)."""
+    question = f"UNKNOWN: how often does the job fail? Assumed: every {_ms(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
     changes = [
-        f"{'more rarely' if power > 0 else 'more often'} than every {_ms(1e3 * race.mtbf_s * 10 ** (power / 20))} "
+        f"{'more rarely' if mtbf_s > race.mtbf_s else 'more often'} than every {_ms(1e3 * mtbf_s)} "
         f"{name_of(None if other is None else other.name)}"
-        for power, other in filter(None, (more_often, rarer))
+        for mtbf_s, other in changed_by_failures(race)
     ]
     if not changes:
         return f"{question}From ten times as often to ten times as rarely the advice is the same.", False

@@ -3,71 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sim.api.changes import Changes, lines_of
 from sim.api.progress import Notebook
 from sim.api.study import Study, load
 from sim.verbs import advise as verb
 from sim.verbs.advise import AdviceOptions, Advised, AdvisedJob
-from sim.verbs.display import paragraph, preformatted, section_html, section_text
 
 if TYPE_CHECKING:
-    from sim.analysis.section import TextTable
     from sim.plane import Engine
 
 
-class Advice:
+@dataclass(frozen=True, repr=False, eq=False)
+class Advice(Advised):
     """What to set, why, and how sure that is; it shows itself as text and tables."""
-
-    def __init__(self, advised: Advised) -> None:
-        self._advised = advised
-        self._report = advised.report
-
-    @property
-    def folder(self) -> Path:
-        """The job, the sweep of what was tried (sweep.yaml), and every run (results.parquet)."""
-        return self._advised.folder
-
-    @property
-    def verdict(self) -> str:
-        """The first sentence: what to do, and which limits it keeps."""
-        first = self._report.parts[0]
-        return first if isinstance(first, str) else first.title
-
-    @property
-    def parts(self) -> Sequence[str | TextTable]:
-        """Texts and tables (title, header, rows of text), in their order."""
-        return self._report.parts
-
-    @property
-    def setting(self) -> tuple[str, str] | None:
-        """(interval, protocol), such as ("10 s", "unaligned"); None: nothing that was tried keeps the limits."""
-        return None if self._report.chosen is None else self._report.chosen.name
-
-    @property
-    def configuration(self) -> str:
-        """Lines for the configuration of Flink; empty without a setting."""
-        return str(self._report.data["configuration"])
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """Everything as `ckptsim advise --json` gives it; times in ms, shares between 0 and 1."""
-        return self._report.plain()
 
     @property
     def study(self) -> Study:
         """The job with the advised setting; without one, the job as it is."""
-        advised = {} if self._report.advised is None else dict(self._report.advised.point)
-        return load(self._advised.file, self._advised.changes).with_(advised)
-
-    def __repr__(self) -> str:
-        return "\n\n".join(part if isinstance(part, str) else section_text(part) for part in self.parts)
-
-    def _repr_html_(self) -> str:
-        return "".join(map(_html, self.parts))
+        advised = {} if self.report.advised is None else dict(self.report.advised.point)
+        return load(self.file, self.changes).with_(advised)
 
 
 def advise(
@@ -96,7 +55,7 @@ def advise(
         _job(source, lines_of(changes), listener), options, None if folder is None else Path(folder), engine=engine, jobs=jobs,
         master=master, conf=conf, listener=listener,
     )  # fmt: skip
-    return Advice(advised)
+    return Advice(**{own.name: getattr(advised, own.name) for own in fields(advised)})
 
 
 def _job(source: Study | str | PathLike[str], changes: Sequence[str], listener: Notebook) -> AdvisedJob:
@@ -105,9 +64,3 @@ def _job(source: Study | str | PathLike[str], changes: Sequence[str], listener: 
     source.single("advise")
     origin = source.origin
     return AdvisedJob(origin.name, origin.file, None if origin.file.is_file() else source.text, (*source.pinned, *changes))
-
-
-def _html(part: str | TextTable) -> str:
-    if not isinstance(part, str):
-        return section_html(part)
-    return preformatted(part) if "\n" in part else paragraph(part)

@@ -37,12 +37,12 @@ def write_report(
 
 def _show(found: WrittenReport | Made) -> None:
     """What is run for the page, as its verb shows it."""
-    from sim.sweeps.run import SweepResult
     from sim.verbs.report import WrittenReport
+    from sim.verbs.sweep import Sweep
 
     if isinstance(found, WrittenReport):
         print_message(str(found.file))
-    elif isinstance(found, SweepResult):
+    elif isinstance(found, Sweep):
         show_sweep(found)
         put(found.counted)
     else:

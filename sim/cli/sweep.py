@@ -14,7 +14,7 @@ from sim.cli.console.terminal import put, show
 from sim.cli.options import ChecksOption, ConfOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption, spark_settings
 
 if TYPE_CHECKING:
-    from sim.sweeps.run import SweepResult
+    from sim.verbs.sweep import Sweep
 
 AxisOption = Annotated[
     list[str] | None,
@@ -71,13 +71,13 @@ def run_sweep(
         raise typer.Exit(Code.FINE if found.failed.empty else Code.CELLS_FAILED)
 
 
-def _print_json(found: SweepResult) -> None:
+def _print_json(found: Sweep) -> None:
     rows = json.loads(found.results.to_json(orient="records"))  # NaN becomes null
     answer = {"sections": [section._asdict() for section in found.sections], "sentence": found.sentence}
     print(json.dumps({"name": found.definition.name, "question": found.definition.text, **answer, "rows": rows}))
 
 
-def show_sweep(found: SweepResult) -> None:
+def show_sweep(found: Sweep) -> None:
     """What the sweep file wants to know."""
     if found.definition.question is None:
         return

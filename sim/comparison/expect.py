@@ -4,7 +4,7 @@ A metric is ``<table>.<column>.<statistic>``, e.g. ``checkpoints.end_to_end_dura
 min, max, sum and count.  ``checkpoints.completed`` and ``checkpoints.failed`` count.  Rows before the warm-up, checkpoints that
 did not complete and times that are -1 (did not happen) are left out; a statistic over nothing meets no bound.
 
-A percentile of fewer rows than its smallest sample (`sim.analysis.quantities`) is unknown: it meets no bound either, and that is said.
+A percentile of fewer rows than its smallest sample (`sim.quantities.results`) is unknown: it meets no bound either, and that is said.
 Percentiles and means of `checkpoints` are of those after a first upload, as in the table of strategies; min, max, sum and count are of all.
 """
 
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.analysis.quantities import smallest_sample
 from sim.condition import Condition, parse_condition
 from sim.foreign import Readable
 from sim.metrics.schema import TABLES
+from sim.quantities.results import smallest_sample
 from sim.units import UnitError, parse_duration, parse_number, parse_rate, parse_share, parse_size
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _rows(result: Result, table: str, warmup_ns: int) -> pd.DataFrame:
     if table == "series":
         return rows[rows["time"] > warmup_ms / 1e3]
     if table == "commits":
-        return rows[rows["time"] >= warmup_ms]
+        return rows[rows["commit_timestamp"] >= warmup_ms]
     if table == "subtasks":
         counted = result.checkpoints.loc[result.checkpoints["trigger_timestamp"] >= warmup_ms, "id"]
         return rows[rows["id"].isin(counted)]

@@ -1,19 +1,17 @@
 """The bars that predictions must meet, and whether they do: a row per bar.
 
-A row of the truth table is a recording and a vertex.  Durations below `NEGLIGIBLE_MS` on both sides are left out: they would count as
-exact and hide the others.
+A row of the truth table is a recording and a vertex.  Durations that are noise on both sides are left out: they would count as exact and
+hide the others.  `sim.quantities.observed` has the bars.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import pandas as pd
 
-from sim.evidence.truth import NEGLIGIBLE_MS, relative_errors
-from sim.model.backtest import Level
-from sim.recordings.observe.quantities import DURATIONS
+from sim.evidence.truth import noise, relative_errors
+from sim.quantities.observed import QUANTITIES, Bar, Level, Quantity
 from sim.recordings.source.graph import RecordedVertex, is_read
 
 _HIGH = 500.0
@@ -26,42 +24,20 @@ _ENOUGH = 0.9
 """Share of recordings that must agree, for errors without a meaningful median."""
 
 
-class Bar(NamedTuple):
-    what: str
-    quantities: tuple[str, ...]
-    limit: float  # of the median error, of a factor, or of a count
-    kind: str = "error"  # error: median and 90 % quantile; median: over recordings; factor, count: share of rows within; exact: all
-    runs: str = "all"  # back-pressured: runs whose sources or operators wait for output half of the time
-    vertices: str = "all"  # ends: without readers; symmetric: one input, equal shares for all subtasks
-    level: Level = "p50"  # which quantile over the checkpoints of a run
+Expected = Mapping[Bar, tuple[str, ...]]
+"""Bar -> the quantities that it is about."""
 
 
-BARS = (
-    Bar("checkpoint duration", ("end_to_end_duration",), 0.10, runs="back-pressured"),
-    Bar("start delay", ("start_delay",), 0.10, runs="back-pressured"),
-    Bar("in-flight data persisted, whole checkpoint", ("persisted_data",), 0.10),
-    Bar("in-flight data persisted, per vertex", ("alignment_persisted",), 0.10),
-    Bar("sink throughput", ("numRecordsInPerSecond",), 0.03, vertices="ends"),
-    Bar("record latency", ("latency",), 0.08),
-    Bar("async phase and state writes", ("async_duration",), 0.10),
-    Bar("alignment of symmetric stages", ("alignment_duration",), 2.0, kind="factor", vertices="symmetric"),
-    Bar("processed bytes", ("processed_data",), 2.0, kind="factor"),
-    Bar("completed checkpoints", ("completed",), 1.0, kind="count"),
-    Bar("checkpoint that commits the tail", ("checkpoints_to_commit",), 0.0, kind="exact"),
-    Bar("downtime", ("downtime",), 0.15),
-    Bar("time to first record", ("time_to_first_record",), 0.15),
-)
-MEASURED_BARS = (
-    Bar("checkpoint duration, p50", ("end_to_end_duration",), 0.15, kind="median"),
-    Bar("checkpoint duration, p90", ("end_to_end_duration",), 0.30, kind="median", level="p90"),
-    Bar("in-flight data persisted", ("persisted_data",), 0.15, kind="median"),
-    Bar("written per checkpoint", ("checkpointed_size",), 0.15, kind="median"),
-    Bar("full size", ("state_size",), 0.15, kind="median"),
-    Bar("throughput", ("numRecordsInPerSecond", "numRecordsOutPerSecond"), 0.05, kind="median"),
-    Bar("synchronous phase", ("sync_duration",), 0.25, kind="median"),
-    Bar("asynchronous phase", ("async_duration",), 0.25, kind="median"),
-    Bar("completed checkpoints", ("completed",), 0.0, kind="count"),
-)
+def _collected(bars_of: Callable[[Quantity], tuple[Bar, ...]]) -> Expected:
+    found: dict[Bar, tuple[str, ...]] = {}
+    for quantity in QUANTITIES.values():
+        for bar in bars_of(quantity):
+            found[bar] = (*found.get(bar, ()), quantity.name)
+    return found
+
+
+BARS = _collected(lambda quantity: quantity.bars)
+MEASURED_BARS = _collected(lambda quantity: quantity.measured_bars)
 """Measured jobs have wider bars: work, records and state vary, the machine is not quiet, and all was inferred."""
 
 
@@ -71,14 +47,14 @@ def back_pressured(table: pd.DataFrame) -> set[str]:
     return set(shares[shares["observed_p50"] >= _HIGH]["recording"])
 
 
-def bars(table: pd.DataFrame, graphs: Mapping[str, Sequence[RecordedVertex]], expected: Sequence[Bar] = BARS) -> pd.DataFrame:
+def bars(table: pd.DataFrame, graphs: Mapping[str, Sequence[RecordedVertex]], expected: Expected = BARS) -> pd.DataFrame:
     """A row per bar that applies: what, where, bar, rows, reached (median error, or share of rows), p90 (of errors), met.
 
     `graphs`: the vertices of each recording of the truth table.
     """
     waiting, found = back_pressured(table), []
-    for bar in expected:
-        rows = table[table["quantity"].isin(bar.quantities)]
+    for bar, names in expected.items():
+        rows = table[table["quantity"].isin(names)]
         if bar.runs == "back-pressured":
             rows = rows[rows["recording"].isin(waiting)]
         chosen = _VERTICES[bar.vertices]
@@ -91,9 +67,8 @@ def bars(table: pd.DataFrame, graphs: Mapping[str, Sequence[RecordedVertex]], ex
 
 def _telling(rows: pd.DataFrame, level: Level) -> pd.DataFrame:
     """The rows that are neither 0 nor noise on both sides."""
-    floor = rows["quantity"].isin(DURATIONS) * NEGLIGIBLE_MS
     largest = rows[[f"observed_{level}", f"predicted_{level}"]].max(axis=1)
-    return rows[(largest > 0) & (largest >= floor)]
+    return rows[(largest > 0) & (largest >= noise(rows))]
 
 
 def _reached(bar: Bar, rows: pd.DataFrame) -> tuple[float, float, bool]:
@@ -108,7 +83,7 @@ def _reached(bar: Bar, rows: pd.DataFrame) -> tuple[float, float, bool]:
     difference = (rows["predicted_p50"] - rows["observed_p50"]).abs()
     if bar.kind == "factor":
         ratio = rows["predicted_p50"] / rows["observed_p50"]
-        agrees = ratio.between(1 / bar.limit, bar.limit) | (rows["quantity"].isin(DURATIONS) & (difference < NEGLIGIBLE_MS))
+        agrees = ratio.between(1 / bar.limit, bar.limit) | (difference < noise(rows))
         per_recording = agrees.groupby(rows["recording"]).mean()  # share of the recording's vertices
         return float(per_recording.mean()), float("nan"), bool(per_recording.mean() >= _ENOUGH)
     agrees = difference <= bar.limit

@@ -12,14 +12,8 @@ from typing import Any
 import pandas as pd
 
 from sim.evidence.settings import Settings, differences
-from sim.evidence.truth import NEGLIGIBLE_MS
-from sim.recordings.observe.quantities import DURATIONS
+from sim.quantities.observed import QUANTITIES, quantities
 
-REPEATS = {"end_to_end_duration": 0.04, "persisted_data": 0.035, "numRecordsInPerSecond": 0.027, "latency": 0.046}
-"""Quantity -> least spread of repetitions [share], measured on 36 pairs of runs of 29 configurations.
-
-90 % of the durations of checkpoints lie within 3 %; the worst pairs, 5 to 10 %, have small or few checkpoints.
-"""
 COLUMNS = ("setting", "one", "other", "quantity", "observed_one", "observed_other", "predicted_one", "predicted_other", "right")
 
 _MEASURED = {"observed_p50": "observed", "predicted_p50": "predicted", "observed_p10": "low", "observed_p90": "high"}
@@ -40,7 +34,7 @@ def orderings(table: pd.DataFrame, settings: Mapping[str, Settings]) -> pd.DataF
         found = differences(settings[first], settings[second])
         if len(found) != 1:
             continue
-        for quantity in REPEATS:
+        for quantity in repeated():
             if quantity not in means[first].index or quantity not in means[second].index:
                 continue
             this, that = (means[name].loc[quantity].to_dict() for name in (first, second))
@@ -51,21 +45,29 @@ def orderings(table: pd.DataFrame, settings: Mapping[str, Settings]) -> pd.DataF
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
+def repeated() -> dict[str, float]:
+    """Quantity -> least spread of repetitions [share], of those that were measured: 36 pairs of runs of 29 configurations.
+
+    90 % of the durations of checkpoints lie within 3 %; the worst pairs, 5 to 10 %, have small or few checkpoints.
+    """
+    return {quantity.name: quantity.repeats for quantity in quantities(lambda quantity: quantity.repeats) if quantity.repeats}
+
+
 def spreads(table: pd.DataFrame, settings: Mapping[str, Settings]) -> dict[str, float]:
-    """Quantity -> greatest spread of repetitions [share of their mean], at least that of `REPEATS`."""
+    """Quantity -> greatest spread of repetitions [share of their mean], at least what was measured."""
     values = _values(table)
-    found = dict(REPEATS)
+    found = repeated()
     for names in _groups(list(settings), settings):
         for quantity, rows in values[values["recording"].isin(names)].groupby("quantity"):
             seen = rows["observed"]
-            if len(seen) > 1 and seen.mean() and seen.max() - seen.min() >= _floor(str(quantity)):
+            if len(seen) > 1 and seen.mean() and seen.max() - seen.min() >= QUANTITIES[str(quantity)].noise:
                 found[str(quantity)] = max(found[str(quantity)], float((seen.max() - seen.min()) / seen.mean()))
     return found
 
 
 def _values(table: pd.DataFrame) -> pd.DataFrame:
     """A row per recording and quantity; over several vertices the sum of rates, the mean of durations."""
-    chosen = table[table["quantity"].isin(REPEATS) & table["predicted_p50"].notna()]
+    chosen = table[table["quantity"].isin(list(repeated())) & table["predicted_p50"].notna()]
     read = table[table["quantity"] == "outputQueueSize"][["recording", "vertex"]]  # the ends of a job have no output
     joined = chosen.merge(read.assign(is_read=True), on=["recording", "vertex"], how="left")
     ends = joined[~((joined["quantity"] == "numRecordsInPerSecond") & joined["is_read"].notna())]
@@ -97,11 +99,7 @@ def _is_clear(quantity: str, first: dict[Any, float], second: dict[Any, float], 
     """Whether two configurations differ by more than repetitions, and neither lies in the other's range."""
     difference, mean = abs(first["observed"] - second["observed"]), (first["observed"] + second["observed"]) / 2
     within = any(this["low"] <= that["observed"] <= this["high"] for this, that in ((first, second), (second, first)))
-    return mean > 0 and difference > apart * mean and difference >= _floor(quantity) and not within
-
-
-def _floor(quantity: str) -> float:
-    return NEGLIGIBLE_MS if quantity in DURATIONS else 0.0
+    return mean > 0 and difference > apart * mean and difference >= QUANTITIES[quantity].noise and not within
 
 
 def _change(setting: str, first: Any, second: Any) -> str:

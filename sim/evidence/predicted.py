@@ -8,15 +8,15 @@ import pandas as pd
 
 from sim.evidence.predicted_ends import of_ends_and_failures
 from sim.evidence.predicted_series import of_series
-from sim.recordings.observe.quantities import values_of
 from sim.recordings.observe.table import of_checkpoints
+from sim.recordings.observe.tidy import values_of
 
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result
 
 
 def predicted(result: Result) -> pd.DataFrame:
-    """The observations of a simulated run (columns of `sim.recordings.observe.quantities.COLUMNS`)."""
+    """The observations of a simulated run (columns of `sim.recordings.observe.tidy.COLUMNS`)."""
     periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
     parts = [of_checkpoints(periodic, result.subtasks), values_of([*of_series(result), *of_ends_and_failures(result)])]
     return pd.concat([part for part in parts if len(part)], ignore_index=True)

@@ -10,7 +10,7 @@ import numpy as np
 from sim.metrics.journal import Happening
 from sim.recordings.observe.ends import completed_between, stopped_ms
 from sim.recordings.observe.failures import caught_up_ms
-from sim.recordings.observe.quantities import RunValue
+from sim.recordings.observe.tidy import RunValue
 
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result
@@ -37,7 +37,7 @@ def _of_the_end(result: Result) -> Iterator[RunValue]:
     ends_ms = _ends_of_data_ms(result)
     for vertex, rows in commits[commits["records"] > 0].groupby("vertex", sort=False):
         yield "tail_checkpoint", str(vertex), float(rows["checkpoint"].max())
-        last = rows.groupby("index")["time"].max()
+        last = rows.groupby("index")["commit_timestamp"].max()
         heard_ms = {(str(vertex), index): time for index, time in zip(last.index.tolist(), last.tolist(), strict=True)}
         delays = [heard_ms[subtask] - ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys()]
         ended_ms = max(ends_ms[subtask] for subtask in heard_ms.keys() & ends_ms.keys()) if delays else stopped_ms(result.checkpoints)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sim.recordings.observe.quantities import RunValue
 from sim.recordings.observe.steady import SETTLED_AFTER, growth, steady
+from sim.recordings.observe.tidy import RunValue
 
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result

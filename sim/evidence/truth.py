@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from sim.evidence.predicted import predicted
-from sim.model.backtest import Level
+from sim.quantities.observed import QUANTITIES, Level
 from sim.recordings import Import, RecordedJob, RecordingError, observed, read_any, to_document
-from sim.recordings.observe.quantities import DURATIONS
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads
 from sim.scenario.text.writer import write
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from sim.model.scenario import Overheads, Scenario
     from sim.plane import Engine
 
-NEGLIGIBLE_MS = 60.0
-"""Smaller differences of durations are scheduling noise of the recorded machine and count as zero."""
 FIRST = " (first)"
 """Suffix of a quantity of the first checkpoint: 'start_delay (first)'."""
 _SHARES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
@@ -44,8 +41,8 @@ def truth(
     """The rows (`COLUMNS`) of a recording, for all its quantities; NaN: absent from a run.
 
     `vertex` is None for the whole checkpoint or job.  `relative_error`: of the medians, signed; 0 for durations that differ by less
-    than `NEGLIGIBLE_MS`, NaN if only the observed one is 0.  `covered`: the observed median lies between the predicted 10 % and 90 %
-    (durations: or within `NEGLIGIBLE_MS` of them).  `overheads`: in place of the scenario's own.
+    than the noise of a machine, NaN if only the observed one is 0.  `covered`: the observed median lies between the predicted 10 % and 90 %
+    (durations: or within that noise of them).  `overheads`: in place of the scenario's own.
     `document`: if it was made of the recording before.  `progress` gets the simulated time [ns] of each run.
     RecordingError: not a recording; ScenarioError: it cannot be simulated.  Predictions leave out what `unmodelled` names.
     """
@@ -86,22 +83,22 @@ def join_observed_predicted(observations: pd.DataFrame, predictions: pd.DataFram
 
 
 def relative_errors(table: pd.DataFrame, level: Level = "p50") -> pd.Series:
-    """(predicted - observed) / observed of the medians; 0 where a duration differs by less than NEGLIGIBLE_MS."""
+    """(predicted - observed) / observed of the medians; 0 where they differ by less than noise."""
     predicted, observed = table[f"predicted_{level}"], table[f"observed_{level}"]
     difference = predicted - observed
-    noise = _is_duration(table) & (difference.abs() < NEGLIGIBLE_MS)
     relative = difference / observed.where(observed != 0)
-    return relative.mask(noise | (difference == 0), 0.0)
+    return relative.mask((difference.abs() < noise(table)) | (difference == 0), 0.0)
 
 
 def covered(table: pd.DataFrame) -> pd.Series:
     """Whether the observed median lies in the predicted range; without a prediction it does not."""
-    slack = _is_duration(table) * NEGLIGIBLE_MS
+    slack = noise(table)
     return (table["observed_p50"] >= table["predicted_p10"] - slack) & (table["observed_p50"] <= table["predicted_p90"] + slack)
 
 
-def _is_duration(table: pd.DataFrame) -> pd.Series:
-    return table["quantity"].str.removesuffix(FIRST).isin(DURATIONS)
+def noise(table: pd.DataFrame) -> pd.Series:
+    """By how much each row may differ and count as equal."""
+    return table["quantity"].str.removesuffix(FIRST).map({name: quantity.noise for name, quantity in QUANTITIES.items()})
 
 
 def _percentiles(rows: pd.DataFrame, side: str) -> pd.DataFrame:

@@ -4,12 +4,12 @@ The steps are those of a simulated checkpoint (`sim.metrics.path_search`), told 
 barrier came.  Where all came at about the same time, the one that was under way for longest is taken: what happened before the others
 set out did not delay them.  Else it is the one that set out last.  Nor does one say what an asynchronous part waited for; sizes tell it.
 
-`ckptsim validate --explain` holds this to the journals of simulated checkpoints.
+`ckptsim validate --explain` holds recorded paths to simulated ones, and simulated ones to their journals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from sim.history.history import MS, History, SubtaskId, subtasks_of
@@ -18,10 +18,14 @@ from sim.metrics.critical_path import PathKind
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 
 _TOGETHER_NS = 20 * MS
-"""Subtasks that share a file of channel state end their asynchronous parts this close to each other."""
+"""Subtasks that share a file of channel state end their asynchronous parts, or acknowledge, this close to each other.
 
+When an asynchronous part ended follows from when its snapshot began, which is not known where the timeout counts.
+"""
 _TOGETHER = 0.1
 """Barriers come together if they come within this share of the time that the first of them was under way."""
+NEAR = 0.1
+"""A path is as good as the critical one if it ends before it by no more than this share of the duration."""
 _HALF, _MOST = 0.5, 0.75
 """Shares of an asynchronous part after which a barrier must come to have decided: without much state of its own, and with it."""
 
@@ -58,21 +62,53 @@ def steps(history: History, point: RecordedCheckpoint) -> tuple[PathStep, ...]:
     return _Search(history, point).found()
 
 
+def near_paths(history: History, point: RecordedCheckpoint) -> Iterator[tuple[PathStep, ...]]:
+    """The critical path first, and those that are as long within `NEAR`: without it, a checkpoint would take as long by one of them.
+
+    They end with another vertex that acknowledges at about the same time.  Or where several barriers came together, they lead over the one
+    that set out last.
+    """
+    if not point.tasks or point.end_to_end_duration < 0:
+        return
+    yield _Search(history, point).found()
+    yield _Search(history, point, later=True).found()
+    for last in _Search(history, point).nearly_last():
+        for later in (False, True):
+            yield _Search(history, point, later=later).found(last)
+
+
 class _Search:
-    def __init__(self, history: History, point: RecordedCheckpoint) -> None:
+    """`later`: of barriers that came together, the one that set out last is followed, and not the one that was under way for longest."""
+
+    def __init__(self, history: History, point: RecordedCheckpoint, *, later: bool = False) -> None:
         self.history = history
         self.point = point
+        self.later = later
         self.rows: Mapping[SubtaskId, RecordedSubtask] = subtasks_of(point)
         self.moments: Mapping[SubtaskId, Moments] = moments(history, point)
         self._found: list[PathStep] = []  # the last one first
 
-    def found(self) -> tuple[PathStep, ...]:
+    def found(self, last: SubtaskId | None = None) -> tuple[PathStep, ...]:
+        """`last`: back from the acknowledgement of this one."""
         end_ns = self.point.end_to_end_duration * MS
-        if self.point.status == "COMPLETED":
+        if last is not None:
+            self._before_acknowledgement(last, min(self.moments[last].acknowledged_ns, end_ns))
+        elif self.point.status == "COMPLETED":
             self._completed(end_ns)
         else:
             self._unfinished(end_ns)
         return tuple(reversed(self._found))
+
+    def nearly_last(self) -> Iterator[SubtaskId]:
+        """The last subtask of each other vertex, where it acknowledges nearly as late as the last of all."""
+        if self.point.status != "COMPLETED" or not self.moments:
+            return
+        ends = {name: row.acknowledged_ns for name, row in self.moments.items()}
+        latest: dict[str, SubtaskId] = {}
+        for name in sorted(ends, key=lambda name: (ends[name], name), reverse=True):
+            latest.setdefault(name[0], name)
+        first, *others = latest.values()
+        yield from (name for name in others if ends[first] - ends[name] <= NEAR * self.point.end_to_end_duration * MS)
 
     # ------------------------------------------------------------------------------------------ from the ends
 
@@ -143,11 +179,11 @@ class _Search:
 
         The wait decided if most of the part had passed when the barrier came.  State that it uploads meanwhile could have decided, too.
         """
-        synced_ns = self.moments[name].synced_ns
+        synced_ns, acknowledged_ns = self.moments[name].synced_ns, self.moments[name].acknowledged_ns
         together = [
             other
             for other, row in self.moments.items()
-            if abs(row.written_ns - written_ns) <= _TOGETHER_NS
+            if min(abs(row.written_ns - written_ns), abs(row.acknowledged_ns - acknowledged_ns)) <= _TOGETHER_NS
             if row.last_ns <= written_ns and self._shares(name, other)
         ]
         last = max([name, *together], key=lambda other: (min(self.moments[other].last_ns, written_ns), other == name))
@@ -168,11 +204,6 @@ class _Search:
         self._add(PathKind.PRE_BARRIER, begun_ns, end_ns, name)
         if not self.history.vertex(name[0]).inputs:
             self._before_call(name, begun_ns)
-        elif row.unaligned and begun_ns > row.first_ns:
-            self._add(PathKind.TIMEOUT, row.first_ns, begun_ns, name)
-            self._through(name, row.first_ns, row.first_ns)
-        elif row.unaligned:
-            self._through(name, begun_ns, begun_ns)
         else:
             self._before_last_barrier(name, begun_ns)
 
@@ -210,7 +241,7 @@ class _Search:
         before = [writer for writer, time_ns in sent.items() if time_ns <= until_ns]
         if before:
             earliest = min(before, key=lambda writer: (sent[writer], writer[1] != name[1]))
-            together = until_ns - first_ns <= _TOGETHER * (until_ns - sent[earliest])
+            together = not self.later and until_ns - first_ns <= _TOGETHER * (until_ns - sent[earliest])
             return earliest if together else max(before, key=lambda writer: (sent[writer], writer[1] == name[1]))
         return min(sent, key=lambda writer: sent[writer], default=None)
 

@@ -49,7 +49,7 @@ def _row(row: CommitStats, names: Sequence[tuple[str, int]]) -> Row:
     commit_ns = row.time_ns - row.trigger_ns if row.committed and row.trigger_ns >= 0 else -1
     return {
         "checkpoint": row.checkpoint,
-        "time": row.time_ns / _MS,
+        "commit_timestamp": row.time_ns / _MS,
         **task_name(names[row.task]),
         "epochs": len({transaction.epoch for transaction in row.committed}),
         "records": sum(transaction.records for transaction in row.committed),

@@ -172,14 +172,32 @@ class _Search:
             self._through(task, arrivals[-1][1], end_ns)
         elif self._at(Happening.TRIGGER_RECEIVED, task, -1) == end_ns:
             self._before_trigger(task, end_ns)
+        elif arrivals and self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns:
+            self._before_timeout(task, end_ns, arrivals)
         elif arrivals:
-            time_ns, channel = arrivals[0] if self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns else arrivals[-1]
-            waits = PathKind.TIMEOUT if self._at(Happening.INPUT_PRIORITISED, task, -1) == end_ns else PathKind.END_OF_INPUT
-            self._add(waits, time_ns, end_ns, task)
+            time_ns, channel = arrivals[-1]
+            self._add(PathKind.END_OF_INPUT, time_ns, end_ns, task)
             self._through(task, channel, time_ns)
         else:
             self._add(PathKind.END_OF_INPUT, min(end_ns, self._dispatched_ns), end_ns, task)
             self._before_dispatch(min(end_ns, self._dispatched_ns))
+
+    def _before_timeout(self, task: int, end_ns: int, arrivals: Sequence[tuple[int, int]]) -> None:
+        """The timeout counts from the trigger, whenever the first barrier came: one that was on its way then is what was waited for."""
+        came = {channel for _, channel in arrivals}
+        sent = {
+            channel: self._at(Happening.BARRIER_FORWARDED, self.graph.writers[channel], end_ns)
+            for channel, reader in enumerate(self.graph.readers)
+            if reader == task and channel not in came
+        }
+        missing = [channel for channel, sent_ns in sent.items() if sent_ns < end_ns]
+        if missing:
+            latest = max(missing, key=lambda channel: (sent[channel], -channel))
+            self._travelled(task, latest, self.graph.writers[latest], end_ns, end_ns)
+        else:  # those that are missing had not set out
+            time_ns, channel = arrivals[0]
+            self._add(PathKind.TIMEOUT, time_ns, end_ns, task)
+            self._through(task, channel, time_ns)
 
     def _before_channel_state(self, task: int, end_ns: int) -> None:
         """The file of the whole group is closed when its last member has nothing to add."""

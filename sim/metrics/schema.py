@@ -95,7 +95,7 @@ SERIES = (
 )
 COMMITS = (
     Column("checkpoint", "", "whose completion the commit answers; 0: none, the task ended without waiting for one"),
-    Column("time", "ms", "end of the commit: the output is visible from now on"),
+    Column("commit_timestamp", "ms", "end of the commit, since the start of the run: the output is visible from now on"),
     Column("vertex", "", "of the committer"),
     Column("index", "", "subtask index of the committer"),
     Column("epochs", "", "checkpoints whose output it covers: more than 1 after aborted ones or a lost notification"),

@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from sim.analysis.quantities import in_words
 from sim.analysis.section import TextTable
 from sim.explain.runs import FolderError
+from sim.quantities.results import in_words
 from sim.report.advice_figure import advice_block
 from sim.report.page import Block, Page
 from sim.report.results import made_by

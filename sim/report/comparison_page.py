@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import count_text, ms_text
-from sim.analysis.quantities import headings
 from sim.analysis.section import TextTable
 from sim.analysis.strategies.picture import alike
 from sim.analysis.strategies.side_by_side import texts
 from sim.analysis.strategies.summary import Tables
+from sim.quantities.results import headings
 from sim.report.figures import lines, phases
 from sim.report.history import history
 from sim.report.page import Block, Page

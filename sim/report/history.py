@@ -10,7 +10,7 @@ import numpy as np
 
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
 from sim.analysis.section import TextTable
-from sim.model.backtest import QUANTITIES, Kind
+from sim.quantities.observed import Kind, of_history
 from sim.report.figures import SMALL, style
 from sim.report.page import Block
 from sim.report.svg import COLOURS, GRID, INK, figure
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 
     from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 
-_TITLES = {
-    "end-to-end": "Checkpoint duration",
-    "async": "Asynchronous part",
-    "sync": "Synchronous part",
-    "in-flight-persisted": "In-flight data stored",
-    "in-flight-processed": "Data processed during alignment",
-    "checkpointed": "Written per checkpoint",
-    "full-size": "Size of the checkpoint",
-}
-"""Quantity -> words; of others, their name."""
 _TEXT: dict[Kind, Callable[[float], str]] = {"duration": ms_text, "size": bytes_text, "rate": per_second_text}
 
 
@@ -49,13 +39,15 @@ def history(backtest: Backtest) -> Block:
 
 
 def title(row: ComparedQuantity) -> str:
-    named = _TITLES.get(row.quantity, row.quantity.replace("-", " ").capitalize())
+    own = of_history()[row.quantity]
+    named = own[0].title if len(own) == 1 else row.quantity
+    named = f"{named[0].upper()}{named[1:]}"
     return f"{named}, {row.vertex}" if row.vertex else named
 
 
 def spans(backtest: Backtest) -> Figure | None:
     """A line per quantity and side.  None: the history has no durations."""
-    rows = [row for row in backtest.compared if QUANTITIES[row.quantity] == "duration" and row.observed.count]
+    rows = [row for row in backtest.compared if of_history()[row.quantity][0].kind == "duration" and row.observed.count]
     if not rows:
         return None
     drawn = figure(1.1 + 0.45 * len(rows))
@@ -80,7 +72,7 @@ def spans(backtest: Backtest) -> Figure | None:
 
 def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> Iterator[str]:
     for value in (quantiles.p50, quantiles.p90, quantiles.largest):
-        yield "-" if math.isnan(value) else _TEXT[QUANTITIES[row.quantity]](value)
+        yield "-" if math.isnan(value) else _TEXT[of_history()[row.quantity][0].kind](value)
 
 
 def _off(row: ComparedQuantity) -> str:

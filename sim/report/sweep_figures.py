@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.analysis.quantities import in_words
 from sim.analysis.sweeps.answers import means
 from sim.analysis.sweeps.axis_ticks import set_ticks
 from sim.analysis.sweeps.effects import effects
 from sim.analysis.sweeps.measure import text
+from sim.quantities.results import in_words
 from sim.report.figures import SMALL, style
 from sim.report.svg import COLOURS, GRID, INK, figure, label
 

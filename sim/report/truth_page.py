@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sim.analysis.section import TextTable
+from sim.quantities.observed import QUANTITIES
 from sim.report.figures import SMALL, style
 from sim.report.page import Block, Page
 from sim.report.svg import COLOURS, GRID, INK, figure
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
 _LARGEST = 100.0
 """Per cent: larger errors are drawn at the edge."""
 _MOST_ROWS = 400
-_RENAMED = {
-    "end_to_end_duration": "checkpoint duration",
-    "checkpointed_size": "written per checkpoint",
-    "persisted_data": "in-flight data stored",
-    "processed_data": "in-flight data processed",
-    "latency": "record latency",
-    "completed": "completed checkpoints",
-}
 
 
 def truth_page(table: pd.DataFrame, units: Mapping[str, str], notes: list[str], command: str) -> Page:
@@ -75,12 +67,9 @@ def errors(known: pd.DataFrame) -> Figure | None:
 
 
 def quantity_words(name: str) -> str:
-    """``quantity_words("numRecordsOutPerSecond") == "records out per second"``."""
+    """``quantity_words("numRecordsOutPerSecond") == "records out per second"``; a note in brackets stays."""
     stem, _, note = name.partition(" ")
-    if stem in _RENAMED:
-        return f"{_RENAMED[stem]} {note}".strip()
-    stem = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", stem.removeprefix("num").removesuffix("MsPerSecond")).replace("_", " ").lower()
-    return f"{stem} {note}".strip()
+    return f"{QUANTITIES[stem].title} {note}".strip()
 
 
 def _rows(nonzero: pd.DataFrame, units: Mapping[str, str]) -> TextTable:

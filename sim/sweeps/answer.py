@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from sim.analysis.quantities import QUANTITIES
 from sim.analysis.section import TextTable
 from sim.analysis.sweeps.answers import Limit, differences, means, settings_of
 from sim.analysis.sweeps.choice import Selection, Setting, choose
@@ -15,6 +14,7 @@ from sim.analysis.sweeps.effects import effects
 from sim.analysis.sweeps.measure import limit_text, text
 from sim.analysis.sweeps.observed import Observed, observed, planned, scored
 from sim.analysis.sweeps.samples import counts, smallest
+from sim.quantities.results import STATISTICS
 from sim.sweeps.file.question import Question
 from sim.sweeps.headline import headline
 
@@ -102,7 +102,7 @@ def _samples(question: Question, results: pd.DataFrame) -> str:
         if not sizes.empty and sizes.min() < (needed := smallest(column)):
             span = " to ".join(map(str, sorted({int(sizes.min()), int(sizes.max())})))
             found.append(
-                f". {column} is of {span} {QUANTITIES[column].counts} a run and needs {needed}: it is hardly more than the longest"
+                f". {column} is of {span} {STATISTICS[column].counts} a run and needs {needed}: it is hardly more than the longest"
             )
     return "".join(found)
 

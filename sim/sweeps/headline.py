@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from sim.analysis.quantities import QUANTITIES
 from sim.analysis.sweeps.choice import Selection, Setting, Standing
 from sim.analysis.sweeps.measure import limit_text, text, text_beside
 from sim.analysis.sweeps.observed import dead, planned
 from sim.analysis.sweeps.samples import smallest
 from sim.cells.columns import COLUMNS
+from sim.quantities.results import STATISTICS
 from sim.sweeps.file.question import Question
 
 MOST_NAMED = 4
@@ -105,7 +105,7 @@ def _unknown(question: Question, found: Selection) -> Iterator[str]:
         few = [(setting, unknown.sample) for setting, unknown in own if unknown.column == limit.column]
         if not few:
             continue
-        needs = f"{smallest(limit.column)} {QUANTITIES[limit.column].counts} in all runs{' of a setting' if several else ''}"
+        needs = f"{smallest(limit.column)} {STATISTICS[limit.column].counts} in all runs{' of a setting' if several else ''}"
         yield f"Not known to keep {limit_text(limit)}, as that needs {needs}: {_having(few)}."
 
 
@@ -117,7 +117,7 @@ def _having(samples: Sequence[tuple[Setting, int]]) -> str:
 
 def _unranked(question: Question, found: Selection) -> Iterator[str]:
     """Settings without the sample of the percentile, or that none has it."""
-    noun = QUANTITIES[question.least].counts if question.least in QUANTITIES else ""
+    noun = STATISTICS[question.least].counts if question.least in STATISTICS else ""
     left = [standing for standing in found.standings if not standing.ranked and not standing.unknown and standing.sample is not None]
     if few := [(standing.setting, standing.sample) for standing in left if standing.sample is not None]:
         yield f"Not ranked, as {question.least} needs {found.needed} {noun} in all runs of a setting: {_having(few)}."

@@ -75,7 +75,7 @@ class SweepResult:
         least, middle, most = (ms_text(float(found.quantile(share))) for share in (0.0, 0.5, 1.0))
         return f"Left out as warm-up, until checkpoints, queues and lag have settled: {least} to {most}, median {middle}."
 
-    def picture(self) -> Figure | None:
+    def figure(self) -> Figure | None:
         """The columns of the answer over the settings, with confidence and limits; None: no question, or no values."""
         question = self.definition.question
         if question is None or not self.sections:

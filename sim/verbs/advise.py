@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
@@ -16,6 +16,7 @@ from sim.report.answer_page import ADVICE
 from sim.report.results import unknown_values
 from sim.units import parse_duration, parse_share
 from sim.verbs.command_lines import command_line
+from sim.verbs.display import paragraph, preformatted, section_html, section_text
 from sim.verbs.findings import Remark, job_findings, tell
 from sim.verbs.importing import draft_of, text_of, with_backtest
 from sim.verbs.kept import keep_answer
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.advice.trials import Bench
+    from sim.analysis.section import TextTable
     from sim.plane import Engine
 
 
@@ -68,9 +70,9 @@ class AdvisedJob:
     findings: tuple[str, ...] = ()  # lines about its import
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Advised:
-    """An advice, and the rows that it rests on."""
+    """An advice, and the rows that it rests on; it shows itself as text and tables."""
 
     report: Report
     folder: Path
@@ -88,6 +90,44 @@ class Advised:
         if len(broken):
             return f"{len(broken)} runs broke what checkpoints promise, the first: {broken.iloc[0]['violation'].splitlines()[0]}"
         return ""
+
+    @property
+    def verdict(self) -> str:
+        """The first sentence: what to do, and which limits it keeps."""
+        first = self.report.parts[0]
+        return first if isinstance(first, str) else first.title
+
+    @property
+    def parts(self) -> Sequence[str | TextTable]:
+        """Texts and tables (title, header, rows of text), in their order."""
+        return self.report.parts
+
+    @property
+    def setting(self) -> tuple[str, str] | None:
+        """(interval, protocol), such as ("10 s", "unaligned"); None: nothing that was tried keeps the limits."""
+        return None if self.report.chosen is None else self.report.chosen.name
+
+    @property
+    def configuration(self) -> str:
+        """Lines for the configuration of Flink; empty without a setting."""
+        return str(self.report.data["configuration"])
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """JSON-ready; times in ms, shares between 0 and 1."""
+        return self.report.plain()
+
+    def __repr__(self) -> str:
+        return "\n\n".join(part if isinstance(part, str) else section_text(part) for part in self.parts)
+
+    def _repr_html_(self) -> str:
+        return "".join(map(_html, self.parts))
+
+
+def _html(part: str | TextTable) -> str:
+    if not isinstance(part, str):
+        return section_html(part)
+    return preformatted(part) if "\n" in part else paragraph(part)
 
 
 def job_of(source: Path, changes: Sequence[str] = (), listener: Listener | None = None) -> AdvisedJob:

@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from sim.report.folders import page_of
-from sim.report.page import Page, html
 from sim.sweeps.file.definition import define
-from sim.sweeps.run import SweepResult
 from sim.verbs import run as running
 from sim.verbs import sweep as sweeping
 from sim.verbs.listener import Listener, Stopped
-from sim.whole_file import replace_text
+from sim.verbs.page import write_page
 
 if TYPE_CHECKING:
     from sim.plane import Engine
 
-Made: TypeAlias = running.RunOutcome | SweepResult
+Made: TypeAlias = running.RunOutcome | sweeping.Sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +47,6 @@ def write_report(
     written = WrittenReport(file, made)
     listener.result(written)
     return written
-
-
-def write_page(page: Page, file: Path) -> None:
-    replace_text(file, html(page))
 
 
 def _made(file: Path, engine: Engine, jobs: int | None, listener: Listener) -> Made:

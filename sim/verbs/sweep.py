@@ -16,6 +16,7 @@ from sim.sweeps.file.question import racing_fault, windows_of
 from sim.sweeps.run import SweepResult, run_sweep
 from sim.sweeps.tally import RowTally
 from sim.verbs.command_lines import command_line
+from sim.verbs.display import MOST_ROWS, Picture, paragraph, section_html, section_text
 from sim.verbs.findings import Remark, job_findings, of_problem, tell
 from sim.verbs.kept import keep_answer
 from sim.verbs.listener import Listener, Stopped
@@ -32,6 +33,38 @@ if TYPE_CHECKING:
 PICTURE = "answer.png"
 MOST_LISTED = 10
 """Failed cells that are told one by one; the others are in the results."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Sweep(SweepResult):
+    """The results of a sweep; it shows its answer, or its rows without a question."""
+
+    def picture(self) -> Picture:
+        """What the question shows, over its settings, with confidence and limits.  ValueError: no question, or no values."""
+        drawn = self.figure()
+        if drawn is None:
+            raise ValueError("the sweep has no question (answer:), or no values: there is nothing to draw")
+        return Picture(drawn, "the answer of the sweep")
+
+    def __repr__(self) -> str:
+        if not self.sections:
+            return str(self.results.head(MOST_ROWS))
+        return "\n\n".join(["\n".join(self._before), *map(section_text, self.sections), *self._after])
+
+    def _repr_html_(self) -> str:
+        if not self.sections:
+            return str(self.results.to_html(index=False, max_rows=MOST_ROWS))
+        return "".join([*map(paragraph, self._before), *map(section_html, self.sections), *map(paragraph, self._after)])
+
+    @property
+    def _before(self) -> list[str]:
+        """The question, and what is known of the job and the load: what was not validated, a backtest, the span of a trace."""
+        return [text for text in (self.definition.text, *self.findings) if text]
+
+    @property
+    def _after(self) -> list[str]:
+        counted = "" if self.failed.empty else self.counted
+        return [text for text in (self.sentence, self.left_out, counted) if text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +91,7 @@ def read_request(file: Path, changes: Sequence[str] = (), racing: int | None = N
 def sweep(
     request: SweepRequest, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None, master: str | None = None,
     conf: Mapping[str, str] | None = None, checks: bool = True, max_failures: int | None = None, listener: Listener | None = None,
-) -> SweepResult:  # fmt: skip
+) -> Sweep:  # fmt: skip
     """Run what has no row in `folder` (``runs/<name>-<id>`` by default), answer the question, and keep both there.
 
     OptionError: the folder cannot be written.  TooManyFailuresError: more than `max_failures` cells failed.
@@ -67,10 +100,11 @@ def sweep(
     definition = request.definition
     findings = tell(_findings(definition), listener)
     folder = writable_folder(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else folder)
-    found = replace(run_sweep(
+    swept = run_sweep(
         definition, folder, engine=engine, jobs=jobs, master=master, conf=conf, check=checks, max_failures=max_failures,
         watching=partial(_watching, listener),
-    ), findings=findings)  # fmt: skip
+    )  # fmt: skip
+    found = Sweep(swept.definition, swept.results, swept.folder, swept.race, findings)
     listener.result(found)
     _keep(found, request)
     _tell_failures(found, request.command(folder), listener)
@@ -119,7 +153,7 @@ def _watching(listener: Listener, planned: Sequence[Cell], store: Store) -> Iter
             raise Stopped(f"{distinct - left} of {distinct} cells are kept in {store.folder}; the same command goes on") from None
 
 
-def _keep(found: SweepResult, request: SweepRequest) -> None:
+def _keep(found: Sweep, request: SweepRequest) -> None:
     """The picture of the answer, and what a report says beside the rows; nothing, where nothing was asked."""
     definition, question = found.definition, found.definition.question
     if question is None:
@@ -127,7 +161,7 @@ def _keep(found: SweepResult, request: SweepRequest) -> None:
     from sim.analysis.strategies.picture import save
     from sim.evidence.what_ifs.history import history_of
 
-    if (figure := found.picture()) is not None:
+    if (figure := found.figure()) is not None:
         replace_file(found.folder / PICTURE, partial(save, figure))
     same = "Simulated; all settings meet the same windows with the same random numbers."
     keep_answer(
@@ -143,7 +177,7 @@ def _keep(found: SweepResult, request: SweepRequest) -> None:
     )  # fmt: skip
 
 
-def _tell_failures(found: SweepResult, command: str, listener: Listener) -> None:
+def _tell_failures(found: Sweep, command: str, listener: Listener) -> None:
     """What went wrong, and how to run again what has no row."""
     failed, broken = found.failed, found.broken
     for _, row in failed[:MOST_LISTED].iterrows():

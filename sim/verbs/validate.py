@@ -15,15 +15,15 @@ from sim.evidence.folder import by_name, judge_all, recordings_in
 from sim.evidence.orderings import orderings
 from sim.evidence.summary import PER_QUANTITY, summary
 from sim.evidence.truth import FIRST
+from sim.quantities.observed import QUANTITIES
 from sim.recordings import RecordingError
-from sim.recordings.observe.quantities import UNITS
 from sim.report.page import Page
 from sim.report.truth_page import truth_page
 from sim.scenario.environment import load
 from sim.verbs.command_lines import command_line
 from sim.verbs.display import MOST_ROWS, paragraph
 from sim.verbs.listener import Listener, Stopped
-from sim.verbs.report import write_page
+from sim.verbs.page import write_page
 
 if TYPE_CHECKING:
     from sim.evidence.judging import Judgement
@@ -153,7 +153,7 @@ class Leading:
 
 
 def validate_explanations(places: Sequence[Path], *, listener: Listener | None = None) -> Leading:
-    """One simulation per recording: do both name the same leading part of their checkpoints?  RecordingError: there are no recordings."""
+    """Two simulations per recording: do both name the same leading part of their checkpoints?  RecordingError: there are no recordings."""
     from sim.cells.cell import warm
     from sim.history.compared.side_by_side import side_by_side
     from sim.scenario import ScenarioError
@@ -188,7 +188,7 @@ def recordings_of(places: Sequence[Path], listener: Listener) -> list[Path]:
 
 def unit_of(quantity: str) -> str:
     """The unit of a quantity of the table, such as "ms"."""
-    return UNITS[quantity.removesuffix(FIRST)]
+    return QUANTITIES[quantity.removesuffix(FIRST)].unit
 
 
 def _joined(judged: Mapping[str, Judgement]) -> pd.DataFrame:

@@ -182,7 +182,7 @@ def test_inputs_that_the_budget_leaves_out_are_named(job):
 
     assert [] == sensitivity(found, [unknown], {}, {})
     assert "other values of storage bandwidth: more processor time than the budget leaves" == found.given_up[-1]
-    sentences = requirements(found, {}, {})
+    sentences = [own.sentence for own in requirements(found, {}, {})]
     assert "Not run: operators 64 times as fast: more processor time than the budget leaves." in sentences
 
 
@@ -230,8 +230,8 @@ def test_what_it_would_take(job):
     slow = MadeUp(dict.fromkeys(("aligned", "unaligned"), 4000.0))
     found, assumed = race(job, slow, checkpoint_ms=1000), {}
 
-    (sentence,) = requirements(found, {}, assumed)
-    assert sentence == (
+    (needed,) = requirements(found, {}, assumed)
+    assert needed.sentence == (
         "Not enough for aligned, every 30 s: checkpoint storage 64 times as fast; operators 64 times as fast; "
         "checkpoint storage and operators at once 64 times as fast."
     )

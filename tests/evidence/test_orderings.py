@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from sim.evidence.orderings import REPEATS, orderings, spreads
+from sim.evidence.orderings import orderings, repeated, spreads
 
 ALIGNED, UNALIGNED, SHORT = {"barriers": "aligned"}, {"barriers": "unaligned"}, {"barriers": "aligned", "interval": "1 s"}
 
@@ -53,7 +53,7 @@ def test_repetitions_count_as_one_and_widen_the_spread():
 
 
 def test_without_repetitions_the_spread_is_the_usual_one():
-    assert REPEATS == spreads(rows_of(a=duration(1, 1)), {"a": ALIGNED})
+    assert repeated() == spreads(rows_of(a=duration(1, 1)), {"a": ALIGNED})
 
 
 def test_throughput_is_that_of_the_ends_of_a_job():

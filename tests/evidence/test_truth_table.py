@@ -16,7 +16,7 @@ from sim.evidence.summary import PER_FAMILY, judged, summary
 from sim.evidence.truth import covered, join_observed_predicted, relative_errors, scenario_of, truth
 from sim.model.scenario import Scenario
 from sim.recordings import observed, read
-from sim.recordings.observe.quantities import table_of
+from sim.recordings.observe.tidy import table_of
 from sim.runtime.run.simulate import simulate
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"

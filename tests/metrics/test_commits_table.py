@@ -16,8 +16,8 @@ def test_a_commit_is_one_row():
     covered = epoch(3, opened_ms=40, files=("a", "b"), missing=1), epoch(4, 1, opened_ms=60, files=("c",))
     table = commits_table([CommitStats(4, 100 * MS, 2, 70 * MS, covered, (epoch(2),), again=True)], NAMES)
     expected = {
-        "checkpoint": 4, "time": 100.0, "vertex": "committer", "index": 0, "epochs": 2, "records": 26, "bytes": 1000, "files": 3,
-        "commit_latency": 30.0, "visible_latency": 60.0, "again": True, "lost_records": 13, "missing_files": 1,
+        "checkpoint": 4, "commit_timestamp": 100.0, "vertex": "committer", "index": 0, "epochs": 2, "records": 26, "bytes": 1000,
+        "files": 3, "commit_latency": 30.0, "visible_latency": 60.0, "again": True, "lost_records": 13, "missing_files": 1,
     }  # fmt: skip
 
     assert [column.name for column in COMMITS] == list(table.columns)

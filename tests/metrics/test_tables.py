@@ -147,6 +147,16 @@ def test_every_column_is_described_once():
         assert units <= {"", "ms", "s", "bytes", "records", "buffers", "records/s", "bytes/s", "share", "bool", "ns"}
 
 
+def test_a_column_has_one_unit_in_all_tables():
+    """`time` was in seconds in one table and in milliseconds in another."""
+    units: dict[str, set[str]] = {}
+    for columns in TABLES.values():
+        for column in columns:
+            units.setdefault(column.name, set()).add(column.unit)
+
+    assert {} == {name: found for name, found in units.items() if len(found) > 1}
+
+
 # ---------------------------------------------------------------------------------------------- Flink's definitions
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pandas as pd
 import pytest
 
-from sim.analysis.quantities import in_words
+from sim.quantities.results import in_words
 from sim.report.sweep_figures import heat_map, intervals, trade_off
 
 SETTINGS = ["interval", "barriers"]

@@ -28,7 +28,7 @@ def test_a_sweep_from_python(file, tmp_path):
     assert ["aligned", "unaligned"] == list(swept.results.query("strategy != 'none'")["checkpoint.barriers"].unique())
     assert "Mean over 2 seeds of a single window, with 95 % confidence for this window alone" == swept.sections[0].title
     assert swept.sentence.startswith("Least end_to_end_p50_ms")
-    assert ["checkpoint duration, median"] == [axes.get_ylabel() for axes in swept.picture().axes]
+    assert ["checkpoint duration, median"] == [axes.get_ylabel() for axes in swept.figure().axes]
 
 
 def test_it_goes_on_where_it_was(file, tmp_path):
@@ -50,7 +50,7 @@ def test_without_a_question_there_are_rows(file, tmp_path):
     file.write_text(SWEEP)
     swept = run_sweep(file, tmp_path / "rows", jobs=1)
 
-    assert ([], "", None) == (swept.sections, swept.sentence, swept.picture())
+    assert ([], "", None) == (swept.sections, swept.sentence, swept.figure())
     assert "end_to_end_p50_ms" in swept.results
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sim.analysis.quantities import in_words
 from sim.cli import app
+from sim.quantities.results import in_words
 from tests.verbs.conftest import TINY
 
 FAILING = TINY.replace("3 s}", "6 s, warmup: auto}").replace(

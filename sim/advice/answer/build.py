@@ -26,7 +26,7 @@ from sim.whole_file import replace_text
 
 if TYPE_CHECKING:
     from sim.advice.judgement import Setting
-    from sim.advice.levers.lever import Change
+    from sim.advice.levers.lever import Assumption, Change
     from sim.advice.levers.search import Levers
     from sim.advice.race import Race
     from sim.advice.settings import Candidate
@@ -77,14 +77,14 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
         chosen, today, race.limits, dominant=where, changes=changes, differences=found, cautions=warnings, refusals=refused, watch=seen,
         others=[f"{what}: {value}" for what, value in others.items()], lost=lost,
     )  # fmt: skip
-    assumed = _assumptions(race, candidate, chosen, changes, planned)
+    assumed = _assumptions(race, candidate, changes, planned)
     parts: list[str | TextTable] = [
         *([lost.sentence()] if lost is not None else []),
         *_difference(found, others),
         *levers_left(race, levers, chosen),
         *_cautions([*refused, *warnings]),
         *_without_overtaking(race, chosen),
-        *assumed,
+        *_taken_for_granted(race, chosen, assumed),
     ]
     parts += _pulled(changes)
     warned = [f"{'Ask first' if own.is_question else 'Caution'}: {own.text}" for own in warnings]
@@ -95,6 +95,9 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
         "dominates": where,
         "lost_task_manager": None if lost is None else lost.plain(),
         "only_if": condition_of(race, chosen),
+        "taken_for_granted": [
+            {"what": own.what, "assumed": own.assumed, "value": value, "setting": asdict(setting)} for own, value, setting in assumed
+        ],
         "levers": [{"name": change.name, "costs": change.lever.costs, "source": change.lever.source} for change in changes],
         "difference": [asdict(item) for item in found],
         "beside_flinks_keys": others,
@@ -180,10 +183,10 @@ def _is_aligned(race: Race, setting: Setting) -> bool:
 
 
 def _assumptions(
-    race: Race, candidate: Candidate, chosen: Setting, changes: Sequence[Change], planned: dict[Trial, int]
-) -> list[str | TextTable]:  # fmt: skip
+    race: Race, candidate: Candidate, changes: Sequence[Change], planned: dict[Trial, int]
+) -> list[tuple[Assumption, str, Setting]]:
     """What the advised setting does at the bounds of what a lever takes for granted."""
-    rows = []
+    found = []
     for change in changes:
         if change.assumption is None:
             continue
@@ -197,7 +200,13 @@ def _assumptions(
                 continue
             setting = None if there is None else there[0]
             if setting is not None:
-                rows.append([own.what, own.assumed, value, *_kept_at(race, setting, chosen.per_second / (1 - chosen.loss))])
+                found.append((own, value, setting))
+    return found
+
+
+def _taken_for_granted(race: Race, chosen: Setting, found: Sequence[tuple[Assumption, str, Setting]]) -> list[str | TextTable]:
+    bare = chosen.per_second / (1 - chosen.loss)
+    rows = [[own.what, own.assumed, value, *_kept_at(race, setting, bare)] for own, value, setting in found]
     header = ["UNKNOWN", "assumed", "tried", "throughput", "checkpoints p99", "recovery", "limits"]
     return [TextTable("What a lever takes for granted: each bound in a short run", header, rows)] if rows else []
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -31,8 +32,17 @@ _STORAGE = ("bandwidth", "file-latency", "metadata-latency", "read-bandwidth", "
 _OPERATORS = ("service",)
 
 
-def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[str]:
-    """Sentences: what would be enough, then what would not.
+@dataclass(frozen=True, slots=True)
+class NeededChange:
+    """A change with which the nearest setting would keep the limits, or all that would not do."""
+
+    sentence: str
+    factors: tuple[float, ...]  # those that it names
+    rates: tuple[float, float] | None = None  # bytes per second: as it is, and as it would be
+
+
+def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[NeededChange]:
+    """What would be enough, then what would not.
 
     `planned` collects the trials that run, `assumed` the present values of the changed keys.
     """
@@ -51,10 +61,11 @@ def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any])
         short, unknown = short + all_short, unknown | unknown_too
     name = name_of(race.nearest.name)
     fits = [_smallest(race, what, found, planned) for what, found in enough.items()] + wider
-    sentences = [f"With {what} {name} would keep the limits." for what in fits]
-    if lacking := [f"{what} {MOST:g} times as fast" for what in short] + too_few:
-        sentences.append(f"Not enough for {name}: {'; '.join(lacking)}.")
-    return sentences + [f"Not run: {what} {MOST:g} times as fast: {reason}." for what, reason in unknown.items()]
+    needed = [NeededChange(f"With {own.sentence} {name} would keep the limits.", own.factors, own.rates) for own in fits]
+    if lacking := [NeededChange(f"{what} {MOST:g} times as fast", (MOST,)) for what in short] + too_few:
+        factors = tuple(factor for own in lacking for factor in own.factors)
+        needed.append(NeededChange(f"Not enough for {name}: {'; '.join(own.sentence for own in lacking)}.", factors))
+    return needed + [NeededChange(f"Not run: {what} {MOST:g} times as fast: {reason}.", (MOST,)) for what, reason in unknown.items()]
 
 
 _Parts = dict[str, dict[str, ParsedQuantity]]
@@ -103,7 +114,7 @@ def _keeps(race: Race, point: Point, planned: dict[Trial, int]) -> bool:
     return there is not None and there[1] is not None
 
 
-def _smallest(race: Race, what: str, found: Mapping[str, ParsedQuantity], planned: dict[Trial, int]) -> str:
+def _smallest(race: Race, what: str, found: Mapping[str, ParsedQuantity], planned: dict[Trial, int]) -> NeededChange:
     """``checkpoint storage 2.2 times as fast (550 MB/s instead of 253 MB/s)``: the smallest factor that is known to be enough."""
     short, enough = 1.0, MOST
     try:
@@ -115,22 +126,23 @@ def _smallest(race: Race, what: str, found: Mapping[str, ParsedQuantity], planne
                 short = middle
     except BudgetUsedError:
         race.noted(f"factors between {short:.2g} and {enough:.2g} for {what}", covered=False)
-    return f"{what} {enough:.2g} times as fast{_rates(found, enough)}"
+    written, rates = _rates(found, enough)
+    return NeededChange(f"{what} {enough:.2g} times as fast{written}", (enough,), rates)
 
 
-def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> str:
-    """`` (360 MB/s instead of 253 MB/s)``: for the first rate among the quantities."""
+def _rates(found: Mapping[str, ParsedQuantity], factor: float) -> tuple[str, tuple[float, float] | None]:
+    """`` (360 MB/s instead of 253 MB/s)``: for the first rate among the quantities; and both as numbers."""
     for key, quantity in found.items():
         if quantity.kind == "byte rate" and key.endswith(".bandwidth"):
             faster = ParsedQuantity(quantity.kind, Fraction(f"{float(quantity.value) * factor:.2g}"))
-            return f" ({faster.written()} instead of {quantity.written()})"
-    return ""
+            return f" ({faster.written()} instead of {quantity.written()})", (float(quantity.value), float(faster.value))
+    return "", None
 
 
-def _subtasks(race: Race, planned: dict[Trial, int]) -> tuple[list[str], list[str]]:
+def _subtasks(race: Race, planned: dict[Trial, int]) -> tuple[list[NeededChange], list[NeededChange]]:
     """More subtasks of the vertex that is full: (what is enough, what is not)."""
     situation = situation_of(race, race.nearest.name)
-    tried: list[str] = []
+    tried: list[NeededChange] = []
     for factor in SUBTASKS if situation.full else ():
         point = more_subtasks(situation, situation.full, factor)
         if not point:
@@ -138,11 +150,11 @@ def _subtasks(race: Race, planned: dict[Trial, int]) -> tuple[list[str], list[st
         what = f"{factor} times the subtasks of '{situation.full}'"
         try:
             if _keeps(race, point, planned):
-                return [what], []
+                return [NeededChange(what, (factor,))], []
         except BudgetUsedError:
             race.noted(what, covered=False)
             break
-        tried = [what]
+        tried = [NeededChange(what, (factor,))]
     return [], tried
 
 

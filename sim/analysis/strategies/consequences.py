@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from sim.analysis.number_texts import NONE, count_text, ms_text
-from sim.analysis.quantities import has_sample
 from sim.analysis.strategies.summary import Tables
 from sim.analysis.unfinished import Duration, median_of_few, quantile
+from sim.quantities.results import has_sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def consequences(
     `committers`: vertices that commit, also those that never did.  `died`: some job failed for good; its lag then has no end.
     """
     commits = _pooled(runs, "commits")
-    commits = commits[commits["time"] - commits["commit_latency"] >= warmup_ms]  # the trigger decides, as for checkpoints
+    commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]  # the trigger decides, as for checkpoints
     restarts = _pooled(runs, "recoveries")
     back = restarts[restarts["running"] >= 0]  # the others have not come to replay anything
     fresh = commits[~commits["again"].astype(bool)]
@@ -121,7 +121,7 @@ def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterato
     yield from [end_ms] * int((commits["lost_records"] > 0).sum())
     if len(commits) or committers:
         completed = checkpoints.loc[checkpoints["status"] == "COMPLETED", "trigger_timestamp"]
-        last_ms = [*completed, *(commits["time"] - commits["commit_latency"])[commits["commit_latency"] >= 0], 0.0]
+        last_ms = [*completed, *(commits["commit_timestamp"] - commits["commit_latency"])[commits["commit_latency"] >= 0], 0.0]
         yield end_ms - max(last_ms)
 
 
@@ -147,7 +147,7 @@ def consequences_texts(
 ) -> tuple[list[str], list[list[str]]]:
     """(header, rows) for a terminal; columns about commits or failures only if there were any.
 
-    `runs`: of each strategy, one if not given.  A percentile of commits stands there with its sample only (`sim.analysis.quantities`).
+    `runs`: of each strategy, one if not given.  A percentile of commits stands there with its sample only (`sim.quantities.results`).
     """
     counts = [row.commits * number for row, number in zip(rows, runs or [1] * len(rows), strict=True)]
     p99 = [

@@ -1,7 +1,7 @@
 """Strategies side by side: a row each, as numbers for machines and as short texts for people.
 
 A first upload is a row of its own, below its strategy, and so are checkpoints that did not complete.  A percentile stands there only
-with its sample (`sim.analysis.quantities`).
+with its sample (`sim.quantities.results`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 import pandas as pd
 
 from sim.analysis.number_texts import NONE, bytes_text, change_text, ms_text, per_second_text, share_text
-from sim.analysis.quantities import QUANTITIES, has_sample
 from sim.analysis.strategies.ending import Finish
 from sim.analysis.strategies.not_completed import NotCompleted
 from sim.analysis.strategies.rates import FALLS_SHORT, KeepingUp
 from sim.analysis.strategies.single import Singles
 from sim.analysis.strategies.summary import Summary
 from sim.foreign import one_line
+from sim.quantities.results import STATISTICS, has_sample
 
 FIRST_UPLOAD = "{}: first upload"
 """Name of the row of first uploads, below that of their strategy."""
@@ -160,7 +160,7 @@ def _not_completed_texts(label: str, found: NotCompleted) -> dict[str, str]:
 
 def _durations(row: Summary) -> dict[str, str]:
     values = _with_sample(row)
-    percentiles = {QUANTITIES[column].heading: ms_text(values[column]) for column in values if column.startswith("end_to_end_")}
+    percentiles = {STATISTICS[column].heading: ms_text(values[column]) for column in values if column.startswith("end_to_end_")}
     pre_barrier = row.path.pre_barrier_ms
     slowest = {"alignment": row.alignment_ms, "sync": row.sync_ms, "async": row.async_ms}
     parts = {name: ms_text(ms) if row.completed else NONE for name, ms in slowest.items()}  # the slowest subtasks did not end before

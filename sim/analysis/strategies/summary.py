@@ -2,7 +2,7 @@
 
 Only checkpoints triggered after the warm-up count, and the series after it.  Durations and their parts are of *completed* checkpoints;
 `completed` is their number.  A first checkpoint that uploads everything is not among them (`sim.analysis.strategies.first_upload`):
-it is a row of its own.  Percentiles are computed of any number; `sim.analysis.quantities` says which may be shown.
+it is a row of its own.  Percentiles are computed of any number; `sim.quantities.results` says which may be shown.
 
 Several runs of a strategy (replications) are pooled: percentiles over all their checkpoints, throughput and load as means.
 """

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from sim import units
-from sim.analysis.quantities import in_words
 from sim.analysis.strategies.picture import COLOURS
 from sim.analysis.sweeps.answers import Limit, means
 from sim.analysis.sweeps.axis_ticks import set_ticks
+from sim.quantities.results import in_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from sim.analysis.quantities import QUANTITIES
 from sim.analysis.sweeps.observed import planned, scored
+from sim.quantities.results import STATISTICS
 
 
 def smallest(column: str) -> int:
     """The smallest sample of the percentile that a column is; 1 of other columns."""
-    return QUANTITIES[column].smallest_sample if column in QUANTITIES else 1
+    return STATISTICS[column].smallest_sample if column in STATISTICS else 1
 
 
 def counts(results: pd.DataFrame, column: str) -> pd.Series[float]:
     """The observations of each planned run that has a value of `column`; empty: it is no percentile, or they are not known."""
     rows = planned(results)
-    counted = QUANTITIES[column].counted_by if column in QUANTITIES else ""
+    counted = STATISTICS[column].counted_by if column in STATISTICS else ""
     if smallest(column) == 1 or counted not in rows:
         return pd.Series(dtype=float)
     return rows.loc[scored(results, column)["value"].notna(), counted].dropna().astype(float)

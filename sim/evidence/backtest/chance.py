@@ -16,7 +16,8 @@ from sim.model.backtest import OtherSettings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sim.model.backtest import ComparedQuantity, Level
+    from sim.model.backtest import ComparedQuantity
+    from sim.quantities.observed import Level
 
 MACHINE = 1.3
 """The factor between runs of one job on machines that do other things as well, beside chance."""

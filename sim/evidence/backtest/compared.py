@@ -12,30 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import bdtr
 
-from sim.evidence.bars import BARS
-from sim.evidence.orderings import REPEATS
-from sim.evidence.truth import NEGLIGIBLE_MS
-from sim.model.backtest import QUANTITIES, ComparedQuantity, Level, Quantiles
-from sim.recordings.observe.quantities import DURATIONS
+from sim.model.backtest import ComparedQuantity, Quantiles
+from sim.quantities.observed import QUANTITIES, Level, Quantity, of_history
 
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "end-to-end": ("end_to_end_duration",),
-    "start-delay": ("start_delay",),
-    "alignment": ("alignment_duration",),
-    "sync": ("sync_duration",),
-    "async": ("async_duration",),
-    "in-flight-persisted": ("persisted_data",),
-    "in-flight-processed": ("processed_data",),
-    "checkpointed": ("checkpointed_size",),
-    "full-size": ("state_size",),
-    "throughput": ("numRecordsInPerSecond", "numRecordsOutPerSecond"),
-}
-"""Quantity of a backtest -> what tables of observations call it."""
 LEVELS: dict[Level, float] = {"p50": 0.5, "p90": 0.9}
-FACTORS = {name: bar.limit for bar in BARS if bar.kind == "factor" for name in bar.quantities}
-"""Quantities that chance decides within a factor."""
-NOT_JUDGED = ("in-flight-processed",)
-"""What two runs of one job do not agree on (docs/truth.md)."""
 ENOUGH = 100
 """Checkpoints that show that a tail is shorter than predicted."""
 _DOUBT = 0.025
@@ -53,8 +33,8 @@ class _Values:
 
 
 def agreements(observed: pd.DataFrame, predicted: pd.DataFrame) -> list[ComparedQuantity]:
-    """A row per quantity and vertex, in the order of `QUANTITIES`.  What is 0 on both sides is left out."""
-    return [compared for quantity in QUANTITIES for compared in _of_quantity(quantity, observed, predicted)]
+    """A row per quantity and vertex, in the order of reading.  What is 0 on both sides is left out."""
+    return [row for own in of_history().values() for quantity in own for row in _of_quantity(quantity, observed, predicted)]
 
 
 def row_per_quantity(rows: list[ComparedQuantity]) -> list[ComparedQuantity]:
@@ -68,30 +48,26 @@ def tail_of(rows: list[ComparedQuantity]) -> float:
     row = next((row for row in rows if row.quantity == "end-to-end"), None)
     if row is None or not row.predicted.count:
         return 1.0
-    name = COLUMNS[row.quantity][0]
+    quantity = QUANTITIES["end_to_end_duration"]
     ratios = [row.observed.p90 / row.predicted.p90] if "p90" in row.off and row.predicted.p90 > 0 else []
-    if _differ(name, row.observed.largest, row.predicted.largest) and row.predicted.largest > 0:
+    if _differ(quantity, row.observed.largest, row.predicted.largest) and row.predicted.largest > 0:
         ratios.append(row.observed.largest / row.predicted.largest)
     ratio = max(ratios, default=1.0)
     return ratio if ratio > 1 or row.observed.count >= ENOUGH else 1.0
 
 
-def _of_quantity(quantity: str, observed: pd.DataFrame, predicted: pd.DataFrame) -> Iterator[ComparedQuantity]:
-    for name in COLUMNS[quantity]:
-        ours = observed[(observed["quantity"] == name) & ~observed["first"]]
-        theirs = predicted[(predicted["quantity"] == name) & ~predicted["first"]]
-        for vertex, rows in ours.groupby("vertex", sort=False):
-            values = _Values(_sorted(rows["value"]), _sorted(theirs[theirs["vertex"] == vertex]["value"]))
-            if values.observed.any() or values.predicted.any():
-                off = tuple(
-                    level for level, share in LEVELS.items() if _is_judged(quantity, level, values) and _is_off(name, values, share)
-                )
-                yield ComparedQuantity(quantity, _quantiles(values.observed), _quantiles(values.predicted), str(vertex), off)
+def _of_quantity(quantity: Quantity, observed: pd.DataFrame, predicted: pd.DataFrame) -> Iterator[ComparedQuantity]:
+    ours, theirs = (side[(side["quantity"] == quantity.name) & ~side["first"]] for side in (observed, predicted))
+    for vertex, rows in ours.groupby("vertex", sort=False):
+        values = _Values(_sorted(rows["value"]), _sorted(theirs[theirs["vertex"] == vertex]["value"]))
+        if values.observed.any() or values.predicted.any():
+            off = tuple(level for level in LEVELS if _is_judged(quantity, level, values) and _is_off(quantity, values, LEVELS[level]))
+            yield ComparedQuantity(quantity.history, _quantiles(values.observed), _quantiles(values.predicted), str(vertex), off)
 
 
-def _is_judged(quantity: str, level: Level, values: _Values) -> bool:
+def _is_judged(quantity: Quantity, level: Level, values: _Values) -> bool:
     """A number of the complete history is its own 90 % quantile."""
-    return quantity not in NOT_JUDGED and (level == "p50" or len(values.observed) > 1)
+    return quantity.is_judged and (level == "p50" or len(values.observed) > 1)
 
 
 def _sorted(values: pd.Series[float]) -> Numbers:
@@ -105,22 +81,22 @@ def _quantiles(values: Numbers) -> Quantiles:
     return Quantiles(float(p50), float(p90), float(largest), len(values))
 
 
-def _is_off(name: str, values: _Values, share: float) -> bool:
+def _is_off(quantity: Quantity, values: _Values, share: float) -> bool:
     """Whether a predicted quantile lies outside of what the history allows, by more than repetitions differ."""
     if not len(values.predicted):
         return True
     observed, predicted = (float(np.quantile(side, share)) for side in (values.observed, values.predicted))
     low, high = _range(values.observed, share)
-    return not low <= predicted <= high and _differ(name, observed, predicted)
+    return not low <= predicted <= high and _differ(quantity, observed, predicted)
 
 
-def _differ(name: str, observed: float, predicted: float) -> bool:
+def _differ(quantity: Quantity, observed: float, predicted: float) -> bool:
     """Whether values lie further apart than those of repetitions, and than the noise of a machine."""
-    if abs(predicted - observed) < (NEGLIGIBLE_MS if name in DURATIONS else 0.0):
+    if abs(predicted - observed) < quantity.noise:
         return False
-    if name in FACTORS:
-        return not observed / FACTORS[name] <= predicted <= observed * FACTORS[name]
-    return abs(predicted - observed) > REPEATS.get(name, max(REPEATS.values())) * observed
+    if quantity.factor is not None:
+        return not observed / quantity.factor <= predicted <= observed * quantity.factor
+    return abs(predicted - observed) > quantity.spread * observed
 
 
 def _range(values: Numbers, share: float) -> tuple[float, float]:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text
 from sim.evidence.what_ifs.factors import by_kind
-from sim.model.backtest import QUANTITIES, Kind
+from sim.quantities.observed import Kind, of_history
 from sim.units import format_duration
 
 if TYPE_CHECKING:
-    from sim.model.backtest import Backtest, ComparedQuantity, Level, Quantiles
+    from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
+    from sim.quantities.observed import Level
 
 WIDTH = 78
 """A comment adds two columns."""
@@ -43,7 +44,7 @@ def _table(backtest: Backtest) -> Iterator[str]:
 
 
 def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> str:
-    text = _TEXT[QUANTITIES[row.quantity]]
+    text = _TEXT[of_history()[row.quantity][0].kind]
     return "".join(f"{text(value):>{_NUMBER}}" for value in (quantiles.p50, quantiles.p90, quantiles.largest))
 
 

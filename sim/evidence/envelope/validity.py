@@ -15,11 +15,10 @@ from typing import Any
 
 from sim.evidence.envelope.features import FEATURES, Feature, Value, features
 from sim.model.scenario import Scenario
+from sim.quantities.observed import quantities
 
 FILE = Path(__file__).parent / "envelope.json"
-QUANTITIES = (
-    "end_to_end_duration", "start_delay", "persisted_data", "checkpointed_size", "numRecordsInPerSecond", "latency", "completed",
-)  # fmt: skip
+QUANTITIES = tuple(quantity.name for quantity in quantities(lambda quantity: quantity.in_envelope))
 _WHERE = "see docs/truth.md"
 _MOST_NAMED = 5  # number of features in a line
 

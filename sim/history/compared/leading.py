@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.history.history import History
-from sim.history.path import steps
+from sim.history.path import NEAR, PathStep, near_paths, steps
 from sim.metrics.critical_path import PathKind
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 
@@ -29,8 +29,6 @@ CLASSES: Mapping[PathKind, str] = {
 """Kinds that statistics cannot tell apart; any other is a class by itself."""
 WAY = dict.fromkeys((kind.value for kind in (PathKind.QUEUE, PathKind.ALIGNMENT, PathKind.TIMEOUT)), "a barrier on its way")
 """Classes that are one where only the kind is asked for."""
-NEAR = 0.1
-"""Parts are equally long if they differ by no more than this share of the duration: then either may lead."""
 
 
 class LeadingPart(NamedTuple):
@@ -40,7 +38,10 @@ class LeadingPart(NamedTuple):
 
 def of_statistics(history: History, point: RecordedCheckpoint) -> Counter[LeadingPart]:
     """What Flink's statistics say each took [ns]."""
-    path = steps(history, point)
+    return _of_steps(steps(history, point))
+
+
+def _of_steps(path: Iterable[PathStep]) -> Counter[LeadingPart]:
     return _summed((step.kind, "" if step.subtask is None else step.subtask[0], step.duration_ns) for step in path)
 
 
@@ -57,10 +58,21 @@ def leading(parts: Mapping[LeadingPart, int]) -> LeadingPart | None:
     return max(parts, key=lambda part: parts[part], default=None)
 
 
-def agree(parts: Mapping[LeadingPart, int], other: Mapping[LeadingPart, int]) -> bool:
-    """Whether the leading part of the one leads the other, or is as long there as what leads."""
-    first, second = leading(parts), leading(other)
-    return first is not None and second is not None and other.get(first, 0) >= other[second] - NEAR * sum(other.values())
+def leaders(paths: Iterable[Mapping[LeadingPart, int]]) -> frozenset[LeadingPart]:
+    """What leads one of the paths, or is as long there."""
+    return frozenset(part for parts in paths for part in _longest(parts))
+
+
+def _longest(parts: Mapping[LeadingPart, int]) -> Iterator[LeadingPart]:
+    first = leading(parts)
+    if first is not None:
+        least_ns = parts[first] - NEAR * sum(parts.values())
+        yield from (part for part in parts if parts[part] >= least_ns)
+
+
+def of_near_paths(history: History, point: RecordedCheckpoint) -> frozenset[LeadingPart]:
+    """What leads a checkpoint as its statistics tell it: more than one part where parts, or whole paths, are as long as each other."""
+    return leaders(_of_steps(path) for path in near_paths(history, point))
 
 
 def _summed(rows: Iterable[tuple[PathKind, str, int]]) -> Counter[LeadingPart]:

@@ -9,7 +9,7 @@ import pytest
 
 from sim.analysis.strategies.consequences import consequences, consequences_sentence, consequences_texts
 
-COMMITS = ["records", "visible_latency", "again", "lost_records", "time", "commit_latency"]
+COMMITS = ["records", "visible_latency", "again", "lost_records", "commit_timestamp", "commit_latency"]
 RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from sim.evidence.backtest.backtest import NoHistoryError, backtest
 from sim.evidence.backtest.texts import WIDTH, lines_of
 from sim.evidence.what_ifs.factors import by_kind
-from sim.model.backtest import QUANTITIES
+from sim.quantities.observed import of_history
 from sim.recordings import read_any
 from sim.scenario import loads, write
 from sim.scenario.backtest.writer import section_of
@@ -76,7 +76,7 @@ def test_the_table_fits_a_terminal_and_a_comment(name):
     lines = lines_of(found)
 
     assert max(map(len, lines)) <= WIDTH
-    assert [row.quantity for row in found.compared] == [line.split()[0] for line in lines if line.split(" ")[0] in QUANTITIES]
+    assert [row.quantity for row in found.compared] == [line.split()[0] for line in lines if line.split(" ")[0] in of_history()]
     assert all(any(row.cause.split()[0] in line for line in lines) for row in found.off)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from sim.evidence.backtest.causes import UNKNOWN, BacktestEvidence, evidence_of, with_causes
 from sim.model.backtest import ComparedQuantity, Quantiles
-from sim.recordings.observe.quantities import table_of
+from sim.recordings.observe.tidy import table_of
 from sim.scenario import loads
 
 TINY = """\

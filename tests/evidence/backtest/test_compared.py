@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from sim.evidence.backtest.compared import COLUMNS, agreements, row_per_quantity
-from sim.model.backtest import QUANTITIES
-from sim.recordings.observe.quantities import UNITS, table_of
+from sim.evidence.backtest.compared import agreements, row_per_quantity
+from sim.quantities.observed import of_history
+from sim.recordings.observe.tidy import table_of
 
 
 def observations(quantity, values, vertex=""):
@@ -85,6 +85,8 @@ def test_of_several_vertices_that_which_is_off_by_most():
 
 
 def test_every_quantity_is_compared():
-    """A quantity of the model that no table of observations has would never be seen."""
-    assert list(QUANTITIES) == list(COLUMNS)
-    assert {column for columns in COLUMNS.values() for column in columns} <= set(UNITS)
+    """In the order of reading; those that share a key follow each other."""
+    seen = [(key, quantity.name) for key, own in of_history().items() for quantity in own]
+    table = pd.concat([observations(name, [1000.0] * 9) for _, name in reversed(seen)])
+
+    assert [key for key, _ in seen] == [row.quantity for row in agreements(table, table)]

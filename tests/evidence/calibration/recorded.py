@@ -34,7 +34,10 @@ def recorded(name: str, overheads: Overheads, *, seconds: float = 30, flink: dic
         for row in result.checkpoints.to_dict("records")
     ]
     commits = result.commits.to_dict("records")
-    heard = [[_epoch(row["time"]), row["vertex"], row["index"], row["checkpoint"], _epoch(row["time"])] for row in commits]
+    heard = [
+        [_epoch(row["commit_timestamp"]), row["vertex"], row["index"], row["checkpoint"], _epoch(row["commit_timestamp"])]
+        for row in commits
+    ]
     events = {
         "submit": {"cols": ["t", "node", "sub"], "rows": [[BEGUN_MS, "job", -1]]},
         "open": {"cols": ["t", "node", "sub"], "rows": [[BEGUN_MS + STARTUP_MS, "src", 0]]},

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text, share_text
-from sim.analysis.quantities import QUANTITIES
 from sim.analysis.strategies.noise import is_noise
 from sim.analysis.strategies.sentences.finishing import finish_sentence, stopped_sentence
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.single import FINALISATION, Single
+from sim.quantities.results import STATISTICS
 
 QUICK_MS = 150.0
 NOISE_THROUGHPUT = 0.015
@@ -88,7 +88,7 @@ class _Tail(NamedTuple):
 
 
 def _tail(lines: Sequence[StrategyRow]) -> _Tail:
-    if all(line.summary.completed >= QUANTITIES["end_to_end_p99_ms"].smallest_sample for line in lines):
+    if all(line.summary.completed >= STATISTICS["end_to_end_p99_ms"].smallest_sample for line in lines):
         return _Tail("p99", lambda line: line.summary.end_to_end_p99_ms)
     return _Tail("longest", lambda line: line.summary.end_to_end_max_ms)
 

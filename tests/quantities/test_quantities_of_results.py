@@ -5,9 +5,9 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from sim.analysis.quantities import QUANTITIES, has_sample, headings, in_words, smallest_sample, unit
 from sim.analysis.sweeps import measure
 from sim.cells.columns import OUTCOME
+from sim.quantities.results import STATISTICS, has_sample, headings, in_words, smallest_sample, unit
 
 
 @pytest.mark.parametrize(
@@ -31,16 +31,16 @@ def test_columns_of_the_catalogue_are_columns_of_results():
     """And so are those that count samples."""
     known = {*OUTCOME, "throughput_change"}
 
-    assert set() == {row.column for row in QUANTITIES.values()} - known
-    assert set() == {row.counted_by for row in QUANTITIES.values() if row.counted_by} - known
+    assert set() == {row.column for row in STATISTICS.values()} - known
+    assert set() == {row.counted_by for row in STATISTICS.values() if row.counted_by} - known
 
 
 def test_every_percentile_of_results_is_in_it():
     """A new one is shown of any number only by a decision."""
     percentiles = [name for name in OUTCOME if "_p9" in name or "_p50" in name]
 
-    assert [] == [name for name in percentiles if name not in QUANTITIES]
-    assert {"delay_p99_s"} == {name for name in percentiles if QUANTITIES[name].quantile is None}
+    assert [] == [name for name in percentiles if name not in STATISTICS]
+    assert {"delay_p99_s"} == {name for name in percentiles if STATISTICS[name].quantile is None}
 
 
 def test_units_are_those_of_measures():
@@ -63,5 +63,5 @@ def test_words():
     assert "replayed records" == in_words("replayed_records")
     assert "busy" == in_words("busy_share")
     assert "Checkpoint duration, median" == headings()["p50"]
-    assert len(headings()) == sum(bool(row.heading) for row in QUANTITIES.values())
-    assert {field.name for field in fields(QUANTITIES["completed"])} >= {"column", "title", "quantile", "counted_by"}
+    assert len(headings()) == sum(bool(row.heading) for row in STATISTICS.values())
+    assert {field.name for field in fields(STATISTICS["completed"])} >= {"column", "title", "quantile", "counted_by"}

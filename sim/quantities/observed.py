@@ -1,0 +1,196 @@
+"""What is observed of a job, real or simulated.  A name is Flink's in its REST API where Flink has one.
+
+A record here is all that a new quantity of checkpoints takes: observations, predictions, truth tables, backtests, histories, bars, the
+validity envelope and pages go through this catalogue.  A quantity of whole runs is computed besides (`sim.recordings.observe`, and
+`sim.evidence.predicted_series` or `predicted_ends`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["p50", "p90"]
+Kind = Literal["duration", "size", "rate"]
+Rows = Literal["checkpoint", "subtask", "run"]
+
+NEGLIGIBLE_MS = 60.0
+"""Smaller differences of durations are scheduling noise of the recorded machine and count as zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What predictions of one or several quantities must meet over many recordings."""
+
+    what: str
+    limit: float  # of the median error, of a factor, or of a count
+    kind: str = "error"  # error: median and 90 % quantile; median: over recordings; factor, count: share of rows within; exact: all
+    runs: str = "all"  # back-pressured: runs whose sources or operators wait for output half of the time
+    vertices: str = "all"  # ends: without readers; symmetric: one input, equal shares for all subtasks
+    level: Level = "p50"  # which quantile over the checkpoints of a run
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What can be observed of a job."""
+
+    name: str  # in all tables
+    unit: str
+    title: str  # in words, for pages
+    meaning: str
+    rows: Rows = "run"  # one per checkpoint; per vertex and checkpoint, the median of its subtasks; of the run or of samples
+    column: str = ""  # of Flink's table of checkpoints or subtasks; empty: the same name
+    repeats: float | None = None  # spread of repetitions [share], measured; orderings are judged of such quantities only
+    history: str = ""  # the key in the backtest of an import, which several may share; empty: it is not compared there
+    is_judged: bool = True  # of a history: two runs of one job agree on it (docs/truth.md)
+    bars: tuple[Bar, ...] = ()  # over recordings of configured jobs
+    measured_bars: tuple[Bar, ...] = ()  # over imported jobs: wider, as work varies, the machine is not quiet, and all was inferred
+    in_envelope: bool = False  # its errors are kept for each feature of a scenario
+
+    @property
+    def flink_column(self) -> str:
+        return self.column or self.name
+
+    @property
+    def noise(self) -> float:
+        """Smaller differences count as zero."""
+        return NEGLIGIBLE_MS if self.unit == "ms" else 0.0
+
+    @property
+    def factor(self) -> float | None:
+        """Chance decides within it; None: it does not."""
+        return next((bar.limit for bar in self.bars if bar.kind == "factor"), None)
+
+    @property
+    def spread(self) -> float:
+        """Spread of repetitions [share].  What was never repeated has the greatest of the others."""
+        return max(other.repeats or 0.0 for other in QUANTITIES.values()) if self.repeats is None else self.repeats
+
+    @property
+    def kind(self) -> Kind:
+        return {"ms": "duration", "bytes": "size"}.get(self.unit, "rate")  # type: ignore[return-value]
+
+
+_THROUGHPUT = Bar("throughput", 0.05, "median")
+
+QUANTITIES: dict[str, Quantity] = {
+    quantity.name: quantity
+    for quantity in (
+        Quantity(
+            "end_to_end_duration", "ms", "checkpoint duration", "trigger -> last acknowledgement, of a completed checkpoint", "checkpoint",
+            repeats=0.04, history="end-to-end", bars=(Bar("checkpoint duration", 0.10, runs="back-pressured"),),
+            measured_bars=(Bar("checkpoint duration, p50", 0.15, "median"), Bar("checkpoint duration, p90", 0.30, "median", level="p90")),
+            in_envelope=True,
+        ),
+        Quantity(
+            "start_delay", "ms", "start delay", "trigger -> first barrier at a subtask", "subtask",
+            history="start-delay", bars=(Bar("start delay", 0.10, runs="back-pressured"),), in_envelope=True,
+        ),
+        Quantity(
+            "alignment_duration", "ms", "alignment", "first -> last barrier", "subtask",
+            history="alignment", bars=(Bar("alignment of symmetric stages", 2.0, "factor", vertices="symmetric"),),
+        ),
+        Quantity(
+            "sync_duration", "ms", "synchronous part", "synchronous phase of the snapshot", "subtask",
+            history="sync", measured_bars=(Bar("synchronous phase", 0.25, "median"),),
+        ),
+        Quantity(
+            "async_duration", "ms", "asynchronous part", "asynchronous phase of the snapshot", "subtask",
+            history="async", bars=(Bar("async phase and state writes", 0.10),),
+            measured_bars=(Bar("asynchronous phase", 0.25, "median"),),
+        ),
+        Quantity(
+            "persisted_data", "bytes", "in-flight data stored", "in-flight data stored in a completed checkpoint", "checkpoint",
+            repeats=0.035, history="in-flight-persisted", bars=(Bar("in-flight data persisted, whole checkpoint", 0.10),),
+            measured_bars=(Bar("in-flight data persisted", 0.15, "median"),), in_envelope=True,
+        ),
+        Quantity(
+            "processed_data", "bytes", "in-flight data processed", "read by the subtasks of a completed checkpoint while they aligned",
+            "checkpoint", history="in-flight-processed", is_judged=False, bars=(Bar("processed bytes", 2.0, "factor"),),
+        ),
+        Quantity(
+            "checkpointed_size", "bytes", "written per checkpoint", "written for a completed checkpoint, state and in-flight data",
+            "checkpoint", history="checkpointed", measured_bars=(Bar("written per checkpoint", 0.15, "median"),), in_envelope=True,
+        ),
+        Quantity(
+            "state_size", "bytes", "size of the checkpoint", "all bytes that a completed checkpoint refers to", "checkpoint",
+            history="full-size", measured_bars=(Bar("full size", 0.15, "median"),),
+        ),
+        Quantity(
+            "alignment_persisted", "bytes", "in-flight data stored by a vertex", "in-flight data stored by a subtask", "subtask",
+            bars=(Bar("in-flight data persisted, per vertex", 0.10),),
+        ),
+        Quantity(
+            "alignment_processed", "bytes", "in-flight data processed by a vertex", "read by a subtask while it aligned", "subtask",
+        ),
+        Quantity(
+            "numRecordsInPerSecond", "1/s", "records in per second", "of a vertex that reads, the sum of its subtasks",
+            repeats=0.027, history="throughput", bars=(Bar("sink throughput", 0.03, vertices="ends"),), measured_bars=(_THROUGHPUT,),
+            in_envelope=True,
+        ),
+        Quantity(
+            "numRecordsOutPerSecond", "1/s", "records out per second", "of a source, the sum of its subtasks",
+            history="throughput", measured_bars=(_THROUGHPUT,),
+        ),
+        Quantity("busyTimeMsPerSecond", "ms/s", "busy time", "mean of the subtasks of a vertex"),
+        Quantity("idleTimeMsPerSecond", "ms/s", "idle time", "mean of the subtasks of a vertex"),
+        Quantity("backPressuredTimeMsPerSecond", "ms/s", "back-pressured time", "mean of the subtasks of a vertex (soft, hard)"),
+        Quantity(
+            "latency", "ms", "record latency", "a record leaves its source -> a vertex without readers has served it; mean of each second",
+            repeats=0.046, bars=(Bar("record latency", 0.08),), in_envelope=True,
+        ),
+        Quantity("outputQueueLength", "buffers", "output queue length", "in result partitions, mean of the subtasks, sample by sample"),
+        Quantity("outputQueueSize", "bytes", "output queue size", "in result partitions, mean of the subtasks, sample by sample"),
+        Quantity("inputQueueLength", "buffers", "input queue length", "received and not consumed, mean of the subtasks"),
+        Quantity("inputQueueSize", "bytes", "input queue size", "received and not consumed, mean of the subtasks"),
+        Quantity(
+            "completed", "count", "completed checkpoints", "of the run, without savepoints",
+            bars=(Bar("completed checkpoints", 1.0, "count"),),
+            measured_bars=(Bar("completed checkpoints", 0.0, "count"),), in_envelope=True,
+        ),
+        Quantity("failed", "count", "failed checkpoints", "that got an id and failed, for any reason"),
+        Quantity("expired", "count", "expired checkpoints", "failed because of their timeout"),
+        Quantity("savepoint_duration", "ms", "savepoint duration", "trigger -> last acknowledgement (also of one that stops the job)"),
+        Quantity(
+            "checkpoints_to_commit", "count", "checkpoints to commit",
+            "completed from the end of a vertex's input (without drain: from the request to stop) to the one that commits its last records",
+            bars=(Bar("checkpoint that commits the tail", 0.0, "exact"),),
+        ),
+        Quantity("tail_checkpoint", "id", "tail checkpoint", "checkpoint or savepoint that commits the last records of a vertex"),
+        Quantity("tail_commit_delay", "ms", "tail commit delay", "end of input -> the last subtask hears of that checkpoint's completion"),
+        Quantity("job_end_delay", "ms", "job end delay", "last end of input of any vertex -> the last task is closed"),
+        Quantity("committed", "count", "committed", "records that a completed checkpoint confirmed, per vertex that commits; all attempts"),
+        Quantity(
+            "downtime", "ms", "downtime", "failure -> all tasks run again, with their in-flight data restored",
+            bars=(Bar("downtime", 0.15),),
+        ),
+        Quantity(
+            "time_to_first_record", "ms", "time to first record", "failure -> any task serves a record again",
+            bars=(Bar("time to first record", 0.15),),
+        ),
+        Quantity(
+            "recovery_time", "ms", "recovery time",
+            "failure -> vertices without readers have served the lost records, and all that arrived since",
+        ),
+        Quantity("restored_checkpoint", "id", "restored checkpoint", "number of the one that the job restored"),
+        Quantity(
+            "replayed_records", "count", "replayed records",
+            "that the sources had emitted since that checkpoint, summed over subtasks",
+        ),
+    )
+}  # fmt: skip
+"""By name, in the order of reading."""
+
+
+def quantities(chosen: Callable[[Quantity], object]) -> Iterator[Quantity]:
+    """Those of which it is true, in the order of reading."""
+    return (quantity for quantity in QUANTITIES.values() if chosen(quantity))
+
+
+def of_history() -> dict[str, tuple[Quantity, ...]]:
+    """Key of a backtest -> the quantities that it stands for."""
+    found: dict[str, tuple[Quantity, ...]] = {}
+    for quantity in quantities(lambda quantity: quantity.history):
+        found[quantity.history] = (*found.get(quantity.history, ()), quantity)
+    return found
