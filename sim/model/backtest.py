@@ -7,27 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
-
-Kind = Literal["duration", "size", "rate"]
-Level = Literal["p50", "p90"]
-
-QUANTITIES: dict[str, Kind] = {
-    "end-to-end": "duration",
-    "start-delay": "duration",
-    "alignment": "duration",
-    "sync": "duration",
-    "async": "duration",
-    "in-flight-persisted": "size",
-    "in-flight-processed": "size",
-    "checkpointed": "size",
-    "full-size": "size",
-    "throughput": "rate",
-}
-"""What is compared, in the order of reading."""
+    from sim.quantities.observed import Level
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,4 @@
-"""Observations of savepoints and of the end of a recorded job.
-
-=====================  ==================================================================================================
-quantity               meaning
-=====================  ==================================================================================================
-savepoint_duration     trigger -> last acknowledgement of a savepoint (also of one that stops the job)
-tail_checkpoint        the checkpoint (or savepoint) that commits the last records of a vertex, in a job that ended
-checkpoints_to_commit  completed from the end of a vertex's input (without drain: from the request to stop) up to that one
-tail_commit_delay      end of input at a vertex that commits -> it hears of that completion; latest subtask
-job_end_delay          last end of input of any vertex -> the last task is closed
-committed              records that a completed checkpoint confirmed, per vertex that commits; all attempts
-=====================  ==================================================================================================
-"""
+"""Observations of savepoints and of the end of a recorded job."""
 
 from __future__ import annotations
 
@@ -19,7 +7,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from sim.recordings.observe.quantities import RunValue
+from sim.recordings.observe.tidy import RunValue
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedJob
 
 

@@ -1,15 +1,4 @@
-"""Observations of a job's first failure and of its recovery.
-
-====================  ===================================================================================================
-quantity              meaning
-====================  ===================================================================================================
-downtime              failure -> all tasks run again, with their in-flight data restored
-time_to_first_record  failure -> any task serves a record again
-recovery_time         failure -> the vertices without readers have served the lost records, and all that arrived since
-restored_checkpoint   number of the checkpoint that the job restored
-replayed_records      records that the sources had emitted since that checkpoint, summed over subtasks
-====================  ===================================================================================================
-"""
+"""Observations of a job's first failure and of its recovery."""
 
 from __future__ import annotations
 
@@ -19,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sim.recordings.observe.quantities import RunValue
+from sim.recordings.observe.tidy import RunValue
 from sim.recordings.source.lab.recording import Recording
 
 Numbers = npt.NDArray[np.float64]

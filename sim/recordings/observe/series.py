@@ -1,15 +1,5 @@
 """Observations between checkpoints: rates, shares of time, queues, latency.
 
-============================  ===================================================================================================
-quantity                      meaning
-============================  ===================================================================================================
-numRecordsInPerSecond         of each vertex that reads, the sum of its subtasks; numRecordsOutPerSecond of each source
-busyTimeMsPerSecond           mean of the subtasks of a vertex; so are idleTimeMsPerSecond and backPressuredTimeMsPerSecond (soft, hard)
-latency                       a record leaves its source -> a vertex without readers has served it; mean of each second
-outputQueueLength             buffers in the result partitions, mean of the subtasks, sample by sample; outputQueueSize: bytes
-inputQueueLength              buffers received and not consumed, mean of the subtasks; inputQueueSize: bytes
-============================  ===================================================================================================
-
 All values come after `SETTLED_AFTER`.  Rates and shares are growths of counters over whole checkpoints (`steady`), so they are numbers
 of the whole run: Flink's own meters cover 60 s.  The other quantities have a row per sample.  The job's own counts come first, as they
 are exact: its ends count each second, other vertices count in every snapshot.  Flink's counters are sampled, and may be seconds old.
@@ -22,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from sim.recordings.observe.quantities import RunValue
 from sim.recordings.observe.steady import SETTLED_AFTER, growth, steady
+from sim.recordings.observe.tidy import RunValue
 from sim.recordings.source.graph import is_read
 from sim.recordings.source.recorded_job import RecordedJob
 

@@ -1,42 +1,22 @@
 """Observations in a recording, as a tidy table: a row per quantity, vertex and checkpoint or sample.  It judges nothing.
 
-============================  ===================================================================================================
-quantity                      meaning
-============================  ===================================================================================================
-end_to_end_duration           trigger -> last acknowledgement, of a completed checkpoint
-checkpointed_size             written for a completed checkpoint, state and in-flight data
-state_size                    all bytes it refers to
-processed_data                read by its subtasks while they aligned
-persisted_data                in-flight data stored in it
-start_delay                   median over the subtasks of a vertex, as the five below; of completed checkpoints
-alignment_duration            first -> last barrier
-sync_duration, async_duration  phases of the snapshot
-alignment_persisted           in-flight data stored
-alignment_processed           read while aligning
-completed                     completed checkpoints of the run, without savepoints
-failed                        checkpoints that got an id and failed, for any reason
-expired                       ... because of their timeout
-============================  ===================================================================================================
-
-The modules `series`, `ends` and `failures` define further quantities; `quantities` has the units.  Rows of a whole run, and samples of
-a series, have the checkpoint -1.  `first` marks the first checkpoint: it meets queues that are not yet full.
+`sim.quantities.observed` says what each quantity is.  What has a row per checkpoint or subtask is read here, off Flink's columns;
+`series`, `ends` and `failures` compute the others.  Rows of a whole run, and samples of a series, have the checkpoint -1.
+`first` marks the first checkpoint: it meets queues that are not yet full.
 """
 
 from __future__ import annotations
 
 import pandas as pd
 
+from sim.quantities.observed import quantities
 from sim.recordings.observe.ends import of_ends
 from sim.recordings.observe.failures import of_failures
-from sim.recordings.observe.quantities import WHOLE_RUN, table_of, values_of
 from sim.recordings.observe.series import of_series
+from sim.recordings.observe.tidy import WHOLE_RUN, table_of, values_of
 from sim.recordings.source.lab.recording import Recording
 from sim.recordings.source.recorded_job import RecordedJob
 
-_PER_CHECKPOINT = ("end_to_end_duration", "checkpointed_size", "state_size", "processed_data", "persisted_data")
-_PER_VERTEX = (
-    "start_delay", "alignment_duration", "sync_duration", "async_duration", "alignment_persisted", "alignment_processed",
-)  # fmt: skip
 _EXPIRED = "CHECKPOINT_EXPIRED|expired before completing"  # Flink's CheckpointFailureReason: its name, and its text in REST
 
 
@@ -57,15 +37,15 @@ def of_checkpoints(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.Data
     expired = failed[failed["failure_message"].astype(str).str.contains(_EXPIRED)]
     counts = (("completed", completed), ("failed", failed), ("expired", expired))
     rows = [
-        (quantity, "", number, number == first, float(value))
-        for quantity in _PER_CHECKPOINT
-        for number, value in completed[["id", quantity]].itertuples(index=False, name=None)
+        (quantity.name, "", number, number == first, float(value))
+        for quantity in quantities(lambda quantity: quantity.rows == "checkpoint")
+        for number, value in completed[["id", quantity.flink_column]].itertuples(index=False, name=None)
     ]
     rows += [(name, "", WHOLE_RUN, False, float(len(table))) for name, table in counts]
     judged = subtasks[subtasks["id"].isin(completed["id"]) & (subtasks["status"] == "completed")]
-    for quantity in _PER_VERTEX:
-        known = judged[judged[quantity] >= 0]
-        medians = known.groupby(["vertex", "id"], as_index=False, sort=False)[quantity].median()
-        for number, vertex, value in medians[["id", "vertex", quantity]].itertuples(index=False, name=None):
-            rows.append((quantity, vertex, number, number == first, float(value)))
+    for quantity in quantities(lambda quantity: quantity.rows == "subtask"):
+        column = quantity.flink_column
+        medians = judged[judged[column] >= 0].groupby(["vertex", "id"], as_index=False, sort=False)[column].median()
+        for number, vertex, value in medians[["id", "vertex", column]].itertuples(index=False, name=None):
+            rows.append((quantity.name, vertex, number, number == first, float(value)))
     return table_of(rows)

@@ -6,7 +6,8 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from sim.model.backtest import QUANTITIES, Backtest, ComparedQuantity, Kind, OtherSettings, Quantiles
+from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
+from sim.quantities.observed import Kind, of_history
 from sim.scenario.backtest import document as doc
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ def build_backtest(given: doc.Backtest, reading: Reading) -> Backtest:
     if any(after > before for before, after in pairwise(longest)):
         reading.wrong(("backtest", "longest"), "write the longest duration first")
     compared = []
-    for quantity, kind in QUANTITIES.items():
-        section = getattr(given, _field(quantity))
+    for quantity, (first, *_) in of_history().items():
+        section, kind = getattr(given, doc.field_of(quantity)), first.kind
         if section is None:
             continue
         for side in ("observed", "predicted"):
@@ -55,12 +56,6 @@ def _other_settings(given: doc.Backtest, reading: Reading) -> OtherSettings | No
     if min(p50, p90) < 1:
         reading.wrong(("backtest", "other-settings"), "expected factors of 1 and more")
     return OtherSettings(p50, p90)
-
-
-def _field(quantity: str) -> str:
-    """The field of a key: `async` is a word of Python."""
-    name = quantity.replace("-", "_")
-    return name if name in doc.Backtest.model_fields else f"{name}_"
 
 
 def _check(given: Any, path: Sequence[str], reading: Reading) -> None:

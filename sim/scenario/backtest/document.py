@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
+from pydantic import Field, create_model
+
+from sim.quantities.observed import Kind, of_history
 from sim.scenario.grammar.fields import Duration, Natural, Number, Positive, RecordRate, Size, choice
 from sim.scenario.grammar.section import Section
 
 
-class Durations(Section):
-    """Quantiles over checkpoints."""
+class _Quantiles(Section):
+    """Quantiles over checkpoints, or over runs."""
 
-    p50: Duration | None = None
-    """Median."""
-    p90: Duration | None = None
-    """90 % are not larger."""
-    max: Duration | None = None
-    """The largest."""
-    count: Natural
-    """Values."""
-
-
-class Sizes(Section):
-    """Quantiles over checkpoints."""
-
-    p50: Size | None = None
-    """Median."""
-    p90: Size | None = None
-    """90 % are not larger."""
-    max: Size | None = None
-    """The largest."""
-    count: Natural
-    """Values."""
-
-
-class Rates(Section):
-    """Quantiles over runs."""
-
-    p50: RecordRate | None = None
-    """Median."""
-    p90: RecordRate | None = None
-    """90 % are not larger."""
-    max: RecordRate | None = None
-    """The largest."""
     count: Natural
     """Values."""
 
@@ -56,31 +27,21 @@ class _Compared(Section):
     """The likely cause."""
 
 
-class ComparedDurations(_Compared):
-    """Observed and predicted durations."""
-
-    observed: Durations
-    """In the history."""
-    predicted: Durations
-    """In simulation."""
+_LEAVES: dict[Kind, Any] = {"duration": Duration, "size": Size, "rate": RecordRate}
+_LEVELS = {"p50": "Median.", "p90": "90 % are not larger.", "max": "The largest."}
 
 
-class ComparedSizes(_Compared):
-    """Observed and predicted sizes."""
+def _compared(kind: Kind) -> type[Section]:
+    """The sections of a quantity of this kind, observed beside predicted."""
+    levels: dict[str, Any] = {name: (_LEAVES[kind] | None, Field(None, description=text)) for name, text in _LEVELS.items()}
+    quantiles = create_model(f"{kind.capitalize()}s", __base__=_Quantiles, __doc__=_Quantiles.__doc__, **levels)
+    sides: dict[str, Any] = {
+        "observed": (quantiles, Field(description="In the history.")), "predicted": (quantiles, Field(description="In simulation.")),
+    }  # fmt: skip
+    return create_model(f"Compared{kind.capitalize()}s", __base__=_Compared, __doc__=f"Observed and predicted {kind}s.", **sides)
 
-    observed: Sizes
-    """In the history."""
-    predicted: Sizes
-    """In simulation."""
 
-
-class ComparedRates(_Compared):
-    """Observed and predicted rates."""
-
-    observed: Rates
-    """In the history."""
-    predicted: Rates
-    """In simulation."""
+_KINDS: dict[Kind, type[Section]] = {kind: _compared(kind) for kind in _LEAVES}
 
 
 class OtherSettings(Section):
@@ -92,7 +53,19 @@ class OtherSettings(Section):
     """Factor of the 90 % quantile.  Not given: nothing is known."""
 
 
-class Backtest(Section):
+def field_of(key: str) -> str:
+    """The field of a quantity: `async` is a word of Python."""
+    return "async_" if key == "async" else key.replace("-", "_")
+
+
+_ROWS: dict[str, Any] = {
+    field_of(key): (_KINDS[own[0].kind] | None, Field(None, description=f"{own[0].title.capitalize()}: {own[0].meaning}."))
+    for key, own in of_history().items()
+}
+_Rows = create_model("_Rows", __base__=Section, **_ROWS)
+
+
+class Backtest(_Rows):  # type: ignore[misc, valid-type]  # made of the quantities
     """What `import` found when it simulated the job as it is.  Nothing of a run depends on it."""
 
     runs: Positive
@@ -105,23 +78,3 @@ class Backtest(Section):
     """The tail of end-to-end durations, observed / predicted, where both differ by more than repetitions do."""
     other_settings: OtherSettings | None = None
     """Factors within which other settings are predicted: chance in so short a history, the machine, and what is off."""
-    end_to_end: ComparedDurations | None = None
-    """Duration of checkpoints."""
-    start_delay: ComparedDurations | None = None
-    """The slowest subtask counts."""
-    alignment: ComparedDurations | None = None
-    """The slowest subtask counts."""
-    sync: ComparedDurations | None = None
-    """The slowest subtask counts."""
-    async_: ComparedDurations | None = None
-    """The slowest subtask counts."""
-    in_flight_persisted: ComparedSizes | None = None
-    """Stored in a checkpoint."""
-    in_flight_processed: ComparedSizes | None = None
-    """Processed while barriers align."""
-    checkpointed: ComparedSizes | None = None
-    """Written by a checkpoint."""
-    full_size: ComparedSizes | None = None
-    """What a checkpoint refers to."""
-    throughput: ComparedRates | None = None
-    """Records of the sources."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sim.model.backtest import Backtest, ComparedQuantity, Level
+    from sim.model.backtest import Backtest, ComparedQuantity
+    from sim.quantities.observed import Level
 
 
 def verdict(backtest: Backtest) -> str:

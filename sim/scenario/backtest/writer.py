@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from sim.model.backtest import QUANTITIES, Kind
+from sim.quantities.observed import Kind, of_history
 from sim.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def section_of(backtest: Backtest) -> dict[str, Any]:
 
 
 def _compared(compared: ComparedQuantity) -> dict[str, Any]:
-    kind = QUANTITIES[compared.quantity]
+    kind = of_history()[compared.quantity][0].kind
     vertex = {"vertex": compared.vertex} if compared.vertex else {}
     off = {"off": list(compared.off)} if compared.off else {}
     cause = {"cause": compared.cause} if compared.cause else {}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sim.quantities.observed import QUANTITIES
 from sim.recordings import Recording, observed, read
-from sim.recordings.observe.quantities import UNITS
 
 DATA = Path(__file__).parents[2] / "data" / "recordings"
 FILES = sorted(DATA.glob("*.json.gz"))
@@ -92,7 +92,7 @@ def test_every_recording_has_every_quantity(path):
         "alignment_processed", "checkpointed_size", "state_size", "processed_data", "persisted_data",
     }  # fmt: skip
 
-    assert always <= set(table["quantity"]) <= set(UNITS)
+    assert always <= set(table["quantity"]) <= set(QUANTITIES)
     assert (completed <= set(table["quantity"])) == (values(table, "completed") != [0.0])
     assert table["value"].ge(0).all()
     assert table.notna().all(axis=None)

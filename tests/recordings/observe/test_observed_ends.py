@@ -6,9 +6,9 @@ import gzip
 import json
 from pathlib import Path
 
+from sim.quantities.observed import QUANTITIES
 from sim.recordings import Recording
 from sim.recordings.observe.ends import of_ends
-from sim.recordings.observe.quantities import UNITS
 
 DATA = Path(__file__).parents[2] / "data" / "recordings"
 
@@ -70,4 +70,4 @@ def test_a_job_stopped_without_drain_has_no_end_of_input():
 
 
 def test_every_quantity_is_one_that_is_told():
-    assert {quantity for quantity, _ in values(recorded(events=ENDS, final_state="FINISHED"))} < set(UNITS)
+    assert {quantity for quantity, _ in values(recorded(events=ENDS, final_state="FINISHED"))} < set(QUANTITIES)
