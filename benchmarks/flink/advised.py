@@ -76,7 +76,12 @@ def carry_out(experiment: Experiment, *, report: Report = print, nice: int = 0, 
         limit_ms = max(round(today.max() * LIMIT_SHARE / ROUND_MS), 1) * ROUND_MS
         report(f"imported; the longest of {len(today)} checkpoints took {ms_text(today.max())}: advice for {ms_text(limit_ms)}")
         request = AdviceOptions(
-            p99=f"{limit_ms:.0f} ms", recovery=RECOVERY, budget=BUDGET, within=WITHIN, horizon=f"{3 * experiment.watch_s:.0f} s"
+            p99=f"{limit_ms:.0f} ms",
+            recovery=RECOVERY,
+            failure="task",
+            budget=BUDGET,
+            within=WITHIN,
+            horizon=f"{3 * experiment.watch_s:.0f} s",
         )
         advised = advise(_job(Path(folder), experiment), request, Path(folder) / "advice")
         unpatched = tuple(f"{what}: {value}" for what, value in advised.data.get("beside_flinks_keys", {}).items())

@@ -66,17 +66,21 @@ def capped(choice: Choice, backtest: Backtest | None, limits: Limits) -> Choice:
     return replace(choice, same_setting=min(choice.same_setting, cap), same_protocol=min(choice.same_protocol, cap))
 
 
-def margins(backtest: Backtest | None, today: tuple[str, str] | None, kinds_of: Callable[[tuple[str, str]], Sequence[Kind]]) -> Margins:
+def margins(
+    backtest: Backtest | None, today: tuple[str, str] | None, kinds_of: Callable[[tuple[str, str]], Sequence[Kind]],
+    recovery_range: Callable[[tuple[str, str]], float],
+) -> Margins:  # fmt: skip
     """By how much predictions may be off: of recoveries as of published ones, of checkpoints as the history of the job says.
 
-    Today's setting is off as its own backtest is.  Another one is off by the factor of what it changes (p90).
+    Today's setting is off as its own backtest is.  Another one is off by the factor of what it changes (p90).  `recovery_range`: by how
+    much a recovery may differ from run to run.
     """
     row = None if backtest is None else backtest.of("end-to-end")
     own = 0.0 if row is None else 1 / max(row.agreement("p90"), LEAST) - 1
 
     def margin(name: tuple[str, str], column: str) -> float:
         if column == "recovery_ms":
-            return RECOVERY
+            return max(RECOVERY, recovery_range(name))
         if column != "checkpoint_ms":
             return 0.0
         factors = None if backtest is None or name == today else factors_of(backtest, kinds_of(name))

@@ -11,7 +11,7 @@ from typing import Any
 
 from sim.advice.future.horizon import AHEAD_NS, horizon
 from sim.advice.future.load import arriving
-from sim.advice.trials import Bench
+from sim.advice.trials import TASK_MANAGER, Bench, Failure
 from sim.model.instances import Instances
 from sim.model.scenario import Scenario
 from sim.scenario import ScenarioError, load
@@ -34,11 +34,12 @@ def job_file(source: Path, text: str | None, folder: Path) -> Path:
 
 
 def prepared(
-    file: Path, overrides: Sequence[str], load_files: Sequence[str], *, recovery_ms: float | None, ahead_ns: int = AHEAD_NS
-) -> Bench:
+    file: Path, overrides: Sequence[str], load_files: Sequence[str], *, recovery_ms: float | None, ahead_ns: int = AHEAD_NS,
+    failure: Failure = TASK_MANAGER,
+) -> Bench:  # fmt: skip
     """The bench for trials.  `overrides` are ``key=value`` of the scenario, `load_files` are ``source=file.csv:column``.
 
-    `ahead_ns`: for how long the limits have to be kept.
+    `ahead_ns`: for how long the limits have to be kept.  `failure`: what recovery is judged by.
 
     ScenarioError: the file holds no scenario or several, or a load cannot be read.
     """
@@ -52,7 +53,7 @@ def prepared(
     plain = _plain(file, overrides)
     common = {**_override_values(overrides), **_left_out(scenario, plain)}
     driven, worlds = arriving(file, plain, scenario, load_files)
-    bench = Bench(file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest)
+    bench = Bench(file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest, failure=failure)
     bench.horizon = horizon([bench.load(bench.common | changes) for changes in bench.worlds.values()], study.backtest, ahead_ns)
     return bench
 

@@ -154,7 +154,7 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
     keys = [WORLD, INTERVAL, PROTOCOL, "replication"]
     steady = rows[rows[TRIAL] == UNDISTURBED].drop_duplicates(keys).set_index(keys)
     failed = rows[rows[TRIAL] == FAILURE].drop_duplicates(keys).set_index(keys).reindex(steady.index)
-    again_ms = failed["downtime_ms"] + 1e3 * failed["replayed_records"] / steady["throughput_per_second"]
+    again_ms = _again_ms(failed, steady["throughput_per_second"])
     seconds = np.array([observed_s(interval) for _, interval, _, _ in steady.index])
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
@@ -164,7 +164,7 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
         "checkpoint_p50_ms": steady["end_to_end_p50_ms"],
         "loss": 1 - served / bare,
         "visible_ms": steady["visible_p99_ms"],
-        "recovery_ms": again_ms if unlimited else ended(failed, "caught_up_ms").fillna(math.inf),
+        "recovery_ms": recoveries_ms(failed, steady["throughput_per_second"], unlimited=unlimited),
         "again_ms": again_ms,
         "replayed": failed["replayed_records"],
         "completed": steady["completed"],
@@ -177,6 +177,16 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
     for (world, interval, protocol, _), values in zip(table.index, table.to_numpy(dtype=float).tolist(), strict=True):
         found.setdefault((interval, protocol), {}).setdefault(world, []).append(values)
     return {name: {world: _pooled(np.array(values)) for world, values in worlds.items()} for name, worlds in found.items()}
+
+
+def recoveries_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float, *, unlimited: bool) -> pd.Series[float]:
+    """The time of each failure until all lost work is done again; infinite: not within the run."""
+    return _again_ms(failed, per_second) if unlimited else ended(failed, "caught_up_ms").fillna(math.inf)
+
+
+def _again_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float) -> pd.Series[float]:
+    """Downtime, and replay at the job's own pace."""
+    return failed["downtime_ms"] + 1e3 * failed["replayed_records"] / per_second
 
 
 def _pooled(values: _Values) -> _Values:
@@ -327,6 +337,8 @@ def _lost(worlds: Mapping[str, _Values], mtbf_s: float, patience_ms: float) -> _
     """
     table = np.stack(list(worlds.values()))
     recovery_ms, again_ms, replayed, per_second, loss = (table[:, :, _AT[name]] for name in _LOSING)
+    again_ms = np.where(np.isnan(again_ms), patience_ms, again_ms)  # down for as long as the trial waits, or for longer
+    replayed = np.nan_to_num(replayed)
     seen = np.where(np.isinf(recovery_ms), np.maximum(again_ms, patience_ms if math.isfinite(patience_ms) else again_ms), recovery_ms)
     with np.errstate(divide="ignore", invalid="ignore"):
         replay_ms = np.where(per_second > 0, replayed / per_second * 1e3, 0.0)

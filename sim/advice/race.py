@@ -14,11 +14,40 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from sim.advice.doubts import ENOUGH, corrected, margins
-from sim.advice.judgement import ALIKE, MEASURED, NOTABLE, SAME, Choice, Limits, Margins, Setting, Trials, choose, judged, measured, redrawn
+from sim.advice.failures import slots_ms
+from sim.advice.judgement import (
+    ALIKE,
+    MEASURED,
+    NOTABLE,
+    SAME,
+    SPREAD_RUNS,
+    Choice,
+    Limits,
+    Margins,
+    Setting,
+    Trials,
+    choose,
+    judged,
+    measured,
+    recoveries_ms,
+    redrawn,
+)
 from sim.advice.left_out import LeftOut
 from sim.advice.running.bounds import CERTAINTY, RACE, Affords, Lack, TimeUpError, any_amount, over_budget
 from sim.advice.settings import Candidate, Protocol, allowed, candidate, todays_setting
-from sim.advice.trials import FAILURE, INTERVAL, LONG, PROTOCOL, TRIAL, UNDISTURBED, WORLD, Bench, Trial
+from sim.advice.trials import (
+    FAILING_TASK,
+    FAILURE,
+    INTERVAL,
+    LONG,
+    PROTOCOL,
+    TASK_MANAGER,
+    TRIAL,
+    UNDISTURBED,
+    WORLD,
+    Bench,
+    Trial,
+)
 from sim.evidence.what_ifs.changes import Kind, kinds_of
 from sim.model.scenario import Scenario
 from sim.units import parse_duration
@@ -76,6 +105,8 @@ class Race:
         self.long_trials: dict[Trial, int] = {}
         self.longer_ms: dict[tuple[str, str], float] = {}  # longest checkpoints of long runs
         self.long_checkpoints: dict[tuple[str, str], int] = {}
+        self.failing_task_ms: dict[tuple[str, str], float] = {}  # recoveries, where a lost task manager is judged
+        self.failing_tasks: dict[Trial, int] = {}
         self._measured: Trials = {}
         self.rows = pd.DataFrame()  # of all runs of settings
         self.left_out: list[LeftOut] = []
@@ -93,7 +124,21 @@ class Race:
 
     @property
     def margins(self) -> Margins:
-        return margins(self.bench.backtest, self._today, self.kinds_of)
+        return margins(self.bench.backtest, self._today, self.kinds_of, self.recovery_range)
+
+    def slots_ms(self, name: tuple[str, str]) -> tuple[float, float] | None:
+        """For how long a lost task manager leaves tasks without slots, under a setting; None: the job may fail for good."""
+        return slots_ms(self.bench.load({**self.bench.common, **self.candidate_of(name).point}))
+
+    def recovery_range(self, name: tuple[str, str]) -> float:
+        """The width of the law of a lost task manager's outage, as a share of the recovery; 0: there are enough runs to show it."""
+        if self.bench.failure != TASK_MANAGER or name not in self.trials:
+            return 0.0
+        worlds = self.trials[name].values()
+        slots, recovery_ms = self.slots_ms(name), max(float(values[:, MEASURED.index("recovery_ms")].mean()) for values in worlds)
+        if slots is None or not 0 < recovery_ms < math.inf or min(map(len, worlds)) >= SPREAD_RUNS:
+            return 0.0
+        return (slots[1] - slots[0]) / recovery_ms
 
     @property
     def settings(self) -> tuple[Setting, ...]:
@@ -238,7 +283,8 @@ class Race:
 
     def measured(self, steady: Sequence[Scenario], failing: Sequence[Scenario], *, unlimited: bool) -> Trials:
         """The corrected values of these runs alone."""
-        return corrected(measured(self.run(steady, failing), now=self.now.name, unlimited=unlimited), self.bench.backtest, self._today, {})
+        found = measured(self.run(steady, failing), now=self.now.name, unlimited=unlimited)
+        return self._with_losses(corrected(found, self.bench.backtest, self._today, {}))
 
     def seen(self, name: tuple[str, str]) -> int:
         """Simulated checkpoints that a setting is judged by."""
@@ -246,7 +292,15 @@ class Race:
         return own + self.long_checkpoints.get(name, 0)
 
     def _correct(self) -> None:
-        self.trials = corrected(self._measured, self.bench.backtest, self._today, self.longer_ms)
+        self.trials = self._with_losses(corrected(self._measured, self.bench.backtest, self._today, self.longer_ms))
+
+    def _with_losses(self, trials: Trials) -> Trials:
+        """A job that a lost task manager may fail for good does not recover, though heartbeats fell well in a trial."""
+        for name, worlds in trials.items() if self.bench.failure == TASK_MANAGER else ():
+            if self.slots_ms(name) is None:
+                for values in worlds.values():
+                    values[:, MEASURED.index("recovery_ms")] = math.inf
+        return trials
 
     def _scenario(self, trial: Trial, count: int) -> Scenario:
         scenario = self.bench.scenario(trial)
@@ -285,6 +339,25 @@ class Race:
                 return
             if not self._run_for_long(chosen.name):
                 return
+
+    def fail_tasks(self) -> None:
+        """Today's setting and the choice where a task fails, and a lost task manager is judged: the milder failure, and the usual one."""
+        chosen = self.chosen
+        if chosen is None or self.bench.failure != TASK_MANAGER:
+            return
+        names = [name for name in dict.fromkeys([chosen.name, self._today]) if name is not None]
+        trials = [trial for name in names for trial in self.bench.failing_task(self.candidate_of(name))]
+        scenarios = [self._scenario(trial, 1) for trial in trials]
+        if not self.noted("the recovery from a failing task", covered=self.affords([], scenarios, RACE)):
+            return
+        self.failing_tasks |= dict.fromkeys(trials, 1)
+        rows = self.run([], scenarios)
+        settings = {setting.name: setting for setting in self.settings}
+        for name in names:
+            own = rows[(rows[TRIAL] == FAILING_TASK) & (rows[INTERVAL] == name[0]) & (rows[PROTOCOL] == name[1])]
+            own = own[(own["status"] == "ok") & (own["strategy"] != "none")]
+            found = recoveries_ms(own, settings[name].per_second, unlimited=self.unlimited)
+            self.failing_task_ms[name] = float(found.max()) if len(found) else math.inf
 
     def _run_for_long(self, name: tuple[str, str]) -> bool:
         """The longest checkpoint of many long runs, or of one that breaks the limit already; False: the budget does not cover them."""

@@ -60,6 +60,7 @@ def report(
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen, levers.changes(chosen.name))
     planned = {trial: count for candidate, count in race.runs.items() for trial in bench.trials(candidate)} | race.long_trials
+    planned |= race.failing_tasks
     marked = marked_unknowns(bench)
     assumed = {unknown.key: unknown.assumed for unknown in marked}
     needed = requirements(race, planned, assumed) if chosen is None and race.settings else []

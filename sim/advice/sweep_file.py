@@ -86,7 +86,12 @@ def _todays(scenario: Scenario) -> dict[str, Any]:
             "target": target, "period": period, "samples": network.debloat.samples,
             "threshold": f"{network.debloat.threshold_percent} %", "min": format_size(network.debloat.min_bytes),
         }  # fmt: skip
+    restart = scenario.restart
     return {
+        "restart.heartbeat-interval": format_duration(restart.heartbeat_interval_ns),
+        "restart.heartbeat-failures": restart.heartbeat_failures or 0, "restart.max": format_duration(restart.max_ns),
+        "restart.initial": format_duration(restart.initial_ns), "restart.delay": format_duration(restart.delay_ns),
+        "restart.attempts": restart.attempts, "restart.rate": restart.rate,
         "checkpoint.interval": interval, "checkpoint.barriers": barriers, "cluster.network.debloat": debloat,
         "checkpoint.timeout": format_duration(options.timeout_ns), "checkpoint.max-concurrent": options.max_concurrent,
         "checkpoint.incremental": options.state.incremental, "checkpoint.local-recovery": options.state.local_recovery,

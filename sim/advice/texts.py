@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from sim.advice.answer.differences import TAIL, differences
-from sim.advice.answer.lost import lost_task_manager
+from sim.advice.answer.lost import other_failure
 from sim.advice.doubts import ENOUGH, doubts, kept_but_for_the_tail
 from sim.advice.judgement import ALIKE, Choice, Limits, Setting
 from sim.advice.levers.cautions import condition
@@ -53,8 +53,8 @@ def verdict(race: Race, choice: Choice) -> list[str]:
 
 
 def _but_lost(race: Race, chosen: Setting) -> str:
-    lost = lost_task_manager(race.scenario, chosen, race.limits)
-    return ", but not where a task manager is lost" if lost is not None and lost.breaks else ""
+    other = other_failure(race, chosen)
+    return ", but not where a task manager is lost" if other is not None and other.breaks else ""
 
 
 def condition_of(race: Race, chosen: Setting) -> str:

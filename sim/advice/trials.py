@@ -1,7 +1,8 @@
 """How a setting is tried: one undisturbed run, for its cost, and one run with a failure.
 
-The failure comes late in an interval, when the most work is lost, and after the job has settled.  The run then lasts long enough to
-show whether the job recovers within the limit.  Both runs are plain changes of the scenario, so a sweep file can describe them.
+The failure comes late in an interval, when the most work is lost, and after the job has settled.  A task manager is lost, unless trials
+are told to fail a task.  The run then lasts long enough to show whether the job recovers within the limit.  Both runs are plain changes
+of the scenario, so a sweep file can describe them.
 Every trial, however long, has the state of the horizon: rows of a comparison are about one job.
 """
 
@@ -9,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
+from sim.advice.failures import slots_ms
 from sim.advice.future.horizon import Horizon, horizon
 from sim.sweeps.file.design import Point, override
 from sim.units import format_duration, parse_duration
@@ -34,7 +38,11 @@ LONG_PERIODS, LONGEST_NS = 100, 7200 * _S
 """A long run sees enough checkpoints for a 99 % quantile, unless it would take longer than this."""
 
 WORLD, INTERVAL, PROTOCOL, TRIAL = ("world", "interval", "protocol", "trial")
-UNDISTURBED, FAILURE, LONG = "undisturbed", "failure", "long"
+UNDISTURBED, FAILURE, LONG, FAILING_TASK = "undisturbed", "failure", "long", "failing-task"
+
+Failure = Literal["task-manager", "task"]
+TASK_MANAGER, TASK = FAILURES = get_args(Failure)
+_KILLED = {TASK_MANAGER: "task-manager", TASK: "random-task"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +69,18 @@ class Bench:
 
     `worlds`: name -> further changes, e.g. a piece of the load's trace.  The unnamed world without changes is the job as it is.
     `backtest`: what the history of the job says of its simulation.  `horizon`: how large growing state is in trials.
+    `failure`: what recovery is judged by.
     """
 
     def __init__(
-        self, file: Path, common: Point, *, patience_ns: int, worlds: dict[str, Point] | None = None, backtest: Backtest | None = None
-    ) -> None:
+        self, file: Path, common: Point, *, patience_ns: int, worlds: dict[str, Point] | None = None, backtest: Backtest | None = None,
+        failure: Failure = TASK_MANAGER,
+    ) -> None:  # fmt: skip
         self.backtest = backtest
         self.horizon = Horizon()  # the job of an advice sets it: it needs scenarios of this bench
         self.file = file
         self.common = common
+        self.failure = failure
         self.patience_ns = max(patience_ns, PATIENCE_NS)
         self.worlds = worlds or {"": {}}
         self._loaded: dict[str, Scenario] = {}
@@ -97,6 +108,12 @@ class Bench:
             length_ns = SETTLED_NS + observed_ns
             length = self._undisturbed(interval_ns) | {"run.duration": format_duration(length_ns)}
             yield Trial(name, candidate, LONG, {**self.common, **changes, **self._state({}), **candidate.point, **length})
+
+    def failing_task(self, candidate: Candidate) -> Iterator[Trial]:
+        """The run in which a task fails, and keeps its slot, in each world."""
+        for name, changes in self.worlds.items():
+            length = self._failure(parse_duration(candidate.interval), TASK)
+            yield Trial(name, candidate, FAILING_TASK, {**self.common, **changes, **self._state({}), **candidate.point, **length})
 
     def _state(self, extra: Point, ahead_s: float | None = None) -> Point:
         """What state is held at in trials.  Another job, say with other keys or another rate, has another state by then."""
@@ -131,11 +148,17 @@ class Bench:
             "faults": [],
         }  # fmt: skip
 
-    def _failure(self, interval_ns: int) -> Point:
+    def _failure(self, interval_ns: int, failure: Failure | None = None) -> Point:
         periods = max(-(-SETTLED_NS // interval_ns), 1)  # at least one of them completes before the failure
         failure_ns = periods * interval_ns + interval_ns * LATE[0] // LATE[1]
-        fault = {"kill": "random-task", "at": format_duration(failure_ns)}
-        return {"run.duration": format_duration(failure_ns + self.patience_ns), "run.warmup": "0 s", "faults": [fault]}
+        fault = {"kill": _KILLED[failure or self.failure], "at": format_duration(failure_ns)}
+        return {"run.duration": format_duration(failure_ns + self._slots_ns + self.patience_ns), "run.warmup": "0 s", "faults": [fault]}
+
+    @cached_property
+    def _slots_ns(self) -> int:
+        """How long a lost task manager leaves tasks without slots at the most, as the job is today; to a whole second."""
+        slots = slots_ms(self.load(self.common)) if self.failure == TASK_MANAGER else None
+        return 0 if slots is None else ceil(slots[1] / 1e3) * _S
 
 
 def _text(point: Point) -> str:

@@ -31,24 +31,24 @@ class Advice(Advised):
 
 def advise(
     source: Study | str | PathLike[str], *, p99: str | None = None, recovery: str | None = None, loss: str | None = None,
-    visible: str | None = None, mtbf: str | None = None, load: Sequence[str] = (), changes: Changes = (), replications: int = 12,
-    budget: str = "90 s", within: str = "5 min", horizon: str = "2 h", unknowns: bool = True, folder: str | PathLike[str] | None = None,
-    jobs: int | None = None, engine: Engine = "compiled", master: str | None = None, conf: Mapping[str, str] | None = None,
-    progress: bool = True,
+    visible: str | None = None, failure: str = "task-manager", mtbf: str | None = None, load: Sequence[str] = (), changes: Changes = (),
+    replications: int = 12, budget: str = "90 s", within: str = "5 min", horizon: str = "2 h", unknowns: bool = True,
+    folder: str | PathLike[str] | None = None, jobs: int | None = None, engine: Engine = "compiled", master: str | None = None,
+    conf: Mapping[str, str] | None = None, progress: bool = True,
 ) -> Advice:  # fmt: skip
     """Try protocols and intervals on a job, undisturbed and with a failure, and choose a setting that keeps the limits.
 
     `source`: a study of one combination, a scenario file, or what `import_job` reads.  Limits, each may be left out: `p99` of checkpoints
-    ("2 s"), `recovery` ("2 min"), `loss` of throughput ("3 %"), `visible` output of transactional sinks ("30 s").  `mtbf`: mean time
-    between failures ("12 h").  `load`: ``"[source=]file.csv[:column]"``, what arrives.  `budget`: processor time of all runs;
-    `within`: time until the answer.  At either bound it is given from what has run, and what is left out is listed.  `horizon`: for how
-    long limits have to be kept where state grows.  `unknowns`: try other values of what is marked UNKNOWN.  Runs are kept in `folder`
-    (``runs/advise-<name>``).
+    ("2 s"), `recovery` ("2 min"), `loss` of throughput ("3 %"), `visible` output of transactional sinks ("30 s").  `failure`: what
+    recovery is judged by, a lost "task-manager" or a failing "task".  `mtbf`: mean time between failures ("12 h").
+    `load`: ``"[source=]file.csv[:column]"``, what arrives.  `budget`: processor time of all runs; `within`: time until the answer.
+    At either bound it is given from what has run, and what is left out is listed.  `horizon`: for how long limits have to be kept where
+    state grows.  `unknowns`: try other values of what is marked UNKNOWN.  Runs are kept in `folder` (``runs/advise-<name>``).
     Raises ScenarioError, OptionError (a UnitError: a limit that is none), RecordingError.
     """
     options = AdviceOptions(
-        p99=p99, recovery=recovery, loss=loss, visible=visible, mtbf=mtbf, load=tuple(load), replications=replications, budget=budget,
-        within=within, horizon=horizon, unknowns=unknowns,
+        p99=p99, recovery=recovery, loss=loss, visible=visible, failure=failure, mtbf=mtbf, load=tuple(load), replications=replications,
+        budget=budget, within=within, horizon=horizon, unknowns=unknowns,
     )  # fmt: skip
     listener = Notebook(show=progress)
     advised = verb.advise(

@@ -31,6 +31,9 @@ def advise_on(
     p99: Annotated[str | None, _limit("--p99", "Longest checkpoint, 99 %, e.g. '60 s'.")] = None,
     loss: Annotated[str | None, _limit("--loss", "Throughput that checkpoints may cost, e.g. '3 %'.")] = None,
     visible: Annotated[str | None, _limit("--visible", "Longest time until output of transactional sinks is visible, 99 %.")] = None,
+    failure: Annotated[str, typer.Option(metavar="WHAT", help="What recovery is judged by: a lost task-manager, or a failing task.")] = (
+        "task-manager"
+    ),
     mtbf: Annotated[str | None, _limit("--mtbf", "Mean time between failures, e.g. '12 h'. (Default: a day, and marked UNKNOWN.)")] = None,
     load: Annotated[
         list[str] | None,
@@ -60,10 +63,10 @@ def advise_on(
         from sim.verbs.advise import AdviceOptions, advise, job_of
 
         options = AdviceOptions(
-            p99=p99, recovery=recovery, loss=loss, visible=visible, mtbf=mtbf, load=load or (), replications=replications, budget=budget,
-            within=within, horizon=horizon, unknowns=unknowns,
+            p99=p99, recovery=recovery, loss=loss, visible=visible, failure=failure, mtbf=mtbf, load=load or (),
+            replications=replications, budget=budget, within=within, horizon=horizon, unknowns=unknowns,
         )  # fmt: skip
-        _ = options.limits  # mistakes are told before a source is read
+        _ = options.limits, options.judged_failure  # mistakes are told before a source is read
         console = Console(lambda found: _print(found, as_json=as_json))
         advised = advise(
             job_of(source, overrides or (), console), options, out, engine=engine.value, jobs=jobs, master=master, conf=on_spark,

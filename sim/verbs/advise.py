@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
 from sim.advice.running.trial_runner import TrialRunner
+from sim.advice.trials import FAILURES, TASK_MANAGER, Failure
 from sim.recordings import Inference, Recording, read_source
 from sim.report.answer_page import ADVICE
 from sim.report.results import unknown_values
@@ -39,6 +40,7 @@ class AdviceOptions:
     recovery: str | None = None
     loss: str | None = None  # of throughput
     visible: str | None = None  # output of transactional sinks, 99 %
+    failure: str = TASK_MANAGER  # what recovery is judged by: a lost task-manager, or a task
     mtbf: str | None = None  # mean time between failures; None: a day, and marked UNKNOWN
     load: Sequence[str] = ()  # ``[source=]file.csv[:column]``
     replications: int = 12
@@ -52,6 +54,13 @@ class AdviceOptions:
         """OptionError: a value is none."""
         loss = None if self.loss is None else float(parsed("loss", self.loss, parse_share))
         return Limits(_ms("recovery", self.recovery), _ms("p99", self.p99), loss, _ms("visible", self.visible))
+
+    @property
+    def judged_failure(self) -> Failure:
+        """OptionError: there is no such failure."""
+        if self.failure not in FAILURES:
+            raise OptionError("failure", f"expected {' or '.join(FAILURES)}, not '{self.failure}'")
+        return cast("Failure", self.failure)
 
     def given(self) -> dict[str, str | int | bool | Sequence[str] | None]:
         """The options that differ from their defaults, as the command writes them."""
@@ -157,7 +166,7 @@ def advise(
     OptionError: an option has no such value.  ScenarioError: the job is none that advice is about.
     """
     listener = listener or Listener()
-    limits, mtbf_ms = options.limits, _ms("mtbf", options.mtbf)
+    limits, failure, mtbf_ms = options.limits, options.judged_failure, _ms("mtbf", options.mtbf)
     within_s = (_ms("within", options.within) or 0.0) / 1e3
     budget_s, ahead_ms = (_ms("budget", options.budget) or 0.0) / 1e3, _ms("horizon", options.horizon) or 0.0
     folder = writable_folder(Path("runs") / f"advise-{job.name}" if folder is None else folder)
@@ -166,7 +175,9 @@ def advise(
     try:
         with runner.workers, trying as runner.watch:
             file = job_file(job.source, job.text, folder)
-            bench = prepared(file, job.changes, options.load, recovery_ms=limits.recovery_ms, ahead_ns=round(ahead_ms * 1e6))
+            bench = prepared(
+                file, job.changes, options.load, recovery_ms=limits.recovery_ms, ahead_ns=round(ahead_ms * 1e6), failure=failure
+            )
             findings = (*job.findings, *tell(_findings(job, bench), listener))
             found = report(
                 bench, limits, mtbf_ms, runner.run, folder, max_replications=options.replications, affords=runner.affords,

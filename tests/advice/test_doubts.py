@@ -28,6 +28,11 @@ def trials(*durations_ms, completed=5.0):
     return {name: {"": values.copy()} for name in (TODAY, OTHER)}
 
 
+def no_range(_):
+    """Recoveries do not differ from run to run."""
+    return 0.0
+
+
 def changed(*kinds):
     return lambda _: kinds
 
@@ -116,14 +121,15 @@ def test_predictions_may_be_off_as_the_history_says():
     """Today's as its own backtest is, others by the factor of what they change; recoveries as published ones are."""
     off = ComparedQuantity("end-to-end", Quantiles(110, 150, 150, 14), Quantiles(110, 120, 140, 42), off=("p90",))
     jobs = [Backtest((row,), other_settings=OtherSettings(1.3, 1.56)) for row in (HOLDS.compared[0], off)]
-    agreeing, disagreeing = (margins(job, TODAY, changed("barriers")) for job in jobs)
+    agreeing, disagreeing = (margins(job, TODAY, changed("barriers"), no_range) for job in jobs)
     other, slower = (factors_of(jobs[0], kinds).p90 - 1 for kinds in (("barriers",), ("storage", "load")))
 
     assert (0.0, other) == (agreeing(TODAY, "checkpoint_ms"), agreeing(OTHER, "checkpoint_ms"))
     assert (pytest.approx(0.25), other) == (disagreeing(TODAY, "checkpoint_ms"), disagreeing(OTHER, "checkpoint_ms"))
-    assert other != slower == margins(jobs[0], TODAY, changed("storage", "load"))(OTHER, "checkpoint_ms")
+    assert other != slower == margins(jobs[0], TODAY, changed("storage", "load"), no_range)(OTHER, "checkpoint_ms")
     assert (0.0, RECOVERY) == (agreeing(OTHER, "loss"), agreeing(TODAY, "recovery_ms"))
-    assert (0.0, RECOVERY) == tuple(margins(None, None, changed())(OTHER, column) for column in ("checkpoint_ms", "recovery_ms"))
+    assert 0.7 == margins(None, None, changed(), lambda _: 0.7)(OTHER, "recovery_ms")  # as wide as heartbeats make it
+    assert (0.0, RECOVERY) == tuple(margins(None, None, changed(), no_range)(OTHER, column) for column in ("checkpoint_ms", "recovery_ms"))
 
 
 def test_a_history_without_its_longest_checkpoints_says_so():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.advice.answer.configuration import KeyChange, difference, patch
-from sim.advice.answer.lost import lost_task_manager
+from sim.advice.answer.lost import JUDGED, other_failure
 from sim.advice.answer.summary import no_setting, summary
 from sim.advice.answer.watch import watch
 from sim.advice.levers.cautions import Caution, cautions, refusals
@@ -72,14 +72,14 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
     where = dominant(situation_of(race, today.name)) if today is not None else ""
     seen = watch(chosen, race.limits, race.bench.backtest, parse_duration(chosen.interval) / 1e9, race.kinds_of(chosen.name))
     others = _others(candidate, changes)
-    lost = lost_task_manager(race.scenario, chosen, race.limits)
+    other = other_failure(race, chosen)
     screen = summary(
         chosen, today, race.limits, dominant=where, changes=changes, differences=found, cautions=warnings, refusals=refused, watch=seen,
-        others=[f"{what}: {value}" for what, value in others.items()], lost=lost,
+        others=[f"{what}: {value}" for what, value in others.items()], other_failure=other, recovery=JUDGED[race.bench.failure],
     )  # fmt: skip
     assumed = _assumptions(race, candidate, changes, planned)
     parts: list[str | TextTable] = [
-        *([lost.sentence()] if lost is not None else []),
+        *([other.sentence()] if other is not None else []),
         *_difference(found, others),
         *levers_left(race, levers, chosen),
         *_cautions([*refused, *warnings]),
@@ -93,7 +93,8 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
     )
     data = {
         "dominates": where,
-        "lost_task_manager": None if lost is None else lost.plain(),
+        "failure": race.bench.failure,
+        "other_failure": None if other is None else other.plain(),
         "only_if": condition_of(race, chosen),
         "taken_for_granted": [
             {"what": own.what, "assumed": own.assumed, "value": value, "setting": asdict(setting)} for own, value, setting in assumed

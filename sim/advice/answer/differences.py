@@ -19,7 +19,7 @@ _QUANTITIES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("per_second", "throughput", per_second_text),
     ("checkpoint_p50_ms", "checkpoint p50", ms_text),
     ("checkpoint_ms", TAIL, ms_text),
-    ("recovery_ms", "recovery from a failure", ms_text),
+    ("recovery_ms", "recovery", ms_text),
     ("written_per_hour", "written per hour", bytes_text),
     ("visible_ms", "output visible p99", ms_text),
 )

@@ -1,22 +1,86 @@
-"""What a lost task manager adds to the recovery that trials judge: their failure is a failing task, whose slots stay."""
+"""The failure that recovery is judged by, and the other one beside it: a lost task manager, and a task that fails in its slot."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from sim.advice.trials import TASK, TASK_MANAGER
 from sim.analysis.number_texts import ms_text
 from sim.protocol.recovery.outage import added_ns
 
 if TYPE_CHECKING:
     from sim.advice.judgement import Limits, Setting
+    from sim.advice.race import Race
     from sim.model.scenario import Scenario
+
+JUDGED = {TASK_MANAGER: "recovery of a lost task manager", TASK: "recovery from a failing task"}
+"""Failure -> what recovery is called where there is room for it."""
+
+
+class OtherFailure(Protocol):
+    """What the screen says beside the recovery that is judged."""
+
+    @property
+    def breaks(self) -> bool:
+        """Whether the limit on recovery is broken by the other failure."""
+        ...
+
+    def short(self) -> str:
+        """A line of the screen."""
+        ...
+
+    def sentence(self) -> str:
+        """The same in full."""
+        ...
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FailingTask:
+    """A lost task manager is judged.  Recovery from a failing task, simulated [ms], and how long the lost one leaves tasks without slots.
+
+    None: it did not run, and today's setting is the advised one or none; `slots_ms` None: the job may fail for good.
+    """
+
+    slots_ms: tuple[float, float] | None
+    recovery_ms: float | None = None
+    today_ms: float | None = None
+    breaks: bool = False  # it is the milder one
+
+    def short(self) -> str:
+        before = "" if self.today_ms is None else f"{_seen(self.today_ms)} -> "
+        also = "" if self.recovery_ms is None else f"; a failing task: {before}{_seen(self.recovery_ms)}"
+        return f"{self._slots()}{also}"
+
+    def sentence(self) -> str:
+        judged = f"Recovery is judged of a lost task manager: {self._slots()}"
+        if self.slots_ms is not None:
+            judged += ", as heartbeats happen to fall"
+        today = "" if self.today_ms is None else f" (today {_seen(self.today_ms)})"
+        also = "" if self.recovery_ms is None else f" A failing task, whose slots stay, recovers in {_seen(self.recovery_ms)}{today}."
+        return f"{judged}.{also}"
+
+    def plain(self) -> dict[str, Any]:
+        return {"slots_ms": self.slots_ms, "recovery_ms": self.recovery_ms, "today_ms": self.today_ms}
+
+    def _slots(self) -> str:
+        if self.slots_ms is None:
+            return "the restart strategy gives up before there are slots"
+        least, most = map(ms_text, self.slots_ms)
+        return f"{least if least == most else f'{least} to {most}'} until there are slots"
 
 
 @dataclass(frozen=True, slots=True)
 class LostTaskManager:
-    """The recovery from a failing task, the range that a lost task manager adds (None: the job may fail for good), the limit; in ms."""
+    """A failing task is judged.  Its recovery, the range that a lost task manager adds, the limit [ms].
+
+    `added_ms` None: the job may fail for good.
+    """
 
     recovery_ms: float
     added_ms: tuple[float, float] | None
@@ -27,12 +91,12 @@ class LostTaskManager:
         return self.added_ms is None or self.recovery_ms + self.added_ms[1] > self.limit_ms
 
     def short(self) -> str:
-        """A line of the screen."""
         if self.added_ms is None:
             return "judged of a failing task; a lost task manager may fail the job"
         least, most = self.added_ms
         sums = f"{ms_text(self.recovery_ms + least)} to {ms_text(self.recovery_ms + most)}"
-        return f"lost task manager: +{ms_text(least)} to {ms_text(most)}: {sums}, beyond {ms_text(self.limit_ms)}"
+        where = "beyond" if self.breaks else "within"
+        return f"lost task manager: +{ms_text(least)} to {ms_text(most)}: {sums}, {where} {ms_text(self.limit_ms)}"
 
     def sentence(self) -> str:
         judged = "Recovery is judged of a failing task, whose slots stay."
@@ -47,6 +111,14 @@ class LostTaskManager:
         return asdict(self) | {"breaks_limit": self.breaks}
 
 
+def other_failure(race: Race, chosen: Setting) -> OtherFailure | None:
+    """The failure that trials of the advised setting do not judge; None: nothing is known of it, or recovery has no limit."""
+    if race.bench.failure == TASK:
+        return lost_task_manager(race.scenario, chosen, race.limits)
+    today = None if race.today is None or race.today.name == chosen.name else race.failing_task_ms.get(race.today.name)
+    return FailingTask(race.slots_ms(chosen.name), race.failing_task_ms.get(chosen.name), today)
+
+
 def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> LostTaskManager | None:
     """None: recovery has no limit, or ends after no failure that was tried."""
     if limits.recovery_ms is None or not math.isfinite(setting.recovery_ms):
@@ -54,3 +126,7 @@ def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> L
     overheads = scenario.overheads
     added = added_ns(scenario.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     return LostTaskManager(setting.recovery_ms, None if added is None else (added[0] / 1e6, added[1] / 1e6), limits.recovery_ms)
+
+
+def _seen(value_ms: float) -> str:
+    return ms_text(value_ms) if math.isfinite(value_ms) else "not seen"

@@ -16,7 +16,7 @@ from sim.foreign import one_line
 
 if TYPE_CHECKING:
     from sim.advice.answer.configuration import KeyChange
-    from sim.advice.answer.lost import LostTaskManager
+    from sim.advice.answer.lost import OtherFailure
     from sim.advice.answer.watch import Watch
     from sim.advice.judgement import Limits, Setting
     from sim.advice.levers.cautions import Caution
@@ -33,10 +33,16 @@ QUESTIONS = 2
 def summary(
     chosen: Setting, today: Setting | None, limits: Limits, *, dominant: str, changes: Sequence[Change], differences: Sequence[KeyChange],
     cautions: Sequence[Caution], refusals: Sequence[Caution], watch: Watch, others: Sequence[str] = (),
-    lost: LostTaskManager | None = None,
+    other_failure: OtherFailure | None = None, recovery: str = "recovery",
 ) -> str:  # fmt: skip
-    """`dominant`: where today's time goes.  `others`: what no key of Flink says.  `lost`: what a lost task manager adds to recovery."""
-    head = [*_labelled("keeps", _keeps(chosen, today, limits, lost)), *_labelled("today", [dominant] if dominant else [])]
+    """`dominant`: where today's time goes.  `others`: what no key of Flink says.
+
+    `recovery`: what it is called.  `other_failure`: the one that recovery is not judged by.
+    """
+    head = [
+        *_labelled("keeps", _keeps(chosen, today, limits, other_failure, recovery)),
+        *_labelled("today", [dominant] if dominant else []),
+    ]
     head += _labelled("costs", _costs(chosen, today, changes))
     known = [caution.short for caution in (*refusals, *cautions) if not caution.is_question][:1]
     questions = [caution.short for caution in cautions if caution.is_question][:QUESTIONS]
@@ -57,9 +63,9 @@ def no_setting(dominant: str, closest: Sequence[str], enough: Sequence[str], ref
     return "\n".join(lines[:LINES])
 
 
-def _keeps(chosen: Setting, today: Setting | None, limits: Limits, lost: LostTaskManager | None) -> Iterator[str]:
+def _keeps(chosen: Setting, today: Setting | None, limits: Limits, other: OtherFailure | None, recovery: str) -> Iterator[str]:
     """``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``, or ``longest of 37 checkpoints 21 s -> ...``."""
-    breaks = lost is not None and lost.breaks
+    breaks = other is not None and other.breaks
     for limit in limits.of_means():
         value, bound = float(getattr(chosen, limit.column)), limit.at_most
         if math.isnan(value):
@@ -68,15 +74,16 @@ def _keeps(chosen: Setting, today: Setting | None, limits: Limits, lost: LostTas
         before = (
             "" if today is None or today.name == chosen.name else f"{close_value(limit.column, getattr(today, limit.column), bound)} -> "
         )
-        has_room = 0 < value <= bound and not (breaks and limit.column == "recovery_ms")
+        is_recovery = limit.column == "recovery_ms"
+        has_room = 0 < value <= bound and not (breaks and is_recovery)
         spare = f": {share(room(value, bound))} room" if has_room else ""
-        what = quantity_of(limit.column, chosen).removeprefix("the ")
+        what = recovery if is_recovery else quantity_of(limit.column, chosen).removeprefix("the ")
         yield f"{what} {before}{own} (limit {value_text(limit.column, bound)}{spare})"
-        if lost is not None and breaks and limit.column == "recovery_ms":
-            yield lost.short()
+        if other is not None and is_recovery:
+            yield other.short()
     if limits.recovery_ms is None and math.isfinite(chosen.recovery_ms):
         before = "" if today is None or today.name == chosen.name else f"{value_text('recovery_ms', today.recovery_ms)} -> "
-        yield f"recovery from a failing task {before}{value_text('recovery_ms', chosen.recovery_ms)} (no limit given)"
+        yield f"{recovery} {before}{value_text('recovery_ms', chosen.recovery_ms)} (no limit given)"
 
 
 def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change]) -> Iterator[str]:

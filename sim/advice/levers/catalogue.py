@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sim.advice.levers import flight, machines, state
+from sim.advice.levers import flight, machines, outage, state
 from sim.advice.levers.lever import Change, Lever, Situation
 
 LEVERS: tuple[Lever, ...] = (
     flight.BARRIERS, flight.INTERVAL, flight.MIN_PAUSE, flight.TIMEOUT, state.INCREMENTAL, state.ROCKSDB, state.CHANGELOG,
-    state.LOCAL_RECOVERY, state.TRANSFER_THREADS, flight.SEGMENTS, flight.FLOATING, machines.FILE_MERGING,
+    state.LOCAL_RECOVERY, outage.HEARTBEATS, outage.RESTARTS, state.TRANSFER_THREADS,
+    flight.SEGMENTS, flight.FLOATING, machines.FILE_MERGING,
     machines.PARALLELISM, machines.PREFIXES, machines.CORES,
 )  # fmt: skip
 NOTICED = 0.05

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 QUEUE, ALIGNMENT, PRE_BARRIER, SYNC = "queue", "alignment", "pre-barrier", "sync"
 UPLOAD, ASYNC_WORK, CHANNEL_STATE = "upload", "asynchronous work", "channel state"
-EXPIRY, RESTORE, REPLAY, LOSS = "expiry", "restore", "replay", "loss"
+MESSAGES, HICCUPS = "messages", "hiccups"
+EXPIRY, OUTAGE, RESTORE, REPLAY, LOSS = "expiry", "outage", "restore", "replay", "loss"
 PARTS: dict[str, str] = {
     QUEUE: "barriers wait behind data",
     ALIGNMENT: "from the first to the last barrier",
@@ -23,7 +24,10 @@ PARTS: dict[str, str] = {
     UPLOAD: "upload of state",
     ASYNC_WORK: "asynchronous work beside files",
     CHANNEL_STATE: "upload of data in flight",
+    MESSAGES: "triggers and acknowledgements on their way",
+    HICCUPS: "hiccups that its history shows and no setting explains",
     EXPIRY: "checkpoints expire",
+    OUTAGE: "until a lost task manager's slots are replaced",
     RESTORE: "restart and restore",
     REPLAY: "records processed again",
     LOSS: "throughput that checkpoints cost",
@@ -72,6 +76,8 @@ class Situation:
     milliseconds: Mapping[str, float]  # part -> what the slowest tenth of the checkpoints spends there
     checkpoint_ms: float = 0.0
     uploaded_bytes: float = 0.0  # by a checkpoint, of all subtasks
+    recovery: Mapping[str, float] = field(default_factory=dict)  # part -> ms of a recovery
+    breaks: tuple[str, ...] = ()  # limits
     full: str = ""  # the vertex whose busiest subtask has no time left; empty: none
 
 

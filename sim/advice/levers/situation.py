@@ -11,7 +11,10 @@ from sim.advice.levers.lever import (
     ASYNC_WORK,
     CHANNEL_STATE,
     EXPIRY,
+    HICCUPS,
     LOSS,
+    MESSAGES,
+    OUTAGE,
     PARTS,
     PRE_BARRIER,
     QUEUE,
@@ -21,7 +24,7 @@ from sim.advice.levers.lever import (
     UPLOAD,
     Situation,
 )
-from sim.advice.trials import FAILURE, INTERVAL, PROTOCOL, TRIAL, UNDISTURBED
+from sim.advice.trials import FAILURE, INTERVAL, LATE, PROTOCOL, TASK_MANAGER, TRIAL, UNDISTURBED
 from sim.analysis.number_texts import bytes_text, ms_text
 from sim.scenario.overrides import apply
 from sim.scenario.text.plain import compose, read_text
@@ -39,9 +42,12 @@ COLUMNS: dict[str, str] = {
     QUEUE: "tail_queue_ms", "waiting for the alignment timeout": "tail_timeout_ms", ALIGNMENT: "tail_alignment_ms",
     PRE_BARRIER: "tail_pre_barrier_ms", SYNC: "tail_sync_ms", ASYNC_WORK: "tail_async_work_ms",
     "waiting for the asynchronous thread": "tail_async_queue_ms", UPLOAD: "tail_upload_ms", CHANNEL_STATE: "tail_channel_state_ms",
+    MESSAGES: "tail_messages_ms",
 }  # fmt: skip
 """Part -> the column of a run that holds it, for the slowest tenth of its checkpoints."""
 _JOINED = {"waiting for the alignment timeout": QUEUE, "waiting for the asynchronous thread": UPLOAD}
+_DRAWN = (MESSAGES, SYNC, ASYNC_WORK)
+"""Parts that residuals of a history make longer (`sim.model.residuals`): scheduling and acknowledgement are on their way with messages."""
 FULL = 0.98
 """The share of time that the busiest subtask of a full vertex works."""
 
@@ -51,7 +57,8 @@ def situation_of(race: Race, name: tuple[str, str]) -> Situation:
     setting = next(setting for setting in race.settings if setting.name == name)
     trial = next(trial for trial in race.bench.trials(race.candidate_of(name)) if trial.kind == UNDISTURBED)
     steady, failed = (_rows(race.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
-    parts = _checkpoint_parts(steady)
+    parts = _checkpoint_parts(steady, has_residuals=race.scenario.residuals.checkpoints > 0)
+    outage_ms = _outage_ms(race, name, failed)
     expired = bool(len(steady)) and bool((steady["failed"] > steady["interrupted"]).any())
     worst = steady.sort_values("end_to_end_max_ms").iloc[-1] if len(steady) else None
     return Situation(
@@ -59,8 +66,10 @@ def situation_of(race: Race, name: tuple[str, str]) -> Situation:
         plain=_plain(race),
         protocol=race.protocols.get(name[1], race.now),
         interval_ns=parse_duration(name[0]),
-        shares=_shares(setting, parts, failed, expired=expired),
+        shares=_shares(setting, parts, failed, outage_ms, expired=expired),
         milliseconds=parts,
+        recovery=recovery_parts(setting, failed, outage_ms) if math.isfinite(outage_ms) else {},
+        breaks=setting.breaks,
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
         uploaded_bytes=0.0 if worst is None else _number(worst["checkpointed_bytes"]),
         full="" if worst is None or not _number(worst.get("busiest_subtask_share", 0.0)) >= FULL else str(worst["bottleneck"]),
@@ -68,7 +77,13 @@ def situation_of(race: Race, name: tuple[str, str]) -> Situation:
 
 
 def dominant(situation: Situation) -> str:
-    """``18 s of 20 s: upload of state (9.3 GB at 500 MB/s)``: the part that takes most; empty: nothing is known."""
+    """``18 s of 20 s: upload of state (9.3 GB at 500 MB/s)``: the part that takes most; empty: nothing is known.
+
+    It is a part of the slowest checkpoints, or of a recovery if that alone breaks its limit.
+    """
+    if situation.breaks == ("recovery_ms",) and (recovery_ms := sum(situation.recovery.values())):
+        part, own_ms = max(situation.recovery.items(), key=lambda item: item[1])
+        return f"{ms_text(own_ms)} of {ms_text(recovery_ms)} of recovery: {PARTS[part]}"
     total_ms = sum(situation.milliseconds.values())
     if not total_ms:
         return ""
@@ -86,19 +101,28 @@ def _rows(rows: pd.DataFrame, name: tuple[str, str], kind: str) -> pd.DataFrame:
     return found[(found[INTERVAL] == name[0]) & (found[PROTOCOL] == name[1])]
 
 
-def _checkpoint_parts(rows: pd.DataFrame) -> dict[str, float]:
-    """Part -> ms, means over runs."""
+def _checkpoint_parts(rows: pd.DataFrame, *, has_residuals: bool) -> dict[str, float]:
+    """Part -> ms, means over runs.
+
+    `has_residuals`: what the slow ones spend in parts that residuals make longer, beyond what is usual there, are hiccups.
+    """
     parts: dict[str, float] = {}
     for part, column in COLUMNS.items():
-        if column in rows and len(rows):
-            part = _JOINED.get(part, part)
-            parts[part] = parts.get(part, 0.0) + _number(rows[column].mean())
+        if column not in rows or not len(rows):
+            continue
+        spent_ms, joined = _number(rows[column].mean()), _JOINED.get(part, part)
+        usual = column.replace("tail_", "path_")
+        if has_residuals and part in _DRAWN and usual in rows:
+            more_ms = max(spent_ms - _number(rows[usual].mean()), 0.0)
+            parts[HICCUPS] = parts.get(HICCUPS, 0.0) + more_ms
+            spent_ms -= more_ms
+        parts[joined] = parts.get(joined, 0.0) + spent_ms
     return parts
 
 
-def _shares(setting: Setting, parts: Mapping[str, float], failed: pd.DataFrame, *, expired: bool) -> dict[str, float]:
+def _shares(setting: Setting, parts: Mapping[str, float], failed: pd.DataFrame, outage_ms: float, *, expired: bool) -> dict[str, float]:
     """Each limit that is broken counts alike."""
-    of_limits = [_of_limit(column, parts, failed, expired=expired) for column in setting.breaks]
+    of_limits = [_of_limit(setting, column, parts, failed, outage_ms, expired=expired) for column in setting.breaks]
     if not setting.completed and not of_limits:
         of_limits = [{EXPIRY: 1.0}]
     found: dict[str, float] = {}
@@ -108,15 +132,35 @@ def _shares(setting: Setting, parts: Mapping[str, float], failed: pd.DataFrame, 
     return found
 
 
-def _of_limit(column: str, parts: Mapping[str, float], failed: pd.DataFrame, *, expired: bool) -> dict[str, float]:
+def _of_limit(
+    setting: Setting, column: str, parts: Mapping[str, float], failed: pd.DataFrame, outage_ms: float, *, expired: bool
+) -> dict[str, float]:
     if column == "recovery_ms":
-        down_ms = _number(failed["downtime_ms"].mean()) if len(failed) else 0.0
-        replay_ms = max((_number(failed["caught_up_ms"].mean()) if len(failed) else 0.0) - down_ms, 0.0)
-        return dict(_parted({RESTORE: down_ms, REPLAY: replay_ms or down_ms}))
+        return dict(_parted(recovery_parts(setting, failed, outage_ms)))
     if column == "loss":
         return {LOSS: 1.0}
     found = dict(_parted(parts))
     return {EXPIRY: 0.5} | {part: share / 2 for part, share in found.items()} if expired else found
+
+
+def recovery_parts(setting: Setting, failed: pd.DataFrame, outage_ms: float) -> dict[str, float]:
+    """Part -> ms.  Records that came in while tasks had no slots are caught up afterwards, and so is the work that is lost."""
+    if math.isinf(outage_ms):
+        return {OUTAGE: 1.0}  # the job may fail for good before
+    down_ms = _number(failed["downtime_ms"].mean()) if len(failed) else 0.0
+    replay_ms = max((_number(failed["caught_up_ms"].mean()) if len(failed) else 0.0) - down_ms, 0.0) or down_ms
+    slots_ms = min(outage_ms, down_ms)
+    behind_ms = down_ms + parse_duration(setting.interval) / 1e6 * LATE[0] / LATE[1]
+    caught_up_ms = replay_ms * slots_ms / behind_ms if behind_ms else 0.0
+    return {OUTAGE: slots_ms + caught_up_ms, RESTORE: down_ms - slots_ms, REPLAY: replay_ms - caught_up_ms}
+
+
+def _outage_ms(race: Race, name: tuple[str, str], failed: pd.DataFrame) -> float:
+    """How long lost slots are not there; 0: trials lose no task manager; infinite: the job may fail for good before."""
+    if race.bench.failure != TASK_MANAGER or failed.empty:
+        return 0.0
+    slots = race.slots_ms(name)
+    return math.inf if slots is None else sum(slots) / 2
 
 
 def _parted(parts: Mapping[str, float]) -> Iterator[tuple[str, float]]:

@@ -83,6 +83,7 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
     for provider, keys in _PROVIDERS.items():
         if named := sorted(keys & job.options.keys()):
             draft.put("restart.provider", provider, f"{named[0]} in /jobmanager/config")
+    _spare_slots(draft, job)
     restart = _restart(job.job_config.execution_config.restart_strategy)
     if restart:
         flink = draft.document.setdefault("flink", {})
@@ -94,6 +95,23 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
         draft.comments["flink.restart-strategy.type"] = "from /jobs/:id/config"
 
 
+def _spare_slots(draft: Draft, job: RestJob) -> None:
+    """Ask for the time to a replacement, unless the others have as many free slots as the fullest task manager uses."""
+    known = [manager for manager in job.task_managers if manager.slots > 0 and manager.free_slots >= 0]
+    if not known or len(known) < len(job.task_managers):
+        return
+    free = sum(manager.free_slots for manager in known)
+    if any(free - manager.free_slots < manager.slots - manager.free_slots for manager in known):
+        draft.ask(
+            "restart.replacement", f"{REPLACED_S} s",
+            f"If a task manager is lost, after how long does another one offer its slots? {free or 'None'} of "
+            f"{sum(manager.slots for manager in known)} slots {'is' if free < 2 else 'are'} free.",
+            f"{REPLACED_S} s: its process or container is started again.",
+        )  # fmt: skip
+
+
+REPLACED_S = 30
+"""Assumed until a lost task manager is started again.  Nothing in Flink's answers tells it."""
 _PROVIDERS = {
     "kubernetes": {"kubernetes.cluster-id"},
     "yarn": {"yarn.application.id", "yarn.appmaster.vcores", "yarn.application.name"},

@@ -317,7 +317,7 @@ def _boolean(value: object) -> bool:
 
 
 def _integer(value: object) -> int:
-    if isinstance(value, bool) or not (text := str(value).strip()).isdecimal() or len(text) > 9:
+    if isinstance(value, bool) or not (text := str(value).strip()).isdecimal() or len(text) > 10 or int(text) >= 2**31:
         raise units.UnitError(f"expected a whole number, not '{value}'")
     return int(text)
 

@@ -13,6 +13,7 @@ from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import DEADLINE
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import NetworkMemory
+from sim.model.faults import Restart
 from sim.model.scenario import Scenario
 from sim.scenario.flink.block import CHANGELOG, CHANGELOG_STORAGE, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, MERGING
 from sim.scenario.flink.keys import FlinkKey, modelled_keys
@@ -24,8 +25,12 @@ _OLDER = {
     f"{_CHECKPOINTING}.incremental": "state.backend.incremental",
     "state.backend.type": "state.backend",
     "execution.state-recovery.claim-mode": "execution.savepoint-restore-mode",
+    "restart-strategy.type": "restart-strategy",
 }
 """Names of Flink before 1.20, which later ones still read."""
+_MILLISECONDS = ("heartbeat.interval", "heartbeat.timeout", "task.cancellation.timeout")
+"""Before 2.0 these are numbers of milliseconds; later Flink reads a number without a unit so."""
+_FIXED_ATTEMPTS, _ATTEMPTS = "restart-strategy.fixed-delay.attempts", 2**31 - 1
 
 
 def flink_text(scenario: Scenario, also: Collection[str] = ()) -> str:
@@ -80,7 +85,24 @@ def flink_lines(scenario: Scenario) -> dict[str, str]:
         lines["taskmanager.memory.segment-size"] = _size(network.segment_bytes)
     if profile != "2.x" and network.floating_per_gate != usual.floating_per_gate:
         lines["taskmanager.network.memory.floating-buffers-per-gate"] = str(network.floating_per_gate)
+    lines |= _restart_lines(scenario.restart)
     return {flink_key(key, scenario): value for key, value in lines.items()}
+
+
+def _restart_lines(restart: Restart) -> dict[str, str]:
+    """Heartbeats and restart strategy, as far as they are no defaults of Flink; of strategies only the one that is in force."""
+    keys = {name: key for name, key in modelled_keys().items() if key.path[0] == "restart"}
+    lines = {}
+    for name, key in keys.items():
+        value, is_of_another = getattr(restart, key.record.field), key.flink.when not in ("", restart.strategy)
+        needs = key.record.needs
+        if is_of_another or (needs and getattr(restart, needs[0]) not in needs[1]):
+            continue
+        if name == _FIXED_ATTEMPTS:
+            lines[name] = str(_ATTEMPTS if value is None else value)  # Flink's default is one
+        elif value != key.record.default:
+            lines[name] = str(value // 10**6) if name in _MILLISECONDS else _WRITERS.get(key.form, str)(value)
+    return lines
 
 
 def flink_key(key: str, scenario: Scenario) -> str:

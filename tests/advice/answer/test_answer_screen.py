@@ -201,7 +201,7 @@ def test_a_lost_task_manager_takes_room_from_a_limit_on_recovery():
     law = outages(job.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     text = summary(
         slow, None, Limits(recovery_ms=60_000), dominant="", changes=[], differences=[], cautions=[], refusals=[],
-        watch=watch(slow, LIMITS, None, 60.0), lost=near,
+        watch=watch(slow, LIMITS, None, 60.0), other_failure=near,
     )  # fmt: skip
 
     assert (True, False) == (near.breaks, far.breaks)

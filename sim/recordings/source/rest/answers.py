@@ -178,6 +178,7 @@ class TaskManagerInfo(_Answer):
     id: str = ""
     path: str = ""
     slots: Count = Field(default=-1, alias="slotsNumber")
+    free_slots: Count = Field(default=-1, alias="freeSlots")
     hardware: Hardware = Hardware()
 
     @property

@@ -1,0 +1,187 @@
+"""What recovery is judged by: a lost task manager, whose slots have to be replaced, and a failing task beside it."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from sim.advice.answer.build import answer
+from sim.advice.answer.configuration import difference
+from sim.advice.answer.lost import FailingTask
+from sim.advice.course import run_until_sure
+from sim.advice.failures import slots_ms
+from sim.advice.judgement import MEASURED, SPREAD_RUNS, Limits
+from sim.advice.levers.catalogue import ranked
+from sim.advice.levers.lever import OUTAGE, REPLAY, RESTORE
+from sim.advice.levers.outage import HEARTBEATS, RESTARTS
+from sim.advice.levers.search import Levers
+from sim.advice.levers.situation import dominant, recovery_parts, situation_of
+from sim.advice.race import Race
+from sim.advice.settings import candidate, protocols
+from sim.advice.trials import FAILING_TASK, FAILURE, TASK, TASK_MANAGER, Bench
+from sim.model.faults import Kill, TaskManagerLost
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads
+from sim.sweeps.file.design import override
+from tests.advice.levers.test_levers import JOB as ON_HEAP
+from tests.advice.levers.test_levers import situation
+from tests.advice.made_up import DAY_S, JOB
+from tests.advice.test_race import MadeUp
+
+S = 10**9
+STUBBORN = "flink: {restart-strategy.type: fixed-delay, restart-strategy.fixed-delay.attempts: 3, restart-strategy.fixed-delay.delay: 1 s}"
+
+
+class SlowToRecover(MadeUp):
+    """25 s down, 35 s in all."""
+
+    def row(self, axes, k, more_ms):
+        return super().row(axes, k, more_ms) | {"downtime_ms": 25_000.0, "caught_up_ms": 35_000.0}
+
+
+def raced(job, run, levers=None, failure=TASK_MANAGER, most=12, **limits):
+    found = Race(Bench(job, {}, patience_ns=0, failure=failure), Limits(**limits), DAY_S, run, most, levers=levers or Levers())
+    run_until_sure(found)
+    return found
+
+
+def trials_of(bench, interval_s=30):
+    own = candidate(bench.load({}), interval_s * S, protocols()[0])
+    return {trial.kind: bench.scenario(trial) for trial in (*bench.trials(own), *bench.failing_task(own))}
+
+
+def test_a_task_manager_is_lost_unless_a_task_is_to_fail(job):
+    """Both come at the same time of the run, and it lasts as long."""
+    lost, failing = (trials_of(Bench(job, {}, patience_ns=0, failure=failure)) for failure in (TASK_MANAGER, TASK))
+
+    assert TaskManagerLost() == lost[FAILURE].faults[0].what
+    assert Kill() == failing[FAILURE].faults[0].what == lost[FAILING_TASK].faults[0].what
+    assert lost[FAILURE].faults[0].when == lost[FAILING_TASK].faults[0].when
+    assert lost[FAILURE].run == lost[FAILING_TASK].run
+
+
+def test_a_recovery_has_room_for_all_heartbeats_until_enough_runs_show_them(job):
+    """A single run has met one of their times; three show how far they lie apart."""
+    once, often = (raced(job, MadeUp({"aligned": 100.0}), most=most, recovery_ms=120_000) for most in (1, SPREAD_RUNS))
+    name = ("30 s", "aligned")
+    least, most = slots_ms(once.scenario)
+
+    assert 5_000 < most - least < 30_000
+    assert pytest.approx((most - least) / 35_000) == once.recovery_range(name) == once.margins(name, "recovery_ms")
+    assert 0.0 == often.recovery_range(name)
+    assert 0.0 == raced(job, MadeUp({"aligned": 100.0}), failure=TASK, most=1, recovery_ms=120_000).recovery_range(name)
+
+
+def test_a_job_that_may_fail_for_good_does_not_recover(job):
+    """Three attempts are used up before heartbeats tell that slots are gone, though this trial recovered."""
+    job.write_text(f"{JOB}{STUBBORN}\n")
+    found, failing = (raced(job, MadeUp({"aligned": 100.0}), failure=failure, recovery_ms=120_000) for failure in (TASK_MANAGER, TASK))
+
+    assert failing.chosen is not None
+    column = MEASURED.index("recovery_ms")
+    assert math.inf == found.trials["30 s", "aligned"][""][0, column]
+    assert RESTARTS in {change.lever for change in found.levers.changes(found.chosen.name)}
+
+
+def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):
+    """In the made-up rows both take as long; the screen has a line, the answer a sentence."""
+    found = raced(job, MadeUp({"aligned": 100.0}), recovery_ms=120_000)
+    found_answer = answer(found, found.levers, found.chosen, [], {})
+    least, most = slots_ms(found.scenario)
+
+    assert "recovery of a lost task manager 35 s (limit 2 min" in found_answer.screen
+    assert "14 s to 21 s until there are slots; a failing task: 35 s" in found_answer.screen
+    assert "A failing task, whose slots stay, recovers in 35 s." in "\n".join(part for part in found_answer.parts if isinstance(part, str))
+    assert {"slots_ms": (least, most), "recovery_ms": 35_000.0, "today_ms": None} == found_answer.data["other_failure"]
+    assert {trial.kind for trial in found.failing_tasks} == {FAILING_TASK}
+
+
+def test_a_strategy_that_gives_up_is_named():
+    assert (
+        "the restart strategy gives up before there are slots; a failing task: 7 s -> not seen"
+        == FailingTask(None, math.inf, 7000.0).short()
+    )
+
+
+def outage(text):
+    """The levers of a situation in which slots are what takes long."""
+    where = situation(text, **{OUTAGE: 1.0})
+    return {lever: changes for lever, changes in ranked(where) if lever in (HEARTBEATS, RESTARTS)}
+
+
+@pytest.mark.parametrize(
+    ("restart", "heartbeats", "restarts"),
+    [
+        ("", {"restart.heartbeat-interval": "2 s"}, {"restart.max": "2 s"}),
+        ("restart: {heartbeat-interval: 1 s, max: 1 s}", None, None),
+        ("restart: {heartbeat-failures: 0, initial: 5 s}", {"restart.heartbeat-interval": "2 s", "restart.heartbeat-failures": 2},
+         {"restart.max": "2 s", "restart.initial": "2 s"}),
+        (STUBBORN, {"restart.heartbeat-interval": "2 s"}, {"restart.attempts": 2**31 - 1}),
+        ("restart: {strategy: failure-rate}", {"restart.heartbeat-interval": "2 s"}, {"restart.rate": 100}),
+        ("restart: {strategy: fixed-delay, delay: 10 s}", {"restart.heartbeat-interval": "2 s"}, {"restart.delay": "2 s"}),
+        ("restart: {strategy: none}", {"restart.heartbeat-interval": "2 s"}, None),
+    ],
+)  # fmt: skip
+def test_slots_that_come_late_call_for_heartbeats_and_restarts(restart, heartbeats, restarts):
+    """No strategy gives up that did not before; Flink reads what the difference says, and it is the same."""
+    text = f"{ON_HEAP}{restart}\n"
+    found = outage(text)
+    points = {lever: changes[0].point for lever, changes in found.items()}
+
+    assert {lever: point for lever, point in ((HEARTBEATS, heartbeats), (RESTARTS, restarts)) if point} == points
+    now = loads(text).scenarios[0]
+    for point in points.values():
+        then = loads(text, overrides=[override(key, value) for key, value in point.items()]).scenarios[0]
+        keys = {item.key: item.advised for item in difference(now, then)}
+        read = loads(f"{ON_HEAP}flink:\n" + "".join(f"  {key}: {value}\n" for key, value in _all_restart_keys(then).items())).scenarios[0]
+        assert keys
+        assert then.restart == (read.restart if then.restart.attempts else replace(read.restart, attempts=None))
+        assert slots_ms(now) is None or slots_ms(then) is not None
+
+
+def _all_restart_keys(scenario):
+    from sim.scenario.flink.text import flink_lines
+
+    return {key: value for key, value in flink_lines(scenario).items() if key.startswith(("restart-strategy", "heartbeat"))}
+
+
+def test_nothing_calls_for_heartbeats_where_slots_are_there_at_once():
+    assert not {HEARTBEATS, RESTARTS} & {lever for lever, _ in ranked(situation(ON_HEAP, **{RESTORE: 1.0}))}
+
+
+def test_heartbeats_shorten_the_recovery_that_is_simulated(tmp_path):
+    """The trial of a lost task manager, with today's heartbeats and with the lever: some seconds of outage instead of 14 to 21."""
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB)
+    bench = Bench(file, {}, patience_ns=0)
+    own = candidate(bench.load({}), 2 * S, protocols()[0])
+    faster = replace(own, point=own.point | {"restart.heartbeat-interval": "2 s", "restart.max": "2 s"})
+    down = []
+    for setting in (own, faster):
+        trial = next(trial for trial in bench.trials(setting) if trial.kind == FAILURE)
+        (restart,) = simulate(bench.scenario(trial), check=False).tables["recoveries"].itertuples()
+        down.append((restart.running - restart.failed) / 1e3)
+
+    assert 14 < down[0] < 30
+    assert down[1] < 8
+
+
+def test_a_recovery_that_breaks_its_limit_names_its_longest_part(job):
+    """20 s are allowed, and 35 s pass: most of it is the outage, and records that came in meanwhile."""
+    found = raced(job, SlowToRecover({"aligned": 100.0}), recovery_ms=20_000)
+    where = situation_of(found, ("30 s", "aligned"))
+
+    assert ("recovery_ms",) == where.breaks
+    assert dominant(where).endswith("of recovery: until a lost task manager's slots are replaced")
+    assert where.shares[OUTAGE] > where.shares[RESTORE]
+
+
+def test_parts_of_a_recovery_sum_to_it(job):
+    """A recovery of 30 s: 20 s are down, 15 s of these without slots; a part of the catch-up belongs to these."""
+    found = raced(job, MadeUp({"aligned": 100.0}), recovery_ms=120_000)
+    rows = found.rows[found.rows["trial"] == FAILURE].head(1).assign(downtime_ms=20_000.0, caught_up_ms=30_000.0)
+    parts = recovery_parts(replace(found.chosen, interval="10 s"), rows, 15_000.0)
+
+    assert pytest.approx(30_000) == sum(parts.values())
+    assert pytest.approx(15_000 + 10_000 * 15 / 29) == parts[OUTAGE]
+    assert (5_000.0, pytest.approx(10_000 * 14 / 29)) == (parts[RESTORE], parts[REPLAY])
