@@ -16,7 +16,7 @@ from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Setting, Tri
 from sim.analysis.number_texts import ms_text
 from sim.evidence.what_ifs.factors import factors_of
 from sim.quantities.results import smallest_sample
-from sim.scenario.backtest.verdict import agreement_text
+from sim.scenario.history.verdict import agreement_text
 
 if TYPE_CHECKING:
     from sim.evidence.what_ifs.changes import Kind

@@ -15,11 +15,11 @@ from sim.advice.trials import TASK_MANAGER, Bench, Failure
 from sim.model.instances import Instances
 from sim.model.scenario import Scenario
 from sim.scenario import ScenarioError, load
+from sim.scenario.history.file import write_parted
 from sim.scenario.overrides import apply
 from sim.scenario.text.plain import compose, read_text
 from sim.scenario.text.problems import Problem, Reading
 from sim.sweeps.file.design import Point
-from sim.whole_file import replace_text
 
 ENDLESS = 10**12
 """Records of a source that does not end."""
@@ -29,7 +29,7 @@ def job_file(source: Path, text: str | None, folder: Path) -> Path:
     """The scenario file: the one somebody wrote, or an imported one, which is kept in the folder of the results."""
     if text is None:
         return source
-    replace_text(folder / "job.yaml", text)
+    write_parted(text, folder / "job.yaml")
     return folder / "job.yaml"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 
@@ -51,7 +51,8 @@ def import_job(
     """Turn a real Flink job into a scenario.
 
     `sources`: an address (``"http://jobmanager:8081"``), a folder or zip of saved answers, an archive of a history server, logs of a
-    JobManager, or a recording.  `job`: its id, if there are several.  `out`: the file to write.  `compare`: under three kinds of barriers
+    JobManager, or a recording.  `job`: its id, if there are several.  `out`: the file to write; its
+    history (checkpoints, residuals, backtest) is kept beside it.  `compare`: under three kinds of barriers
     instead of its own.  `backtest`: simulate the job as it is, and hold that to its history.
     Of a live job, metrics are watched for `sample`, and all questions end at the `deadline`.  `save` keeps the answers in a folder,
     without passwords unless `keep_secrets`.
@@ -64,7 +65,7 @@ def import_job(
         deadline=deadline, save=_path(save), keep_secrets=keep_secrets, headers=headers, compare=compare, backtest=backtest,
         listener=Notebook(show=progress),
     )  # fmt: skip
-    return ImportedJob(found.name, found.text, found.unknown, found.not_modelled, found.backtest, found.source)
+    return ImportedJob(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 
 def explain_job(

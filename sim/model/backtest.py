@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from sim.quantities.observed import Level
 
 
+LONGEST = 20
+"""Durations of the history that are kept: enough for its 99 % quantile over 2,000 checkpoints."""
+
+
 @dataclass(frozen=True, slots=True)
 class Quantiles:
     """Quantiles of a quantity, in ms, bytes or records per second.  NaN: there are no values."""

@@ -14,7 +14,7 @@ from sim.quantities.observed import Kind, of_history
 from sim.report.figures import SMALL, style
 from sim.report.page import Block
 from sim.report.svg import COLOURS, GRID, INK, figure
-from sim.scenario.backtest.verdict import agreement_text, verdict
+from sim.scenario.history.verdict import agreement_text, verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,7 +22,7 @@ from sim.model.backtest import Backtest
 from sim.model.scenario import Scenario
 from sim.runtime.run.result import Result
 from sim.scenario import ScenarioFile
-from sim.scenario.backtest.verdict import verdict
+from sim.scenario.history.verdict import verdict
 
 _UNKNOWN = re.compile(r"^\s*(?P<value>[^#]*?)\s*#\s*UNKNOWN:\s*(?P<why>.*)$")
 

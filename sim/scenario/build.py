@@ -16,10 +16,10 @@ from sim.scenario.cluster import Cluster, build_cluster
 from sim.scenario.environment import chosen
 from sim.scenario.faults.builder import build_faults, build_rescale, build_restart, parallelisms
 from sim.scenario.grammar.options import built
+from sim.scenario.history.residuals import build_residuals
 from sim.scenario.instances import build_instances
 from sim.scenario.job.builder import build_job
 from sim.scenario.plausible import check
-from sim.scenario.residuals import build_residuals
 from sim.scenario.storage.builder import build_storage
 from sim.scenario.storage.document import Storage
 from sim.scenario.text.problems import Reading

@@ -12,16 +12,16 @@ from pydantic import Discriminator, Field, Tag
 
 from sim.model import scenario
 from sim.scenario.actions import Action
-from sim.scenario.backtest.document import Backtest
 from sim.scenario.checkpoint.document import Checkpoint
 from sim.scenario.cluster import Cluster
 from sim.scenario.faults.document import Fault, RescaleField, Restart
 from sim.scenario.grammar.fields import Axis, Condition, Natural, choice
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import Section, Texts
+from sim.scenario.history.document import Backtest
+from sim.scenario.history.residuals import Residuals
 from sim.scenario.instances import Directories, Instances
 from sim.scenario.job.document import Vertex
-from sim.scenario.residuals import Residuals
 from sim.scenario.storage.document import Storage
 
 
@@ -78,6 +78,8 @@ class Document(Section):
     """How checkpoint storage is laid out."""
     flink: dict[str, Any] | None = None
     """Flink's own configuration keys, verbatim."""
+    history: str | None = None
+    """A file beside this one with what was seen of the job, written by `import`: tails, and how well the simulation agrees."""
     residuals: Residuals | None = None
     backtest: Backtest | None = None
     """How well the simulation agrees with the history of an import."""

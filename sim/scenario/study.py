@@ -11,10 +11,12 @@ from pathlib import Path as FilePath
 from sim.model.backtest import Backtest
 from sim.model.scenario import Scenario
 from sim.scenario.axes import Axis, find_axes, variants
-from sim.scenario.backtest.builder import build_backtest
 from sim.scenario.build import build
 from sim.scenario.flink.block import apply_flink
+from sim.scenario.history.builder import build_backtest
+from sim.scenario.history.file import put_history
 from sim.scenario.job.graph import check_graph
+from sim.scenario.job.trace import file_stamp
 from sim.scenario.overrides import apply
 from sim.scenario.text.plain import compose, first_comment, read_text
 from sim.scenario.text.problems import Problem, Reading, ScenarioError
@@ -53,6 +55,7 @@ def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequenc
         reading.stop_if_wrong()
     plain = apply(plain, overrides, reading)
     apply_flink(plain, reading)
+    put_history(plain, reading, folder)
     document = validate(plain, reading)
     check_graph(plain, reading)
     axes = find_axes(document, plain, reading) if document is not None else ()
@@ -66,13 +69,17 @@ def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequenc
             scenarios.append(build(variant, reading, folder, question=question, name=name, axes=chosen))
     reading.stop_if_wrong()
     if backtest is not None:
-        imported = _as_imported(text, file, name, folder) if overrides else scenarios[0]
+        stamp = file_stamp(folder / plain["history"]) if "history" in plain else None
+        imported = _as_imported(text, file, name, folder, stamp) if overrides else scenarios[0]
         backtest = replace(backtest, imported=imported)
     return ScenarioFile(name, question, tuple(scenarios), axes, tuple(sorted(reading.warnings)), backtest)
 
 
 @lru_cache(maxsize=4)
-def _as_imported(text: str, file: str, name: str, folder: FilePath) -> Scenario | None:
+def _as_imported(
+    text: str, file: str, name: str, folder: FilePath,
+    stamp: tuple[int, int] | None,  # noqa: ARG001 - of the history: another one is another file
+) -> Scenario | None:  # fmt: skip
     """The job of an imported file before any override, the first of its combinations.  None: only overrides make a scenario of it."""
     try:
         return _study(text, file, name, folder, ()).scenarios[0]

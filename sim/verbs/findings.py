@@ -30,8 +30,8 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     from sim.advice.settings import dangers
     from sim.evidence.envelope.validity import warning
     from sim.evidence.what_ifs.factors import sentences
-    from sim.scenario.backtest.verdict import verdict
-    from sim.scenario.residuals import tail_sentence
+    from sim.scenario.history.residuals import tail_sentence
+    from sim.scenario.history.verdict import verdict
 
     scenarios = list(scenarios)
     if finding := warning(scenarios):

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from sim.recordings import Import, Inference, Recording, compared, infer, read_source, to_document
 from sim.recordings.source.files import RecordingError
 from sim.scenario import ScenarioError, loads, write
+from sim.scenario.history.file import Checkpoints, write_parted
 from sim.scenario.text.writer import placed
 from sim.units import parse_duration
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError, parsed
-from sim.whole_file import replace_text
 
 if TYPE_CHECKING:
     from sim.recordings import RestSnapshot
@@ -30,15 +30,16 @@ class ImportedJob:
     """A job that was read, and how sure that is."""
 
     name: str
-    text: str  # the scenario; every value says where it comes from
+    text: str  # the scenario with its history in it; every value says where it comes from
     unknown: tuple[str, ...]  # questions that the source does not answer: marked UNKNOWN in the text
     not_modelled: tuple[str, ...]
     backtest: tuple[str, ...]  # the simulation of the job as it is against its own history, in lines
+    checkpoints: Checkpoints = field(repr=False)  # that were seen: columns of `sim.scenario.history.file`
     source: RecordingSource = field(repr=False, compare=False)  # what it was read from
 
     def save(self, file: str | PathLike[str]) -> Path:
-        """Write the scenario file; returns its path."""
-        replace_text(Path(file), placed(self.text, Path(file).parent))
+        """Write the scenario file and, beside it, the history that it names; returns its path."""
+        write_parted(placed(self.text, Path(file).parent), Path(file), self.checkpoints)
         return Path(file)
 
 
@@ -47,7 +48,7 @@ def import_job(
     deadline: str | None = None, save: Path | None = None, keep_secrets: bool = False, headers: Mapping[str, str] | None = None,
     compare: bool = False, backtest: bool = True, listener: Listener | None = None,
 ) -> ImportedJob:  # fmt: skip
-    """Read a job; `out` keeps the scenario, before its backtest and with it.
+    """Read a job; `out` keeps the scenario and, beside it, its history, before its backtest and with it.
 
     Live jobs: metrics are watched for `sample`, all questions end at the `deadline`, and `save` keeps all answers in a folder.
     RecordingError: not readable, or no scenario comes of it.  OptionError: what does not go together.
@@ -58,13 +59,14 @@ def import_job(
     source = source_of(sources, job, sample, deadline, headers or {}, save, keep_secrets=keep_secrets, listener=listener)
     draft = draft_of(source, compare=compare)
     name = _name(sources[0], source)
-    found = _imported(name, source, draft)
+    seen = _checkpoints(source, listener)
+    found = _imported(name, source, seen, draft)
     if out is not None:
         found.save(out)
     _tell(draft, listener)
     if backtest:
         try:
-            found = _imported(name, source, *with_backtest(source, draft, listener))
+            found = _imported(name, source, seen, *with_backtest(source, draft, listener))
         except KeyboardInterrupt:
             listener.result(found)
             raise Stopped(f"{'the scenario' if out is None else out} is complete but for its backtest") from None
@@ -104,9 +106,20 @@ def text_of(draft: Draft) -> str:
     return text
 
 
-def _imported(name: str, source: RecordingSource, draft: Draft, lines: Sequence[str] = ()) -> ImportedJob:
+def _checkpoints(source: RecordingSource, listener: Listener) -> Checkpoints:
+    """The completed checkpoints that a source tells of."""
+    from sim.evidence.backtest.imports import checkpoints_of
+
+    try:
+        return checkpoints_of(source)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        listener.message(f"no history of checkpoints: they cannot be understood: {error!r}")
+        return {}
+
+
+def _imported(name: str, source: RecordingSource, seen: Checkpoints, draft: Draft, lines: Sequence[str] = ()) -> ImportedJob:
     unknown = tuple(map(str, draft.unknown)) if isinstance(draft, Inference) else ()
-    return ImportedJob(name, text_of(draft), unknown, tuple(map(str, draft.not_modelled)), tuple(lines), source)
+    return ImportedJob(name, text_of(draft), unknown, tuple(map(str, draft.not_modelled)), tuple(lines), seen, source)
 
 
 def _tell(draft: Draft, listener: Listener) -> None:

@@ -1,5 +1,7 @@
 """Real jobs from Python: imported, advised on, held against predictions."""
 
+import json
+
 import pytest
 
 import sim
@@ -12,7 +14,10 @@ def test_a_recording_becomes_a_study(tmp_path):
     job = sim.import_job(RECORDING, backtest=False)
 
     assert ["aligned"] == job.study.labels
-    assert job.text.splitlines()[1:] == job.save(tmp_path / "job.yaml").read_text().splitlines()  # no schema lies beside it
+    *lines, history = job.save(tmp_path / "job.yaml").read_text().splitlines()
+    assert job.text.splitlines()[1:] == lines, "no schema lies beside it"
+    assert history.startswith("history: job.history.json")
+    assert job.checkpoints == json.loads((tmp_path / "job.history.json").read_text())["checkpoints"]
     assert "p2-severe" in repr(job)
     assert ["aligned", "unaligned"] == sim.import_job(RECORDING, backtest=False, compare=True).study.labels[:2]
 

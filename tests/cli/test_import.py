@@ -13,6 +13,11 @@ RECORDINGS = Path(__file__).parents[1] / "data" / "recordings"
 USERS = RECORDINGS.parent / "users-jobs"
 
 
+def without_history(file):
+    """The text, without the line that names what stands beside it."""
+    return "".join(line for line in file.read_text().splitlines(keepends=True) if not line.startswith("history: "))
+
+
 def test_a_recording_becomes_a_scenario(ckptsim):
     """On stdout, so that it can be piped; what is not modelled goes to stderr."""
     done = ckptsim("import", RECORDINGS / "p4-severe-aligned.json.gz")
@@ -52,6 +57,16 @@ def test_commands_say_what_the_backtest_of_their_file_found(ckptsim, tmp_path):
         assert "the simulation is off from the history of 17 checkpoints that was imported: end-to-end p50 +" in done.stderr
 
 
+def test_a_scenario_without_its_history_is_refused(ckptsim, tmp_path):
+    """In one message, which says what to do."""
+    ckptsim("import", USERS / "J2-count-unaligned.zip", "-o", tmp_path / "job.yaml", "--no-backtest")
+    (tmp_path / "job.history.json").unlink()
+    done = ckptsim("run", tmp_path / "job.yaml")
+
+    assert (3, 1) == (done.exit_code, len(done.stderr.splitlines()))
+    assert "job.history.json: no such file; 'ckptsim import' writes it beside the scenario: keep both together" in done.stderr
+
+
 def test_without_a_backtest(ckptsim, tmp_path):
     """Nothing is simulated, and nothing is said of it."""
     done = ckptsim("import", USERS / "J2-count-unaligned.zip", "-o", tmp_path / "job.yaml", "--no-backtest")
@@ -71,7 +86,7 @@ def test_an_interrupt_keeps_the_import(ckptsim, tmp_path, monkeypatch, to_file):
     done = ckptsim("import", USERS / "J2-count-unaligned.zip", *(["-o", tmp_path / "job.yaml"] if to_file else []))
 
     assert 130 == done.exit_code
-    assert plain == ((tmp_path / "job.yaml").read_text() if to_file else done.stdout)
+    assert loads(plain, "job") == (load(tmp_path / "job.yaml") if to_file else loads(done.stdout, "job"))
     assert "is complete but for its backtest" in done.stderr
 
 
@@ -129,8 +144,8 @@ def test_editors_are_sent_to_a_schema_that_is_there(ckptsim, tmp_path):
     ckptsim(*recording, "-o", tmp_path / "alone.yaml")
     ckptsim(*recording, "-o", tmp_path / "with" / "job.yaml")
 
-    assert piped == (tmp_path / "alone.yaml").read_text()
-    assert f"{SCHEMA_LINE}\n{piped}" == (tmp_path / "with" / "job.yaml").read_text()
+    assert piped == without_history(tmp_path / "alone.yaml")
+    assert f"{SCHEMA_LINE}\n{piped}" == without_history(tmp_path / "with" / "job.yaml")
     assert "$schema" not in piped
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sim.model.backtest import OtherSettings
 from sim.scenario import ScenarioError, loads
-from sim.scenario.backtest.writer import section_of
+from sim.scenario.history.writer import section_of
 
 TINY = """\
 # Is it true?

@@ -4,7 +4,7 @@ import pytest
 
 from sim.model.residuals import Residual, Residuals
 from sim.scenario import ScenarioError, loads
-from sim.scenario.residuals import tail_sentence
+from sim.scenario.history.residuals import tail_sentence
 
 TINY = """\
 # Is it true?

@@ -8,10 +8,11 @@ SAVED = ROOT / "tests/data/rest/pressed.zip"
 
 
 def test_the_same_bytes_are_kept(both_ways, tmp_path):
-    """The scenario with its backtest."""
+    """The scenario, and its history beside it."""
     done, _ = both_ways({}, f"import {SAVED} -o job.yaml", lambda: sim.import_job(SAVED, out="job.yaml"))
     command = contents(tmp_path / "command")
 
     assert 0 == done.exit_code, done.stderr
-    assert b"backtest:" in command["job.yaml"]
+    assert {"job.yaml", "job.history.json"} == set(command)
+    assert b"history: job.history.json" in command["job.yaml"]
     assert command == contents(tmp_path / "python")

@@ -13,15 +13,12 @@ from sim.evidence.backtest.compared import agreements, row_per_quantity, tail_of
 from sim.evidence.backtest.runs import BUDGET_S, Watch, runs_within
 from sim.evidence.predicted import predicted
 from sim.evidence.truth import scenario_of
-from sim.model.backtest import Backtest
+from sim.model.backtest import LONGEST, Backtest
 from sim.recordings import observed
 
 if TYPE_CHECKING:
     from sim.plane import Engine
     from sim.recordings import RecordedJob
-
-LONGEST = 20
-"""Durations of the history that are kept: enough for its 99 % quantile over 2,000 checkpoints."""
 
 
 class NoHistoryError(Exception):

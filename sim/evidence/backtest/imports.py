@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,13 +10,16 @@ from sim.evidence.backtest.backtest import NoHistoryError, backtest
 from sim.evidence.backtest.runs import TooLargeError, Watch
 from sim.evidence.backtest.texts import lines_of
 from sim.plane import warm
-from sim.recordings import Inference, RecordedJob, RestSnapshot, to_recording
+from sim.quantities.observed import QUANTITIES
+from sim.recordings import Inference, RecordedJob, RestSnapshot, observed, to_recording
 from sim.recordings.observe.from_log import to_log_recording
-from sim.scenario.backtest.writer import section_of
+from sim.recordings.observe.tidy import WHOLE_RUN
+from sim.scenario.history.writer import section_of
 
 if TYPE_CHECKING:
     from sim.recordings import Import
     from sim.recordings.reading import RecordingSource
+    from sim.scenario.history.file import Checkpoints
 
 
 def with_backtest(
@@ -31,6 +35,24 @@ def with_backtest(
         return imported, [f"no backtest: the simulation broke: {type(error).__name__}: {error}"]
     lines = lines_of(result)
     return _with_section(imported, section_of(result), lines), lines
+
+
+def checkpoints_of(source: RecordingSource) -> Checkpoints:
+    """The columns of a history file: the completed checkpoints, without savepoints."""
+    table = observed(_recorded(source))
+    rows = table[(table["checkpoint"] != WHOLE_RUN) & (table["vertex"] == "")]
+    if rows.empty:
+        return {}
+    wide = rows.pivot(index="checkpoint", columns="quantity", values="value")
+    columns = {name: [_known(value) for value in wide[name]] for name in QUANTITIES if name in wide}
+    first = rows[rows["first"]]["checkpoint"].unique().tolist()
+    units = {name: QUANTITIES[name].unit for name in columns}
+    return {"id": wide.index.tolist()} | ({"first": first[0]} if first else {}) | {"units": units} | columns
+
+
+def _known(value: float) -> float | None:
+    """Without a fraction that is none; None: Flink did not say."""
+    return None if math.isnan(value) or value < 0 else int(value) if value == int(value) else value
 
 
 def _recorded(source: RecordingSource) -> RecordedJob:

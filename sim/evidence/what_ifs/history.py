@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sim.evidence.what_ifs.factors import sentences
-from sim.scenario.backtest.verdict import verdict
-from sim.scenario.residuals import tail_sentence
+from sim.scenario.history.residuals import tail_sentence
+from sim.scenario.history.verdict import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -40,29 +40,46 @@ class Mapping(dict[str, Any]):
 
 def read_text(file: Path) -> str:
     """The text of a scenario file, or a `ScenarioError` that says why there is none."""
+    data = _data(file, "scenario file (.yaml)")
+    if data.startswith(_PACKED) or file.name.endswith((".json", ".json.gz")):
+        raise _refusal(file, "is no scenario: 'ckptsim import' makes one of a recording, of saved answers or of logs")
+    if len(data) > MAX_BYTES:
+        raise _refusal(file, f"is larger than {MAX_BYTES // 10**6} MB; put long rates into a trace file (rate: {{trace: file.csv}})")
+    text = _decoded(file, data)
+    if "\0" in text:
+        raise _refusal(file, "is a binary file; a scenario is YAML text")
+    return text
+
+
+def read_beside(file: Path) -> str:
+    """The text of a file that a scenario names, or a `ScenarioError` of one problem that says why there is none."""
+    data = _data(file, "file")
+    if len(data) > MAX_BYTES:
+        raise _refusal(file, f"is larger than {MAX_BYTES // 10**6} MB")
+    return _decoded(file, data)
+
+
+def _data(file: Path, expected: str) -> bytes:
+    """What is in a file, and a byte more than there may be."""
     try:
         if file.is_dir():
-            raise _refusal(file, "is a directory; a scenario file (.yaml) was expected")
+            raise _refusal(file, f"is a directory; a {expected} was expected")
         with file.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+            return stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise _refusal(file, "no such file") from None
     except OSError as error:
         raise _refusal(file, f"cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # a NUL in the name
         raise _refusal(file, f"cannot be read: {error}") from None
-    if data.startswith(_PACKED) or file.name.endswith((".json", ".json.gz")):
-        raise _refusal(file, "is no scenario: 'ckptsim import' makes one of a recording, of saved answers or of logs")
-    if len(data) > MAX_BYTES:
-        raise _refusal(file, f"is larger than {MAX_BYTES // 10**6} MB; put long rates into a trace file (rate: {{trace: file.csv}})")
+
+
+def _decoded(file: Path, data: bytes) -> str:
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise ScenarioError([Problem(str(file), line, 1, "", "is not UTF-8 text")]) from None
-    if "\0" in text:
-        raise _refusal(file, "is a binary file; a scenario is YAML text")
-    return text
 
 
 def first_comment(text: str) -> str:

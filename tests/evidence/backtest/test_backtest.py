@@ -11,7 +11,7 @@ from sim.evidence.what_ifs.factors import by_kind
 from sim.quantities.observed import of_history
 from sim.recordings import read_any
 from sim.scenario import loads, write
-from sim.scenario.backtest.writer import section_of
+from sim.scenario.history.writer import section_of
 
 DATA = Path(__file__).parents[2] / "data"
 USERS = DATA / "users-jobs"

@@ -16,13 +16,18 @@ if TYPE_CHECKING:
 def section_of(backtest: Backtest) -> dict[str, Any]:
     section: dict[str, Any] = {"runs": backtest.runs, "simulated": format_duration(backtest.simulated_ns)}
     if backtest.longest_ms:
-        section["longest"] = [_text(value, "duration") for value in backtest.longest_ms]
+        section["longest"] = list(map(duration_text, backtest.longest_ms))
     if backtest.tail != 1:
         section["tail"] = Fraction(f"{backtest.tail:.3g}")
     if backtest.other_settings is not None:
         factors = {"p50": backtest.other_settings.p50, "p90": backtest.other_settings.p90}
         section["other-settings"] = {level: Fraction(f"{factor:.3g}") for level, factor in factors.items() if math.isfinite(factor)}
     return section | {compared.quantity: _compared(compared) for compared in backtest.compared}
+
+
+def duration_text(ms: float) -> str:
+    """As the section has durations."""
+    return _text(ms, "duration")
 
 
 def _compared(compared: ComparedQuantity) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
 from sim.quantities.observed import Kind, of_history
-from sim.scenario.backtest import document as doc
+from sim.scenario.history import document as doc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

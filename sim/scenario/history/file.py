@@ -1,0 +1,220 @@
+"""The history file, JSON beside an imported scenario: its checkpoints, residuals and backtest.  The scenario names it in one line.
+
+Older files have the sections `residuals:` and `backtest:` themselves.  Both are read alike: `put_history` puts the sections of the file
+into the document before it is checked, and mistakes are told at their place in the file.  `parted` takes them out of a text again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field, create_model
+
+from sim.model.backtest import LONGEST
+from sim.quantities.observed import quantities
+from sim.scenario.grammar.fields import Natural, Number, choice
+from sim.scenario.grammar.section import Section
+from sim.scenario.history.writer import duration_text
+from sim.scenario.text.plain import Mapping as Plain
+from sim.scenario.text.plain import compose, read_beside
+from sim.scenario.text.problems import Mark, Reading, ScenarioError
+from sim.scenario.validation import validate_as
+from sim.whole_file import replace_file, replace_text
+
+ENDING = ".history.json"
+SECTIONS = ("residuals", "backtest")
+"""The keys of a scenario that stand in the file instead."""
+_EXPECTED = (
+    "a history has version, checkpoints, residuals or backtest, as 'ckptsim import SOURCE -o job.yaml' writes it beside the scenario"
+)
+_MISSING = "'ckptsim import' writes it beside the scenario: keep both together, or remove the line and do without tails and backtest"
+
+Checkpoints = Mapping[str, Any]
+"""Column -> a value per completed checkpoint: `id`, and quantities in their units.  `first`: the number of the job's first checkpoint."""
+
+
+class _Checkpoints(Section):
+    """Completed checkpoints of the history, a value each.  Quantities are those of `sim.quantities.observed`, in their units."""
+
+    id: list[Natural]
+    """Flink's numbers."""
+    first: Natural | None = None
+    """The job's first checkpoint, if it is there: it met queues that were not full yet, and is compared with nothing."""
+    units: dict[str, str] | None = None
+    """Quantity -> unit, for other programs."""
+
+
+_COLUMNS: dict[str, Any] = {
+    quantity.name: (list[Number | None] | None, Field(None, alias=quantity.name))
+    for quantity in quantities(lambda quantity: quantity.rows == "checkpoint")
+}
+
+
+class _File(Section):
+    version: Annotated[str, choice("1")]
+    about: str | None = None
+    vertices: list[str] | None = None
+    """The vertices of the job that was imported."""
+    checkpoints: create_model("_Columns", __base__=_Checkpoints, **_COLUMNS) | None = None  # type: ignore[valid-type]
+    residuals: dict[str, Any] | None = None
+    backtest: dict[str, Any] | None = None
+
+
+class Parted(NamedTuple):
+    """The texts of a scenario file and of its history; None: there is nothing to keep in one."""
+
+    scenario: str
+    history: str | None
+
+
+def name_beside(file: Path) -> str:
+    """``job.yaml`` -> ``job.history.json``."""
+    return f"{file.name.removesuffix(file.suffix)}{ENDING}"
+
+
+def put_history(plain: Any, reading: Reading, folder: Path) -> None:
+    """Put what the file of `history:` says into the document, as if it stood there.  Mistakes go to `reading`, with their place."""
+    name = plain.get("history") if isinstance(plain, Plain) else None
+    if not isinstance(name, str):
+        return  # there is none, or the check of the document says what is wrong
+    for key in SECTIONS:
+        if key in plain:
+            reading.wrong((key,), f"stands beside history: {name}: remove one of both")
+            return
+    found, source = _read(folder / name, reading)
+    if found is None:
+        return
+    checkpoints, own = found.get("checkpoints"), found.get("vertices")
+    job = plain.get("job")
+    if own and isinstance(job, Plain) and not set(own) & set(job):
+        reading.wrong(("history",), f"{folder / name} is the history of another job, of {_listed(own)}; this one has {_listed(job)}")
+        return
+    plain.update({key: found[key] for key in SECTIONS if key in found})
+    reading.marks.update({path: mark for path, mark in source.marks.items() if path and path[0] in SECTIONS})
+    if checkpoints and isinstance(backtest := plain.get("backtest"), Plain) and (longest := _longest(checkpoints)):
+        backtest.setdefault("longest", longest)
+
+
+def parted(text: str, name: str, checkpoints: Checkpoints | None = None) -> Parted:
+    """A self-contained scenario without what belongs into its history file, and the text of that file, which the scenario calls `name`.
+
+    Comments stay where they are; that of a section that is taken out becomes `about`.
+    """
+    reading = Reading(name)
+    plain = compose(text, reading)
+    if not isinstance(plain, Plain):
+        return Parted(text, None)
+    sections = {key: dict(plain[key]) for key in SECTIONS if isinstance(plain.get(key), Plain)}
+    if not sections and not checkpoints:
+        return Parted(text, None)
+    lines = text.splitlines(keepends=True)
+    starts = sorted(_start(lines, mark.line - 1) for path, mark in reading.marks.items() if len(path) == 1)
+    about, out = list[str](), set[int]()
+    for key in sections:
+        begin = _start(lines, reading.marks[key,].line - 1)
+        end = next((start for start in starts if start > begin), len(lines))
+        about += _comments(lines[begin:end], key)
+        out |= set(range(begin, end))
+    place = min(out, default=len(lines))
+    quoted = name if re.fullmatch(r"[\w./-]+", name) else json.dumps(name, ensure_ascii=False)
+    line = f"history: {quoted}  # what was seen of the job's checkpoints, and how well the simulation agrees\n"
+    kept = [text for number, text in enumerate(lines) if number < place and number not in out]
+    kept += [line, *(text for number, text in enumerate(lines) if number >= place and number not in out)]
+    if checkpoints and "backtest" in sections:
+        sections["backtest"].pop("longest", None)
+    content: dict[str, Any] = {"version": "1", "about": "; ".join(about), "vertices": list(plain.get("job") or ())}
+    content |= {"checkpoints": checkpoints or {}, **sections}
+    return Parted("".join(kept), _json({key: value for key, value in content.items() if value}) + "\n")
+
+
+def write_parted(text: str, file: Path, checkpoints: Checkpoints | None = None) -> None:
+    """Write a self-contained scenario to `file`, and beside it what belongs into its history; to a pipe or a device as it is.
+
+    A scenario that is kept finds the history that it was written with, whatever fails in between.
+    """
+    scenario, history = (text, None) if file.exists() and not file.is_file() else parted(text, name_beside(file), checkpoints)
+
+    def write(partial: Path) -> None:
+        partial.write_text(scenario, encoding="utf-8")
+        if history is not None:
+            replace_text(file.parent / name_beside(file), history)
+
+    replace_file(file, write)
+
+
+def _read(file: Path, reading: Reading) -> tuple[Plain | None, Reading]:
+    """The content of a history file and its places; None: `reading` says why there is none."""
+    source = Reading(str(file))
+    try:
+        text = read_beside(file)
+        json.loads(text)
+    except ScenarioError as error:
+        (problem,) = error.problems
+        reading.wrong(("history",), f"{file}: {problem.message}; {_MISSING}")
+        return None, source
+    except json.JSONDecodeError as error:
+        source.marks[()] = Mark(str(file), error.lineno, error.colno)
+        source.wrong((), f"is not JSON: {error.msg}; {_EXPECTED}")
+    except RecursionError:
+        source.wrong((), "is nested too deeply for a history")
+    found = None if source.problems else compose(text, source)
+    if isinstance(found, Plain) and {"version", "checkpoints", *SECTIONS} & set(found):
+        given = validate_as(_File, found, source)
+        if given is not None and given.checkpoints is not None:
+            _check(found["checkpoints"], source)
+    elif not source.problems:
+        source.wrong((), f"is no history of a job: {_EXPECTED}")
+    reading.problems.update(source.problems)
+    return (None if source.problems else found), source
+
+
+def _check(checkpoints: Plain, source: Reading) -> None:
+    count = len(checkpoints["id"])
+    for name, values in checkpoints.items():
+        if isinstance(values, list) and len(values) != count:
+            source.wrong(("checkpoints", name), f"has {len(values)} values: expected one for each of {count} checkpoints")
+
+
+def _longest(checkpoints: Plain) -> list[str]:
+    """The longest durations, the longest first, as a backtest has them."""
+    durations = zip(checkpoints["id"], checkpoints.get("end_to_end_duration", ()), strict=False)
+    known = [float(ms) for number, ms in durations if ms is not None and number != checkpoints.get("first")]
+    return [duration_text(ms) for ms in sorted(known, reverse=True)[:LONGEST]]
+
+
+def _start(lines: Sequence[str], at: int) -> int:
+    """The first line of a section: comments directly above its key are its own, but not those that open the file."""
+    first = at
+    while first and lines[first - 1].startswith("#"):
+        first -= 1
+    return first or at
+
+
+def _comments(lines: Sequence[str], key: str) -> Iterator[str]:
+    for line in lines:
+        if match := re.match(rf"(?:{key}:\s*)?#\s*(.*\S)", line):
+            yield match[1]
+        if line.startswith(key):
+            return
+
+
+def _json(value: Any, indent: int = 0) -> str:
+    """A mapping with others inside takes a line per key, all else one line."""
+    if isinstance(value, Mapping) and any(isinstance(inner, Mapping | list | tuple) for inner in value.values()):
+        inner = (f"{' ' * (indent + 1)}{json.dumps(key)}: {_json(item, indent + 1)}" for key, item in value.items())
+        return "{\n" + ",\n".join(inner) + f"\n{' ' * indent}}}"
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_number)
+
+
+def _number(value: Decimal) -> int | float:
+    return int(value) if value == int(value) else float(value)
+
+
+def _listed(names: Any) -> str:
+    few = [str(name) for name in names][:4]
+    return ", ".join(few) + (" and more" if len(names) > len(few) else "")
