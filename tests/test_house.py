@@ -44,8 +44,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "comparison": BELOW_CLI | {"cells", "folder_lock"},  # what `run` does
     "explain": BELOW_CLI | {"cells", "comparison"},  # runs again, watched closely
     "history": BELOW_CLI | {"evidence", "explain", "recordings"},  # checkpoints that really happened, in the same words
-    "timeline": BELOW_CLI | {"explain"},  # the same, as a picture
-    "report": BELOW_CLI | {"cells", "comparison", "evidence", "explain"},  # results as a page
+    "timeline": BELOW_CLI | {"explain", "history", "recordings"},  # the same, as a picture
+    "report": BELOW_CLI | {"cells", "comparison", "evidence", "explain", "history", "recordings"},  # results as a page
     "sweeps": BELOW_CLI | {"cells", "series"},
     "advice": BELOW_CLI | {"cells", "evidence", "sweeps"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "series", "sweeps"},  # how the package gets to where Spark works

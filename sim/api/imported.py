@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sim.api.progress import Notebook
 from sim.api.study import Study, loads
@@ -13,6 +14,10 @@ from sim.verbs import explain as explain_verb
 from sim.verbs import importing as verb
 from sim.verbs.display import paragraph, preformatted
 from sim.verbs.explanation import Explanation
+
+if TYPE_CHECKING:
+    from sim.verbs.report import WrittenReport
+    from sim.verbs.timeline import WrittenTimeline
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,6 +36,23 @@ class ImportedJob(verb.ImportedJob):
         LookupError: there is no such checkpoint, or its statistics are not kept any more.
         """
         return explain_verb.explain_source(self.source, checkpoint, verify=verify)
+
+    def report(self, file: str | PathLike[str], checkpoint: int | None = None, *, verify: bool = False) -> WrittenReport:
+        """Write what `explain` says as one HTML file that needs no network.  Raises what `explain` raises."""
+        from sim.verbs.job_pictures import report_source
+
+        return report_source(self.source, Path(file), checkpoint, verify=verify, listener=Notebook())
+
+    def timeline(
+        self, file: str | PathLike[str], checkpoint: int | None = None, *, begin: str = "0 s", end: str | None = None
+    ) -> WrittenTimeline:
+        """Write what each subtask did in its checkpoints as Trace Event JSON, for ui.perfetto.dev; None: all that are known.
+
+        Times are since the first known trigger.  Raises OptionError (a window that shows nothing), and what `explain` raises.
+        """
+        from sim.verbs.job_pictures import draw_source
+
+        return draw_source(self.source, Path(file), checkpoint, begin=begin, end=end, listener=Notebook())
 
     def __repr__(self) -> str:
         return "\n".join([f"ImportedJob({self.name}), {len(self.text.splitlines())} lines", *self._lines()])

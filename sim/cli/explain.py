@@ -39,13 +39,13 @@ def explain_checkpoints(
 
         console = Console(lambda found: print(json.dumps(found.plain)) if as_json else put(found.text))
         if is_real(run):
-            _refuse("is for simulated runs", strategy=strategy is not None, set=bool(overrides))
+            refuse("is for simulated runs", strategy=strategy is not None, set=bool(overrides))
             explain_job(
                 [run], checkpoint=checkpoint, job=job, deadline=deadline, headers=dict(map(header_of, header or ())), verify=verify,
                 listener=console,
             )  # fmt: skip
         else:
-            _refuse("is for real jobs", job=job is not None, deadline=deadline is not None, header=bool(header))
+            refuse("is for real jobs", job=job is not None, deadline=deadline is not None, header=bool(header))
             from sim.explain.runs import runs_of
             from sim.verbs.explain_runs import explain_runs
 
@@ -55,7 +55,8 @@ def explain_checkpoints(
         console.finish()
 
 
-def _refuse(why: str, **given: bool) -> None:
+def refuse(why: str, **given: bool) -> None:
+    """Options that do not go with what was named end the command."""
     for option, is_given in given.items():
         if is_given:
             raise UserError(f"--{option}: {why}", Code.USAGE)

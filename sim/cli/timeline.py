@@ -9,14 +9,15 @@ import typer
 
 from sim.cli.console.errors import print_message, speaking, stoppable
 from sim.cli.console.listener import Console
-from sim.cli.options import Engine, EngineOption, SetOption, StrategyOption
+from sim.cli.explain import WHAT, refuse
+from sim.cli.options import DeadlineOption, Engine, EngineOption, HeaderOption, JobOption, SetOption, StrategyOption, header_of
 
 if TYPE_CHECKING:
     from sim.verbs.timeline import WrittenTimeline
 
 
 def draw_timeline(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of results, or a scenario file.", show_default=False)],
+    run: Annotated[str, typer.Argument(metavar="RUN", help=WHAT, show_default=False)],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.json).", show_default=False)],
     strategy: StrategyOption = None,
     begin: Annotated[str, typer.Option("--from", metavar="TIME", help="Beginning of the window, e.g. '30 s'.")] = "0 s",
@@ -27,17 +28,34 @@ def draw_timeline(
     limit: Annotated[int, typer.Option(min=1, help="Events at most: viewers open about a million.")] = 300_000,
     overrides: SetOption = None,
     engine: EngineOption = Engine.COMPILED,
+    checkpoint: Annotated[int | None, typer.Option(min=1, help="Of a real job: only the one of this id.", show_default=False)] = None,
+    job: JobOption = None,
+    deadline: DeadlineOption = None,
+    header: HeaderOption = None,
 ) -> None:
-    """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev."""
+    """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev.  Of a real job, what Flink tells of it."""
     with speaking(), stoppable("nothing is kept"):
-        from sim.explain.runs import runs_of
-        from sim.verbs.timeline import write_timeline
+        from sim.verbs.explain import is_real
 
         console = Console(_show)
-        write_timeline(
-            runs_of(run, overrides or ()), out, strategy=strategy, begin=begin, end=end, step=step, limit=limit, engine=engine.value,
-            listener=console,
-        )  # fmt: skip
+        if is_real(run):
+            refuse("is for simulated runs", strategy=strategy is not None, set=bool(overrides), step=step is not None)
+            from sim.verbs.job_pictures import draw_job
+
+            draw_job(
+                [run], out, checkpoint=checkpoint, begin=begin, end=end, limit=limit, job=job, deadline=deadline,
+                headers=dict(map(header_of, header or ())), listener=console,
+            )  # fmt: skip
+        else:
+            given = {"checkpoint": checkpoint is not None, "job": job is not None, "deadline": deadline is not None}
+            refuse("is for real jobs", **given, header=bool(header))
+            from sim.explain.runs import runs_of
+            from sim.verbs.timeline import write_timeline
+
+            write_timeline(
+                runs_of(Path(run), overrides or ()), out, strategy=strategy, begin=begin, end=end, step=step, limit=limit,
+                engine=engine.value, listener=console,
+            )  # fmt: skip
         console.finish()
 
 

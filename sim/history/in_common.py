@@ -54,6 +54,11 @@ class InCommon:
         """What a feature of all slow ones and of no other is worth."""
         return 1 / comb(self.slow + self.others, self.slow)
 
+    @property
+    def is_too_few(self) -> bool:
+        """Whether not even such a feature could be told from chance."""
+        return self.least_p > LIKELY
+
 
 _Present = Callable[[RecordedCheckpoint], bool]
 

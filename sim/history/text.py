@@ -15,7 +15,7 @@ from sim.history.account import account
 from sim.history.answer import HistoryAnswer
 from sim.history.causes import name_of
 from sim.history.history import History, SubtaskId
-from sim.history.in_common import LIKELY, InCommon
+from sim.history.in_common import InCommon
 from sim.history.moments import late_in
 from sim.history.path import steps
 from sim.history.profile import Row
@@ -30,9 +30,9 @@ _NOTABLE = 0.05
 
 def answer_text(answer: HistoryAnswer) -> str:
     """Blocks with an empty line between them."""
-    blocks = [_head(answer.history)]
+    blocks = [head_text(answer.history)]
     if answer.asked_for is None:
-        blocks += [_choice(answer), "\n".join(_slow_rows(answer))]
+        blocks += [choice_text(answer), "\n".join(_slow_rows(answer))]
     blocks += [account_text(answer.history, explained) for explained in answer.accounts]
     blocks += ["\n".join(_profile(answer))]
     if answer.in_common is not None:
@@ -46,32 +46,32 @@ def account_text(history: History, explained: Account) -> str:
     point = history.checkpoint(explained.stats.number)
     if point is None:
         raise KeyError(explained.stats.number)
-    lines = [] if point.status == "COMPLETED" else list(_late(history, point))
+    lines = [] if point.status == "COMPLETED" else list(late_lines(history, point))
     if explained.lines:
         return "\n\n".join([text(explained), *(["\n".join(lines)] if lines else [])])
-    return fill(" ".join([_untold(explained, point), *lines]), WIDTH)
+    return fill(" ".join([untold(explained, point), *lines]), WIDTH)
 
 
-def _head(history: History) -> str:
+def head_text(history: History) -> str:
     version = f", Flink {one_line(history.flink_version)}" if history.flink_version else ""
     barriers = f", {history.strategy}" if history.strategy else ""
     known, detailed = len(history.checkpoints), len(history.detailed)
     counted = f" of {history.counted}" if history.counted > known else ""
     if not known:
         return fill(f"{one_line(history.name, 60)}{version}{barriers}: no checkpoint is known.", WIDTH)
-    times = f"{_clock(history.checkpoints[0])} to {_clock(history.checkpoints[-1])} UTC"
+    times = f"{clock(history.checkpoints[0])} to {clock(history.checkpoints[-1])} UTC"
     subtasks = "" if detailed == known else f", {detailed} with statistics of their subtasks"
     return fill(f"{one_line(history.name, 60)}{version}{barriers}: {known}{counted} checkpoints are known{subtasks}, {times}.", WIDTH)
 
 
-def _clock(point: RecordedCheckpoint) -> str:
+def clock(point: RecordedCheckpoint) -> str:
     return f"{datetime.fromtimestamp(point.trigger_timestamp / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 # ------------------------------------------------------------------------------------------ several
 
 
-def _choice(answer: HistoryAnswer) -> str:
+def choice_text(answer: HistoryAnswer) -> str:
     known = answer.split
     parts = []
     if known.completed:
@@ -118,7 +118,7 @@ def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
         else:
             where = "no statistics of its subtasks"
         fate = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 60)}"
-        yield _cut(f"{point.id:>6}  {_clock(point)[11:]}  {took:>7}  {where}{fate}")
+        yield _cut(f"{point.id:>6}  {clock(point)[11:]}  {took:>7}  {where}{fate}")
     left = len(answer.split.slow) + len(answer.split.failed) - len(listed)
     if left:
         yield f"        and {left} more"
@@ -136,7 +136,7 @@ def _profile(answer: HistoryAnswer) -> Iterator[str]:
         heads = (f"{len(answer.split.slow)} slow", f"{len(answer.split.others)} others")
     else:
         heads = ("", f"all {len(answer.split.others)}")
-    rows = [row for row in answer.profile if _is_notable(row, answer.profile)][:_ROWS]
+    rows = [row for row in answer.profile if is_notable(row, answer.profile)][:_ROWS]
     if not rows:
         return
     yield f"{'Where the time goes (mean; others: median)' if heads[0] else 'Where the time goes (median)':<44}{heads[0]:>15}{heads[1]:>12}"
@@ -147,7 +147,7 @@ def _profile(answer: HistoryAnswer) -> Iterator[str]:
         yield f"{name:<44}{slow:>15}{ms_text(row.others_ns / 1e6):>12}"
 
 
-def _is_notable(row: Row, rows: Sequence[Row]) -> bool:
+def is_notable(row: Row, rows: Sequence[Row]) -> bool:
     return max(row.slow_ns, row.others_ns) >= _NOTABLE * max(sum(other.slow_ns for other in rows), sum(other.others_ns for other in rows))
 
 
@@ -155,7 +155,7 @@ def _common(found: InCommon) -> Iterator[str]:
     """Findings with their probability; no certainty from three."""
     if not found.tried:
         return
-    if found.least_p > LIKELY:
+    if found.is_too_few:
         yield fill(
             f"What the slow ones have in common: {found.slow} slow and {found.others} other checkpoints are too few to tell it from chance "
             f"(even a feature of all slow ones and no other: p = {found.least_p:.2g}).",
@@ -175,7 +175,7 @@ def _common(found: InCommon) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------ what is left open
 
 
-def _late(history: History, point: RecordedCheckpoint) -> Iterator[str]:
+def late_lines(history: History, point: RecordedCheckpoint) -> Iterator[str]:
     """Who had not acknowledged, and how far they were."""
     late = late_in(history, point)
     if not late:
@@ -196,7 +196,7 @@ def _names(names: Sequence[SubtaskId]) -> str:
     return ", ".join(map(name_of, names[:_NAMED])) + unnamed
 
 
-def _untold(explained: Account, point: RecordedCheckpoint) -> str:
+def untold(explained: Account, point: RecordedCheckpoint) -> str:
     """Nothing of its subtasks is known."""
     name = title(explained)
     name = name[:1].upper() + name[1:]

@@ -39,6 +39,12 @@ _MOST_BARS = 150
 """More checkpoints than that are drawn as their means over stretches of time."""
 
 
+def phase_of(part: str) -> str:
+    """The phase of a part of a critical path; writing _metadata is one of messages."""
+    kind = PARTS.get(part, "messages")
+    return next(phase for phase, kinds in PHASES.items() if kind in kinds)
+
+
 def phases(runs: Mapping[str, Tables]) -> Figure | None:
     """Durations of checkpoints, stacked by phase of their critical path: a panel per strategy.  None: no checkpoint is over.
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sim.analysis.section import TextTable
 
 _SHORT_CELL = 18  # characters: "17 s ± 9.3 s"
+_PROSE = 60
+"""Characters of a cell from which on its column is read as sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ def html(page: Page) -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"text": printable, "tight": _tight}
+    environment.filters |= {"text": printable, "tight": _tight, "prose_columns": _prose_columns}
     template = environment.from_string((files("sim.report") / "page.html").read_text(encoding="utf-8"))
     drawn = {i: Markup(svg(block.figure, f"f{i}")) for i, block in enumerate(page.blocks) if block.figure is not None}  # noqa: S704 - ours
     return template.render(page=page, figures=drawn) + "\n"
@@ -58,6 +60,11 @@ def colours() -> str:
     """The style sheet's colours by name, light and dark: for a figure outside of a page."""
     sheet = (files("sim.report") / "page.html").read_text(encoding="utf-8")
     return sheet[sheet.index(":root {") : sheet.index("* { box-sizing")].strip()
+
+
+def _prose_columns(table: TextTable) -> list[int]:
+    """Columns of sentences stand at the left, and on a phone below the name of their row.  The first one is that name."""
+    return [i for i in range(1, len(table.header)) if any(len(row[i]) >= _PROSE for row in table.rows)]
 
 
 def _tight(text: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from sim.foreign import Readable
 from sim.model.scenario import Scenario
+from sim.timeline.drawing import Timeline
 from sim.timeline.samples import Samples
-from sim.timeline.tracks import Timeline
 from sim.units import format_duration
 
 _LOOKS = 1000
@@ -39,4 +40,9 @@ def document(strategy: str, scenario: Scenario, samples: Samples, drawn: Timelin
     about = {
         "run": f"{scenario.name}, {strategy}", "question": scenario.question, "step_ns": samples.step_ns, "left_out": drawn.left_out,
     }  # fmt: skip
+    return trace_text(drawn, about)
+
+
+def trace_text(drawn: Timeline, about: Mapping[str, object]) -> str:
+    """`about`: what is said of the run."""
     return json.dumps({"traceEvents": drawn.events, "displayTimeUnit": "ms", "otherData": about}) + "\n"

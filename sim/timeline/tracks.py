@@ -5,81 +5,25 @@ A window and a limit keep the file small enough for every viewer; what they leav
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from sim.explain.close_up import ObservedInstance
 from sim.runtime.context import Context
-from sim.timeline.events import Event, TimelineSlice, counter, flow, lanes, named, slice_event
+from sim.timeline.drawing import Drawing, Timeline
+from sim.timeline.events import TimelineSlice, counter, named
 from sim.timeline.samples import Samples, TimelineSample
 from sim.timeline.slices import Stories, asynchronous, barriers, checkpoints, files, snapshots, stories, threads
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    events: list[Event]
-    begin_ns: int
-    end_ns: int
-    left_out: int  # events behind `end_ns`, cut off by the limit
-
-
-@dataclass(slots=True)
-class _Page:
-    """Events as they come, in the window."""
-
-    begin_ns: int
-    end_ns: int
-    events: list[Event] = field(default_factory=list)
-    names: list[Event] = field(default_factory=list)
-    processes: int = 0
-    flows: int = 0
-
-    def process(self, name: str, tracks: Iterable[tuple[str, Iterable[TimelineSlice]]]) -> tuple[int, dict[tuple[str, int], int]]:
-        """A process and its tracks, each in as many lanes as it needs; returns its number and the track of (slice, begin)."""
-        self.processes += 1
-        titles: dict[int, str] = {}
-        where: dict[tuple[str, int], int] = {}
-        for title, slices in tracks:
-            for lane in lanes(filter(None, map(self._clipped, slices))) or [[]]:
-                titles[len(titles) + 1] = title
-                self.events += [slice_event(self.processes, len(titles), row) for row in lane]
-                where |= {(row.name, row.begin_ns): len(titles) for row in lane}
-        self.names += named(self.processes, name, titles)
-        return self.processes, where
-
-    def arrow(self, name: str, start: tuple[int, int, int], end: tuple[int, int, int]) -> None:
-        self.flows += 1
-        self.events += flow(self.flows, name, start, end)
-
-    def inside(self, time_ns: int) -> bool:
-        return self.begin_ns <= time_ns <= self.end_ns
-
-    def _clipped(self, row: TimelineSlice) -> TimelineSlice | None:
-        begin_ns, end_ns = max(row.begin_ns, self.begin_ns), min(row.end_ns, self.end_ns)
-        return row._replace(begin_ns=begin_ns, end_ns=end_ns) if end_ns > begin_ns else None
-
-
 def timeline(instances: Sequence[ObservedInstance], samples: Samples, limit: int) -> Timeline:
     """`limit`: events at most, names apart; later ones are left out, and the window ends before the first of them."""
-    page = _Page(samples.begin_ns, samples.end_ns)
+    page = Drawing(samples.begin_ns, samples.end_ns)
     for number, (instance, looked) in enumerate(zip(instances, samples.by_instance, strict=True)):
         _draw(page, instance.context, looked, samples.step_ns, f"job {number}: " if len(instances) > 1 else "")
-    events = sorted(page.events, key=lambda event: event["ts"])
-    if len(events) <= limit:
-        return Timeline([*page.names, *events], samples.begin_ns, samples.end_ns, 0)
-    end_ns = int(events[limit]["ts"] * 1e3)
-    kept = bisect_right(events, end_ns / 1e3, key=lambda event: event["ts"], hi=limit)
-    return Timeline([*page.names, *_whole_arrows(events[:kept])], samples.begin_ns, end_ns, len(events) - kept)
+    return page.cut(limit)
 
 
-def _whole_arrows(events: list[Event]) -> list[Event]:
-    """An arrow needs both ends."""
-    ended = {event["id"] for event in events if event["ph"] == "f"}
-    return [event for event in events if event["ph"] != "s" or event["id"] in ended]
-
-
-def _draw(page: _Page, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str) -> None:
+def _draw(page: Drawing, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str) -> None:
     found, names = stories(context), [f"{vertex}[{index}]" for vertex, index in context.names]
     page.process(f"{prefix}coordinator", [("checkpoints", checkpoints(context))])
     _draw_vertices(page, context, samples, step_ns, prefix, found)
@@ -89,7 +33,7 @@ def _draw(page: _Page, context: Context, samples: Sequence[TimelineSample], step
     page.process(f"{prefix}storage", [(place, places[place]) for place in sorted(places, key=_in_order)])
 
 
-def _draw_vertices(page: _Page, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str, found: Stories) -> None:
+def _draw_vertices(page: Drawing, context: Context, samples: Sequence[TimelineSample], step_ns: int, prefix: str, found: Stories) -> None:
     phases, (moments, ways) = snapshots(found), barriers(context, found)
     where: dict[int, tuple[int, dict[tuple[str, int], int]]] = {}
     for v, vertex in enumerate(context.scenario.job.vertices):

@@ -9,6 +9,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.number_texts import ms_text
+from sim.analysis.section import TextTable
 from sim.evidence.what_ifs.factors import sentences
 from sim.explain.account import NOTABLE
 from sim.explain.text import WIDTH
@@ -36,6 +37,12 @@ class SimulatedDurations:
     median_ms: float
     longest_ms: float
 
+    @property
+    def cells(self) -> list[str]:
+        if not self.count:
+            return ["0", "", ""]
+        return [str(self.count), ms_text(self.median_ms), ms_text(self.longest_ms)]
+
     def __str__(self) -> str:
         if not self.count:
             return "no checkpoint completes"
@@ -52,9 +59,18 @@ class Helped:
     def text(self) -> str:
         """80 columns."""
         lines = [f"Simulated, the job as it is: {self.as_it_is}.", *(f"{change.change.capitalize()}: {change}." for change in self.changes)]
-        unknown = "No backtest says how far off that may be."
-        lines.append(f"How far these may be off: {self.confidence}." if self.confidence else unknown)
+        lines.append(self.how_sure)
         return "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
+
+    @property
+    def how_sure(self) -> str:
+        return f"How far these may be off: {self.confidence}." if self.confidence else "No backtest says how far off that may be."
+
+    @property
+    def table(self) -> TextTable:
+        """A row for the job as it is, and for each change."""
+        rows = [[row.change.capitalize() or "As it is", *row.cells] for row in (self.as_it_is, *self.changes)]
+        return TextTable("", ["Simulated", "Completed", "Median", "Longest"], rows)
 
     @property
     def plain(self) -> Mapping[str, Any]:

@@ -1,0 +1,182 @@
+"""The answer about a real job's checkpoints as a page: the same sentences, the same waterfall as for simulated ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sim.analysis.number_texts import ms_text, share_text
+from sim.analysis.section import TextTable
+from sim.explain.account import NOTABLE, Account
+from sim.explain.text import duration, sentence, title
+from sim.foreign import one_line
+from sim.history.account import account
+from sim.history.history import MS, History
+from sim.history.moments import moments
+from sim.history.text import choice_text, clock, head_text, is_notable, late_lines, not_told, untold
+from sim.report.figures import phases
+from sim.report.one_checkpoint import one_checkpoint
+from sim.report.page import Block, Page
+from sim.report.waterfall import waterfall
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.history.answer import HistoryAnswer
+    from sim.history.in_common import InCommon
+    from sim.recordings.source.recorded_job import RecordedCheckpoint
+
+_MOST_ROWS = 12
+"""The table of slow checkpoints has no more rows."""
+
+
+def job_page(answer: HistoryAnswer, helped: Sequence[Block] = (), command: str = "", made: str = "") -> Page:
+    """`helped`: what was simulated besides."""
+    history, number = answer.history, answer.asked_for
+    name = one_line(history.name, 60)
+    page_title = f"Checkpoints of {name}" if number is None else f"Checkpoint {number} of {name}"
+    question = "What takes the slow ones so long?" if number is None else "What took it so long?"
+    longest = _longest(answer)
+    verdict = " ".join([*([choice_text(answer)] if number is None else []), *([sentence(longest)] if longest else [])])
+    blocks = [*_blocks(answer, longest), *helped, Block("What Flink does not tell", " ".join(not_told(history)))]
+    return Page(page_title, question, _flat(verdict), blocks, (), command, [_flat(head_text(history))], made)
+
+
+def _longest(answer: HistoryAnswer) -> Account | None:
+    """The account that the verdict has: what was asked for, or the slowest.  None: no path is known."""
+    return next((explained for explained in reversed(answer.accounts) if explained.lines), None)
+
+
+def _blocks(answer: HistoryAnswer, longest: Account | None) -> Iterator[Block]:
+    history = answer.history
+    if answer.asked_for is None:
+        yield from _all_checkpoints(history)
+        if rows := list(_slow_rows(answer)):
+            header = ["Checkpoint", "Triggered [UTC]", "Took", "Longest part"]
+            yield Block("Slow ones, and those that did not complete", table=TextTable("", header, rows))
+    for explained in answer.accounts:
+        yield from _explained_checkpoint(history, explained, is_verdict=explained is longest)
+    if rows := list(_where_rows(answer)):
+        first = f"Checkpoint {answer.asked_for}" if answer.asked_for is not None else f"{len(answer.split.slow)} slow (mean)"
+        is_compared = answer.asked_for is not None or bool(answer.split.slow)
+        header = ["Part", *([first] if is_compared else []), f"{'Others' if is_compared else 'All'} (median)"]
+        yield Block("Where the time goes", table=TextTable("", header, rows))
+    if answer.in_common is not None and answer.in_common.tried:
+        yield _common(answer.in_common)
+
+
+# ------------------------------------------------------------------------------------------ all of them
+
+
+def _all_checkpoints(history: History) -> Iterator[Block]:
+    """A bar per checkpoint whose subtasks are known, stacked by phase."""
+    import pandas as pd
+
+    points = [point for point in history.detailed if point.end_to_end_duration >= 0]
+    if not points:
+        return
+    first_ms = points[0].trigger_timestamp
+    parts = [
+        {"id": point.id, "part": part.kind.value, "duration": part.duration_ns, "acknowledged": False}
+        for point in points
+        for part in account(history, point).path.parts
+    ]
+    columns = ["id", "status", "persisted_data", "checkpointed_size", "state_size", "end_to_end_duration"]
+    rows = [
+        {name: getattr(point, name) for name in columns}
+        | {"trigger_timestamp": point.trigger_timestamp - first_ms, "savepointFormat": "requested" if point.is_savepoint else ""}
+        for point in points
+    ]
+    tables = {"path": pd.DataFrame(parts, columns=["id", "part", "duration", "acknowledged"]), "checkpoints": pd.DataFrame(rows)}
+    drawn = phases({history.strategy or "checkpoints": tables})
+    if drawn is not None:
+        caption = f"A bar per checkpoint, stacked by the phases of its critical path. The first was triggered at {clock(points[0])} UTC."
+        yield Block("How long each checkpoint took, by phase", figure=drawn, caption=caption)
+
+
+def _slow_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
+    listed = [*answer.split.slow[:_MOST_ROWS], *reversed(answer.split.failed[-_MOST_ROWS:])]
+    for point in listed if len(listed) > 1 else ():
+        explained = account(answer.history, point)
+        where = "no statistics of its subtasks"
+        if explained.lines:
+            longest = explained.longest
+            where = f"{share_text(longest.duration_ns / explained.path.duration_ns)} {longest.name}, {longest.place}"
+        fate = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 120)}"
+        yield [str(point.id), clock(point), ms_text(max(point.end_to_end_duration, 0)), f"{where}{fate}"]
+
+
+# ------------------------------------------------------------------------------------------ one
+
+
+def _explained_checkpoint(history: History, explained: Account, *, is_verdict: bool) -> Iterator[Block]:
+    point = history.checkpoint(explained.stats.number)
+    if point is None:
+        raise KeyError(explained.stats.number)
+    name = title(explained)
+    name = f"{name[:1].upper()}{name[1:]}"
+    late = [] if point.status == "COMPLETED" else list(late_lines(history, point))
+    if not explained.lines:
+        yield Block(name, _flat(" ".join([untold(explained, point), *late])))
+        return
+    text = _flat(" ".join([*([] if is_verdict else [sentence(explained)]), *late]))
+    rows = [
+        [f"{number}  {line.name}, {line.place}", duration(line.duration_ns), f"{line.cause[:1].upper()}{line.cause[1:]}."]
+        for number, line in enumerate(explained.lines, 1)
+        if line.duration_ns >= NOTABLE * explained.path.duration_ns
+    ]
+    yield Block(name, text, TextTable("", ["Part", "Took", "Why"], rows), waterfall(explained), _in_words(explained))
+    if (subtasks := _subtasks(history, point)) is not None:
+        yield Block("", figure=one_checkpoint(subtasks, f"What each subtask did in checkpoint {point.id}"), caption=(
+            f"Checkpoint {point.id}, subtask by subtask: the wait for barriers, alignment, and the parts of the snapshot."
+        ))  # fmt: skip
+
+
+def _in_words(explained: Account) -> str:
+    parts = "; ".join(f"{line.name} {duration(line.duration_ns)}" for line in explained.lines)
+    return f"The parts of its critical path, one after the other: {parts}. They sum to {duration(explained.path.duration_ns)}."
+
+
+def _subtasks(history: History, point: RecordedCheckpoint) -> pd.DataFrame | None:
+    """As the table of simulated ones; None: fewer than two acknowledged."""
+    import pandas as pd
+
+    found = moments(history, point)
+    rows = [
+        {
+            "vertex": vertex, "index": index, "status": "completed", "start_delay": row.first_ns / MS,
+            "x_pre_barrier": (row.forwarded_ns - row.begun_ns) / MS, "sync_duration": (row.synced_ns - row.forwarded_ns) / MS,
+            "async_duration": (row.written_ns - row.synced_ns) / MS, "alignment_duration": (row.last_ns - row.first_ns) / MS,
+            "end_to_end_duration": row.acknowledged_ns / MS,
+        }
+        for (vertex, index), row in found.items()
+    ]  # fmt: skip
+    return pd.DataFrame(rows) if len(rows) > 1 else None
+
+
+# ------------------------------------------------------------------------------------------ several
+
+
+def _where_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
+    is_compared = answer.asked_for is not None or bool(answer.split.slow)
+    for row in answer.profile:
+        if is_notable(row, answer.profile):
+            kind, vertex = row.where
+            name = f"{kind.value} of {one_line(vertex, 40)}" if vertex else kind.value
+            yield [name, *([ms_text(row.slow_ns / 1e6)] if is_compared else []), ms_text(row.others_ns / 1e6)]
+
+
+def _common(found: InCommon) -> Block:
+    sample = f"{found.slow} slow and {found.others} other checkpoints; {found.tried} features tried."
+    name = "What the slow ones have in common"
+    if found.is_too_few:
+        return Block(name, f"{sample} Too few to tell anything from chance.")
+    if not found.findings:
+        return Block(name, f"{sample} Nothing that chance would not explain.")
+    rows = [[finding.text, finding.how_sure, f"{finding.p:.2g}", f"{finding.corrected:.2g}"] for finding in found.findings]
+    return Block(name, sample, TextTable("", ["Feature", "How sure", "p alone", "p of all"], rows))
+
+
+def _flat(text: str) -> str:
+    """A page breaks lines itself."""
+    return " ".join(text.split())

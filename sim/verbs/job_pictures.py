@@ -1,0 +1,102 @@
+"""`report` and `timeline` of a real job: what its checkpoints spent their time on, as a page and as tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sim.history.answer import answer
+from sim.history.choice import MissingCheckpointError
+from sim.history.reading import history_of
+from sim.report.job_page import job_page
+from sim.report.page import Block
+from sim.report.results import made_by
+from sim.timeline.document import WindowError
+from sim.timeline.of_job import job_document, job_timeline, window_of
+from sim.units import format_duration, parse_duration
+from sim.verbs.command_lines import command_line
+from sim.verbs.importing import source_of
+from sim.verbs.listener import Listener
+from sim.verbs.options import OptionError, parsed
+from sim.verbs.page import write_page
+from sim.verbs.provenance import with_provenance
+from sim.verbs.report import WrittenReport
+from sim.verbs.timeline import MOST_EVENTS, WrittenTimeline
+from sim.whole_file import replace_text
+
+if TYPE_CHECKING:
+    from sim.recordings.reading import RecordingSource
+
+_MILLISECOND = 1_000_000
+
+
+def report_job(
+    sources: Sequence[str | PathLike[str]], file: Path, *, checkpoint: int | None = None, job: str | None = None,
+    deadline: str | None = None, headers: Mapping[str, str] | None = None, verify: bool = False, listener: Listener | None = None,
+) -> WrittenReport:  # fmt: skip
+    """`explain` of the same sources as one HTML file.  Errors are those of `explain_job`."""
+    listener = listener or Listener()
+    source = source_of(sources, job, "60 s" if verify else "0 s", deadline, headers or {}, under_way=True, listener=listener)
+    options = {"checkpoint": checkpoint, "job": job, "verify": verify, "out": file}
+    command = command_line("report", [place if "://" in str(place) else Path(place) for place in map(str, sources)], options)
+    try:
+        return report_source(source, file, checkpoint, verify=verify, command=command, listener=listener)
+    except MissingCheckpointError as error:
+        raise MissingCheckpointError(f"{sources[0]}: {error}") from None
+
+
+def report_source(
+    source: RecordingSource, file: Path, checkpoint: int | None = None, *, verify: bool = False, command: str = "",
+    listener: Listener | None = None,
+) -> WrittenReport:  # fmt: skip
+    """The page of what was read before.  RecordingError: to verify, and no scenario comes of it."""
+    listener = listener or Listener()
+    found = answer(history_of(source), checkpoint)
+    blocks: list[Block] = []
+    if verify:
+        from sim.verbs.helped import helped
+
+        changes = helped(source, found.accounts, listener)
+        blocks.append(Block("What would have helped", changes.how_sure, changes.table))
+    write_page(job_page(found, blocks, command, made_by(with_provenance({}))), file)
+    written = WrittenReport(file)
+    listener.result(written)
+    return written
+
+
+def draw_job(
+    sources: Sequence[str | PathLike[str]], file: Path, *, checkpoint: int | None = None, begin: str = "0 s", end: str | None = None,
+    limit: int = MOST_EVENTS, job: str | None = None, deadline: str | None = None, headers: Mapping[str, str] | None = None,
+    listener: Listener | None = None,
+) -> WrittenTimeline:  # fmt: skip
+    """Its checkpoints between `begin` and `end` since the first that is known, or one of them.  Errors are those of `explain_job`."""
+    listener = listener or Listener()
+    source = source_of(sources, job, "0 s", deadline, headers or {}, under_way=True, listener=listener)
+    try:
+        return draw_source(source, file, checkpoint, begin=begin, end=end, limit=limit, listener=listener)
+    except MissingCheckpointError as error:
+        raise MissingCheckpointError(f"{sources[0]}: {error}") from None
+
+
+def draw_source(
+    source: RecordingSource, file: Path, checkpoint: int | None = None, *, begin: str = "0 s", end: str | None = None,
+    limit: int = MOST_EVENTS, listener: Listener | None = None,
+) -> WrittenTimeline:  # fmt: skip
+    """The timeline of what was read before.  OptionError: a window that shows nothing."""
+    history = history_of(source)
+    if not history.detailed:
+        raise MissingCheckpointError("no statistics of subtasks are known: there is nothing to draw")
+    begin_ns = parsed("begin", begin, parse_duration)
+    end_ns = None if end is None else parsed("end", end, parse_duration)
+    try:
+        window = window_of(history, checkpoint, begin_ns, end_ns)
+    except WindowError as error:
+        raise OptionError(error.part, f"{begin}: {error.reason}") from None
+    drawn = job_timeline(history, window, limit)
+    replace_text(file, job_document(history, drawn))
+    cut = format_duration(drawn.end_ns // _MILLISECOND * _MILLISECOND)
+    written = WrittenTimeline(file, history.strategy or "barriers not known", (), len(drawn.events), drawn.left_out, cut)
+    (listener or Listener()).result(written)
+    return written
