@@ -8,6 +8,8 @@ Subtasks that write alike show only the sum.  Then late checkpoints may show the
 With unaligned checkpoints an asynchronous phase also waits for the remaining barriers, and for tasks that share its file of channel
 state (FLINK-26803).  Under an aligned timeout it waits for the barrier to leave the output queue as well.  Then only vertices without
 readers give points, from snapshots that waited for no barrier; if these are no line, from those with little in flight.
+Those may write no file.  Then all vertices give points, if each task has a file of channel state for itself: state and channel state are
+written side by side, so the longer stream counts.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ def _from_sums(draft: Draft, job: RestJob, phases: list[AsyncPhase], metadata_ms
         return metadata_ms
     fastest = max(phases, key=lambda phase: phase.stream_bytes / max(phase.took_ms, 1))
     at_least = fastest.stream_bytes / max(fastest.took_ms, 1)
-    lasted = not _is_unaligned(job) and fastest.took_ms > LONG * took_ms
+    lasted = not is_unaligned(job) and fastest.took_ms > LONG * took_ms
     per_ms = max(0 if lasted else ASSUMED_BYTES_PER_SECOND / 1000, at_least)
     least, most = (pick(phase.stream_bytes for phase in phases) for pick in (min, max))
     alike = f"subtasks write {least:,.0f} to {most:,.0f} bytes, and the time does not tell how much of it goes into bytes"
@@ -95,14 +97,33 @@ def _rate(bytes_per_ms: float) -> str:
 
 def _phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     """Phases of all subtasks that write files, in all checkpoints."""
-    if not _is_unaligned(job):
+    if not is_unaligned(job):
         return [phase for vertex in job.vertices for phase in _of_vertex(draft, job, vertex, lambda _: True)]
     ends = [vertex for vertex in job.vertices if not job.readers(vertex.name)]
     prompt = [phase for vertex in ends for phase in _of_vertex(draft, job, vertex, _is_prompt)]
     line = line_through(prompt)
     if len(prompt) >= FEWEST and line is not None and line.is_told:
         return prompt
-    return [phase for vertex in ends for phase in _of_vertex(draft, job, vertex, _has_little_in_flight(job, vertex))] or prompt
+    calm = [phase for vertex in ends for phase in _of_vertex(draft, job, vertex, _has_little_in_flight(job, vertex))]
+    return calm or prompt or _with_channel_state(draft, job)
+
+
+def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
+    """Phases of all vertices whose barriers came together; none where a file of channel state may hold that of other tasks as well.
+
+    Under an aligned timeout a phase waits for the barrier to leave the output queue, which nothing tells.
+    """
+    timeout = job.checkpoint_config.aligned_checkpoint_timeout if job.checkpoint_config else None
+    if timeout or draft.document.get("cluster", {}).get("placement") != "isolated":
+        return []
+    found = [
+        AsyncPhase(float(max(written_bytes(subtask), subtask.alignment.persisted)), float(subtask.checkpoint.async_))
+        for point in usual_checkpoints(job) for task in point.tasks.values() for subtask in task.subtasks
+        if subtask.status == "completed" and subtask.checkpoint.async_ >= 0 and subtask.alignment.duration <= PROMPT_MS
+        and max(written_bytes(subtask), subtask.alignment.persisted) > inline_bytes(job)
+    ]  # fmt: skip
+    line = line_through(found)
+    return found if line is not None and line.is_told else []
 
 
 def _is_prompt(subtask: RecordedSubtask) -> bool:
@@ -135,7 +156,7 @@ def _usual_ms(job: RestJob, vertex: RestVertex) -> dict[int, float]:
 
 
 def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, counts: Callable[[RecordedSubtask], bool]) -> list[AsyncPhase]:
-    inline, state = _inline_bytes(job), draft.document["job"][vertex.name].get("state", {})
+    inline, state = inline_bytes(job), draft.document["job"][vertex.name].get("state", {})
     logs, tables = "changelog" in state, "backend" in state
     batch_ms = Changelog().batch_delay_ns / 10**6 if logs else 0.0
     return [
@@ -151,7 +172,7 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, counts: Callable[
     ]  # fmt: skip
 
 
-def _inline_bytes(job: RestJob) -> int:
+def inline_bytes(job: RestJob) -> int:
     """The largest state that travels in the acknowledgement instead of a file."""
     threshold = next((job.options[key] for key in INLINE_OPTIONS if key in job.options), None)
     try:
@@ -160,7 +181,7 @@ def _inline_bytes(job: RestJob) -> int:
         return Storage().inline_threshold_bytes
 
 
-def _is_unaligned(job: RestJob) -> bool:
+def is_unaligned(job: RestJob) -> bool:
     return job.checkpoint_config is not None and bool(job.checkpoint_config.unaligned_checkpoints)
 
 
