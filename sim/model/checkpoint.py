@@ -37,9 +37,7 @@ class CheckpointOptions:
     min_pause_ns: int = option(
         Kind.DURATION, 0, "Least time between the end of a checkpoint and the next trigger.", flink=f"{_E}.min-pause"
     )
-    max_concurrent: int = option(
-        Kind.POSITIVE, 1, "Checkpoints under way at a time.", flink=Flink(f"{_E}.max-concurrent-checkpoints", {f"{_E}.max-concurrent": ""})
-    )
+    max_concurrent: int = option(Kind.POSITIVE, 1, "Checkpoints under way at a time.", flink=f"{_E}.max-concurrent-checkpoints")
     tolerable_failed: int = option(
         Kind.NATURAL, 0, "Failed checkpoints in a row that do not fail the job.", flink=f"{_E}.tolerable-failed-checkpoints"
     )

@@ -11,6 +11,7 @@ from sim.model.job import Distribution
 
 _MS, _SECOND = 1_000_000, 1_000_000_000
 _EXPONENTIAL = ("strategy", ("exponential-delay",))
+_BACKOFF = "restart-strategy.exponential-delay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Restart:
 
     strategy: Literal["none", "fixed-delay", "exponential-delay", "failure-rate"] = option(
         Kind.WORD, "exponential-delay", "Default: exponential-delay.",
-        flink=Flink("restart-strategy.type", older={"restart-strategy": "1.18"}, form="strategy"),
+        flink=Flink("restart-strategy.type", older={"restart-strategy": "1.16"}, form="strategy"),
     )  # fmt: skip
     delay_ns: int = option(
         Kind.DURATION, _SECOND, "fixed-delay, failure-rate.", needs=("strategy", ("fixed-delay", "failure-rate")),
@@ -115,29 +116,29 @@ class Restart:
         Kind.NATURAL, None, "fixed-delay, exponential-delay: restarts before the job fails; default: without end.",
         needs=("strategy", ("fixed-delay", "exponential-delay")), usually="without end",
         flink=(
-            Flink("restart-strategy.fixed-delay.attempts", when="fixed-delay"),
-            Flink("restart-strategy.exponential-delay.attempts-before-reset-backoff", when="exponential-delay"),
+            Flink("restart-strategy.fixed-delay.attempts", when="fixed-delay", form="attempts", default="1"),
+            Flink(f"{_BACKOFF}.attempts-before-reset-backoff", when="exponential-delay", form="attempts"),
         ),
     )  # fmt: skip
     initial_ns: int = option(
         Kind.DURATION, _SECOND, "exponential-delay: the first delay.", needs=_EXPONENTIAL,
-        flink="restart-strategy.exponential-delay.initial-backoff",
+        flink=f"{_BACKOFF}.initial-backoff",
     )  # fmt: skip
     multiplier: Fraction = option(
         Kind.NUMBER, Fraction(3, 2), "exponential-delay: from one delay to the next.", needs=_EXPONENTIAL,
-        flink="restart-strategy.exponential-delay.backoff-multiplier",
+        flink=f"{_BACKOFF}.backoff-multiplier",
     )  # fmt: skip
     max_ns: int = option(
         Kind.DURATION, 60 * _SECOND, "exponential-delay: the longest delay.", needs=_EXPONENTIAL,
-        flink="restart-strategy.exponential-delay.max-backoff",
+        flink=f"{_BACKOFF}.max-backoff",
     )  # fmt: skip
     jitter: Fraction = option(
         Kind.SHARE, Fraction(1, 10), "exponential-delay: of the delay, either way.", needs=_EXPONENTIAL,
-        flink="restart-strategy.exponential-delay.jitter-factor",
+        flink=f"{_BACKOFF}.jitter-factor",
     )  # fmt: skip
     reset_ns: int = option(
         Kind.DURATION, 3600 * _SECOND, "exponential-delay: so long without a failure, and it begins anew.", needs=_EXPONENTIAL,
-        flink="restart-strategy.exponential-delay.reset-backoff-threshold",
+        flink=f"{_BACKOFF}.reset-backoff-threshold",
     )  # fmt: skip
     rate: int = option(
         Kind.POSITIVE, 1, "failure-rate: failures tolerated ...", needs=("strategy", ("failure-rate",)),
@@ -154,11 +155,15 @@ class Restart:
         flink=Flink("jobmanager.execution.failover-strategy", form="failover"),
     )
     heartbeat_timeout_ns: int = option(
-        Kind.DURATION, 50 * _SECOND, "Silence after which a task manager counts as lost.", above_zero=True, flink="heartbeat.timeout"
+        Kind.DURATION,
+        50 * _SECOND,
+        "Silence after which a task manager counts as lost.",
+        above_zero=True,
+        flink=Flink("heartbeat.timeout", form="milliseconds"),
     )
     heartbeat_interval_ns: int = option(
         Kind.DURATION, 10 * _SECOND, "Between two heartbeats; default: 10 s, or the timeout if that is less.", above_zero=True,
-        flink="heartbeat.interval",
+        flink=Flink("heartbeat.interval", form="milliseconds"),
     )  # fmt: skip
     heartbeat_failures: int | None = option(
         Kind.NATURAL, 2, "So many heartbeats refused in a row, and a task manager counts as lost; 0: only its silence counts.",
@@ -179,7 +184,10 @@ class Restart:
         flink=Flink("pekko.ask.timeout", older={"akka.ask.timeout": "1.17"}),
     )  # fmt: skip
     cancellation_timeout_ns: int = option(
-        Kind.DURATION, 180 * _SECOND, "A task that does not stop takes its task manager down.", flink="task.cancellation.timeout"
+        Kind.DURATION,
+        180 * _SECOND,
+        "A task that does not stop takes its task manager down.",
+        flink=Flink("task.cancellation.timeout", form="milliseconds"),
     )
     warm_up_ns: int = option(
         Kind.DURATION, 0, "For so long a restarted task is slow: its code is compiled anew, its caches are empty; default: it is not."

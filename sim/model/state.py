@@ -11,7 +11,11 @@ from sim.model.catalogs.option import Flink, Kind, option
 
 _MIB = 1 << 20
 _SECOND = 1_000_000_000
-_DSTL = "state.changelog.dstl.dfs"
+
+
+def _dstl(name: str) -> Flink:
+    """A key of the log's storage; before FLIP-406 its name was shorter."""
+    return Flink(f"state.changelog.dstl.dfs.{name}", {f"dstl.dfs.{name}": ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,32 +73,32 @@ class Changelog:
 
     materialize_ns: int = option(
         Kind.DURATION, 600 * _SECOND, "Between two snapshots of the backend, which truncate the log.", above_zero=True,
-        flink="state.changelog.periodic-materialize.interval",
+        flink=Flink("state.changelog.periodic-materialize.interval", {"state.backend.changelog.periodic-materialize.interval": ""}),
     )  # fmt: skip
     preemptive_bytes: int = option(
         Kind.SIZE, 5 * _MIB, "So much log is uploaded without being asked.", key="threshold", above_zero=True,
-        flink=f"{_DSTL}.preemptive-persist-threshold",
+        flink=_dstl("preemptive-persist-threshold"),
     )  # fmt: skip
     batch_delay_ns: int = option(
         Kind.DURATION, 10_000_000, "Waited for more, of all subtasks of the task manager, before an upload.",
-        flink=f"{_DSTL}.batch.persist-delay",
+        flink=_dstl("batch.persist-delay"),
     )  # fmt: skip
     batch_bytes: int = option(
-        Kind.SIZE, 10 * _MIB, "So much is not waited with.", key="batch-size", flink=f"{_DSTL}.batch.persist-size-threshold"
+        Kind.SIZE, 10 * _MIB, "So much is not waited with.", key="batch-size", flink=_dstl("batch.persist-size-threshold")
     )
-    upload_threads: int = option(Kind.POSITIVE, 5, "Threads of a task manager.", flink=f"{_DSTL}.upload.num-threads")
+    upload_threads: int = option(Kind.POSITIVE, 5, "Threads of a task manager.", flink=_dstl("upload.num-threads"))
     upload_timeout_ns: int | None = option(
         Kind.DURATION, _SECOND, "Then another attempt begins beside the one that hangs; 0 s: it has all the time.", zero_is_none=True,
-        flink=f"{_DSTL}.upload.timeout",
+        flink=_dstl("upload.timeout"),
     )  # fmt: skip
-    upload_attempts: int = option(Kind.POSITIVE, 3, "Attempts at an upload.", flink=f"{_DSTL}.upload.max-attempts")
+    upload_attempts: int = option(Kind.POSITIVE, 3, "Attempts at an upload.", flink=_dstl("upload.max-attempts"))
     reports_materialized: bool = option(
         Kind.SWITCH, False,
         "Whether a checkpoint's size counts the materialisation it is the first to refer to (default false, as in Flink 1.15 and 2.3).",
     )  # fmt: skip
     storage: Literal["filesystem", "memory"] = option(
         Kind.WORD, "filesystem", "memory: each checkpoint copies the log since the last materialisation and acknowledges with it.",
-        flink=Flink("state.changelog.storage", form="changelog"), keyword=True,
+        flink=Flink("state.changelog.storage", form="changelog", default="memory"), keyword=True,
     )  # fmt: skip
     copy_ns: int = option(  # the costs are measured: docs/protocols.md, "The changelog"
         Kind.DURATION, 3_000, "memory only: to copy one change, on the task thread.", key="change-copy", keyword=True,

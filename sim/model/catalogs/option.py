@@ -53,6 +53,7 @@ class Flink:
     when: str = ""  # the value of the option it `needs` with which this key counts
     since: str = ""  # the version that it came with
     last: str = ""  # the last version that has it
+    default: str = ""  # Flink's default as Flink writes it, where the option has another one
 
 
 @dataclass(frozen=True, slots=True)

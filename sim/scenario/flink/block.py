@@ -14,7 +14,7 @@ from typing import Any
 from sim import units
 from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
-from sim.scenario.flink.keys import NOT_MODELLED, ROOTS, STRICT, current_names, modelled_keys
+from sim.scenario.flink.keys import NOT_MODELLED, ROOTS, STRICT, UNLIMITED, current_names, modelled_keys
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean, dotted
 
@@ -27,7 +27,7 @@ _LSM, _CHANGELOG = ("job", "VERTEX", "state", "lsm"), ("job", "VERTEX", "state",
 _STORE, _MERGING = ("storage", "object-store"), ("storage", "file-merging")
 LOCAL_BACKUP, LOCAL_RESTORE = "execution.checkpointing.local-backup.enabled", "execution.state-recovery.from-local"
 LOCAL_RECOVERY = "state.backend.local-recovery"  # the old option, which is both
-CHANGELOG, CHANGELOG_STORAGE = "state.changelog.enabled", "state.changelog.storage"
+CHANGELOG = "state.changelog.enabled"
 MERGING = "execution.checkpointing.file-merging.enabled"
 
 
@@ -141,12 +141,9 @@ class _Move:
     def _debloat(self) -> None:
         enabled = _DEBLOAT + "enabled"
         details = Mapping()
-        for key, name in (("period", "period"), ("target", "target"), ("samples", "samples"), ("threshold-percentages", "threshold")):
-            if _DEBLOAT + key in self.values:
-                values = self.values[_DEBLOAT + key]
-                details[name] = values if _DEBLOAT + key in self.lists else values[0]
-        if "taskmanager.memory.min-segment-size" in self.values:
-            details["min"] = self.values["taskmanager.memory.min-segment-size"][0]
+        for key, name in self._below(("cluster", "network", "debloat")).items():
+            if key in self.values:
+                details[name] = self.values[key] if key in self.lists else self.values[key][0]
         if enabled not in self.values:
             for key in (key for key in self.values if key.startswith(_DEBLOAT)):
                 self.reading.warn(self.places[key], f"has no effect without {enabled}: true")
@@ -164,20 +161,17 @@ class _Move:
             strategy = "exponential-delay"
         else:
             self._put(("restart", "strategy"), strategy, _RESTART + "type")
-        for key, name in (
-            ("fixed-delay.delay", "delay"),
-            ("failure-rate.delay", "delay"),
-            ("fixed-delay.attempts", "attempts"),
-            ("exponential-delay.attempts-before-reset-backoff", "attempts"),
-        ):
-            if (written := _RESTART + key) in self.values:
-                if not key.startswith(strategy):
-                    self.reading.warn(self.places[written], f"has no effect with {_RESTART}type: {strategy}")
-                else:
-                    values = self.values[written]
-                    self._put(("restart", name), values if written in self.lists else values[0], written)
-        if strategy == "fixed-delay" and _RESTART + "fixed-delay.attempts" not in self.values:
-            self._put(("restart", "attempts"), 1, _RESTART + "type")  # Flink's default
+        for name, key in self.keys.items():
+            if not key.flink.when:
+                continue
+            if name in self.values and key.flink.when != strategy:
+                self.reading.warn(self.places[name], f"has no effect with {_RESTART}type: {strategy}")
+            elif name in self.values:
+                values = self.values[name]
+                if values != [None]:  # without limit, as if nothing was said
+                    self._put(key.path, values if name in self.lists else values[0], name)
+            elif key.flink.default and key.flink.when == strategy and key.path[-1] not in (self.plain.get("restart") or ()):
+                self._put(key.path, _READERS[key.form](key.flink.default), _RESTART + "type")
 
     def _vertices(self, key: str, name: str) -> None:
         """A default of every vertex that says nothing itself."""
@@ -250,9 +244,10 @@ class _Move:
         if _TTL in given and ("growth" in state or "update" in state):
             yield ("ttl",), given[_TTL], _TTL
         if given.get(CHANGELOG):
-            if CHANGELOG_STORAGE not in given:  # the default of StateChangelogOptions.STATE_CHANGE_LOG_STORAGE
-                yield ("changelog", "storage"), "memory", CHANGELOG
-            yield from ((("changelog", name), given[key], key) for key, name in self._below(_CHANGELOG).items() if key in given)
+            for key, name in self._below(_CHANGELOG).items():
+                default = self.keys[key].flink.default
+                if key in given or default:
+                    yield ("changelog", name), given.get(key, default), key if key in given else CHANGELOG
 
     def _switched(
         self, name: str, details: dict[str, str], given: dict[str, Any], switch: str
@@ -358,8 +353,10 @@ def _interval(value: object) -> str:
 _READERS: dict[str, Callable[[object], Any]] = {
     "interval": _interval,
     "duration": lambda value: units.format_duration(units.parse_flink_duration(value)),
+    "milliseconds": lambda value: units.format_duration(units.parse_flink_duration(value)),  # a number, or from 2.0 with a unit
     "size": lambda value: units.format_size(units.parse_flink_size(value)),
     "integer": _integer,
+    "attempts": lambda value: None if str(value).strip() == UNLIMITED else _integer(value),
     "threshold": lambda value: 0 if str(value).strip() == "-1" else _integer(value),
     "percent": lambda value: f"{_integer(value)} %",
     "boolean": _boolean,

@@ -30,6 +30,7 @@ class FlinkKey:
 
     flink: Flink
     record: Option
+    model: type  # the dataclass whose option it is
     path: tuple[str, ...]  # VERTEX stands for every vertex
     is_alone: bool  # its value goes to its place, whatever else is said
 
@@ -45,9 +46,10 @@ def modelled_keys() -> dict[str, FlinkKey]:
 
 @lru_cache(maxsize=1)
 def _modelled(rebuilds: int) -> dict[str, FlinkKey]:  # noqa: ARG001  # other keys after each of them
-    found = [(path, record, inside) for path, record, inside in _options(Document, (), inside=None)]
     return {
-        key.name: FlinkKey(key, record, path, _is_alone(path, record, inside)) for path, record, inside in found for key in record.flink
+        key.name: FlinkKey(key, record, model, path, _is_alone(path, record, inside))
+        for path, model, record, inside in _options(Document, (), inside=None)
+        for key in record.flink
     }
 
 
@@ -69,15 +71,15 @@ def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> b
 
 def _options(
     section: type[Section], path: tuple[str, ...], *, inside: Option | None
-) -> Iterator[tuple[tuple[str, ...], Option, Option | None]]:
-    """(path, option, option whose section holds it) of all that stand in a section."""
-    made = section.OPTIONS.values() if issubclass(section, Options) else ()
-    records = {attribute: record for found in made for attribute, record in found.items()}
+) -> Iterator[tuple[tuple[str, ...], type, Option, Option | None]]:
+    """(path, dataclass, option, option whose section holds it) of all that stand in a section."""
+    made = section.OPTIONS if issubclass(section, Options) else {}
+    records = {attribute: (model, record) for model, found in made.items() for attribute, record in found.items()}
     for attribute, field in section.model_fields.items():
         here = (*path, field.alias or attribute)
-        record = records.get(attribute)
+        model, record = records.get(attribute, (object, None))
         if record is not None and record.flink:
-            yield here, record, inside
+            yield here, model, record, inside
         for inner in _sections_of(field.annotation):
             yield from _options(inner, (*here, "VERTEX") if here == ("job",) else here, inside=record)
 
@@ -88,6 +90,10 @@ def _sections_of(annotation: Any) -> set[type[Section]]:
     return {found for part in get_args(annotation) for found in _sections_of(part)}
 
 
+UNLIMITED = "2147483647"
+"""Integer.MAX_VALUE, as Flink writes that attempts have no limit."""
+NAMES_BESIDE = {"execution.state-recovery.claim-mode": {"execution.savepoint-restore-mode": "1.19"}}
+"""Older names of keys that advice sets and no option is about, as in `Flink.older`."""
 NOT_MODELLED = frozenset(
     """
 execution.async-state.buffer-size execution.async-state.buffer-timeout execution.async-state.in-flight-records-limit

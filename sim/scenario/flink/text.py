@@ -1,126 +1,128 @@
 """Settings of a scenario -> lines of a Flink configuration, to paste.  What `flink:` reads, written.
 
-Flat keys are read in config.yaml (1.19 and later, 2.x) and in flink-conf.yaml (1.x) alike.  Names are those of 1.20 and 2.x, which
-share them (FLIP-406); the profile 1.15 has older ones.
+Flat keys are read in config.yaml (1.19 and later, 2.x) and in flink-conf.yaml (1.x) alike.  Names are those of the job's version.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from sim.model.catalogs.backends import BACKENDS
-from sim.model.catalogs.barriers import DEADLINE
-from sim.model.checkpoint import CheckpointOptions
-from sim.model.cluster import NetworkMemory
-from sim.model.faults import Restart
+from sim.model.catalogs.barriers import DEADLINE, UNALIGNED
+from sim.model.catalogs.option import Flink, Kind, options_of
 from sim.model.scenario import Scenario
-from sim.scenario.flink.block import CHANGELOG, CHANGELOG_STORAGE, LOCAL_BACKUP, LOCAL_RECOVERY, LOCAL_RESTORE, MERGING
-from sim.scenario.flink.keys import FlinkKey, modelled_keys
+from sim.scenario.flink.keys import NAMES_BESIDE, UNLIMITED, FlinkKey, modelled_keys
+from sim.scenario.study import loads
 from sim.units import format_duration, format_number, format_size
 
-_CHECKPOINTING = "execution.checkpointing"
-_OLDER = {
-    f"{_CHECKPOINTING}.unaligned.enabled": f"{_CHECKPOINTING}.unaligned",
-    f"{_CHECKPOINTING}.incremental": "state.backend.incremental",
-    "state.backend.type": "state.backend",
-    "execution.state-recovery.claim-mode": "execution.savepoint-restore-mode",
-    "restart-strategy.type": "restart-strategy",
-}
-"""Names of Flink before 1.20, which later ones still read."""
-_MILLISECONDS = ("heartbeat.interval", "heartbeat.timeout", "task.cancellation.timeout")
-"""Before 2.0 these are numbers of milliseconds; later Flink reads a number without a unit so."""
-_FIXED_ATTEMPTS, _ATTEMPTS = "restart-strategy.fixed-delay.attempts", 2**31 - 1
+_ALWAYS = ("checkpoint.interval", "checkpoint.timeout", "checkpoint.barriers", "cluster.network.debloat")
+"""Options that are written in any case."""
+_ORDER = ("checkpoint", "job", "cluster", "storage", "restart", "directories")
+_LITTLE = "job: {a: {source: {rate: 1/s, record: 1 B}}}\nrun: {duration: 1 s}\ncheckpoint: {interval: off}\ncluster: {profile: '%s'}\n"
+
+
+class _FlinkLine(NamedTuple):
+    option: str  # dotted, VERTEX for every vertex
+    name: str  # of the key, in the newest version
+    text: str
+    is_default: bool  # Flink's
 
 
 def flink_text(scenario: Scenario, also: Collection[str] = ()) -> str:
-    """Interval, timeout, barriers and debloating; `also`: keys of the scenario that were changed beside them."""
-    options, network, profile = scenario.checkpoint, scenario.cluster.network, scenario.cluster.profile
-    lines = {} if options.interval_ns is None else {f"{_CHECKPOINTING}.interval": _flink(options.interval_ns)}
-    lines[f"{_CHECKPOINTING}.timeout"] = _flink(options.timeout_ns)
-    deadline = _flink(options.barriers.timeout_ns)
-    lines |= {key: value.replace(DEADLINE, deadline) for key, value in options.barriers.record.flink.items()}
-    changed = {name: key for name, key in modelled_keys().items() if ".".join(key.path) in also and key.is_alone}
-    lines |= {name: _written(key, scenario) for name, key in changed.items() if key.path[0] == "checkpoint"}
-    if "checkpoint.local-recovery" in also:
-        own = [LOCAL_RECOVERY] if profile == "1.15" else [LOCAL_BACKUP, LOCAL_RESTORE]
-        lines |= dict.fromkeys(own, _switch(options.state.local_recovery))
-    lines["taskmanager.network.memory.buffer-debloat.enabled"] = _switch(network.debloat is not None)
-    lines |= {name: _written(key, scenario) for name, key in changed.items() if key.path[0] != "checkpoint"}
-    return "".join(f"{flink_key(key, scenario)}: {value}\n" for key, value in lines.items())
+    """Interval, timeout, barriers and debloating; `also`: options of the scenario that were changed beside them."""
+    lines = [line for line in _lines(scenario) if line.option in (*_ALWAYS, *also)]
+    return "".join(f"{flink_key(line.name, scenario)}: {line.text}\n" for line in lines)
 
 
 def flink_lines(scenario: Scenario) -> dict[str, str]:
-    """Every key of Flink that advice may change, with its value here; one that has Flink's default is left out."""
-    options, network, profile = scenario.checkpoint, scenario.cluster.network, scenario.cluster.profile
-    default = CheckpointOptions(None)
-    lines = {} if options.interval_ns is None else {f"{_CHECKPOINTING}.interval": _flink(options.interval_ns)}
-    if options.timeout_ns != default.timeout_ns:
-        lines[f"{_CHECKPOINTING}.timeout"] = _flink(options.timeout_ns)
-    if options.min_pause_ns:
-        lines[f"{_CHECKPOINTING}.min-pause"] = _flink(options.min_pause_ns)
-    if options.max_concurrent != default.max_concurrent:
-        lines[f"{_CHECKPOINTING}.max-concurrent-checkpoints"] = str(options.max_concurrent)
-    deadline = _flink(options.barriers.timeout_ns)
-    lines |= {key: value.replace(DEADLINE, deadline) for key, value in options.barriers.record.flink.items() if value != "false"}
-    states = [vertex.state for vertex in scenario.job.vertices if vertex.state is not None]
-    for kind in BACKENDS.values():
-        if any(state.backend == kind.name for state in states) and kind.name != next(iter(BACKENDS)):
-            lines["state.backend.type"] = kind.name
-    if options.state.transfer_threads != default.state.transfer_threads:
-        lines["state.backend.rocksdb.checkpoint.transfer.thread.num"] = str(options.state.transfer_threads)
-    own = [LOCAL_RECOVERY] if profile == "1.15" else [LOCAL_BACKUP, LOCAL_RESTORE]
-    on = {
-        f"{_CHECKPOINTING}.incremental": options.state.incremental,
-        CHANGELOG: any(state.changelog is not None for state in states),
-        **dict.fromkeys(own, options.state.local_recovery),
-        MERGING: scenario.storage.merging is not None,
-        "taskmanager.network.memory.buffer-debloat.enabled": network.debloat is not None,
-    }
-    lines |= {key: "true" for key, is_on in on.items() if is_on}
-    if CHANGELOG in lines:
-        lines[CHANGELOG_STORAGE] = next(state.changelog.storage for state in states if state.changelog is not None)
-    usual = NetworkMemory()
-    if network.segment_bytes != usual.segment_bytes:
-        lines["taskmanager.memory.segment-size"] = _size(network.segment_bytes)
-    if profile != "2.x" and network.floating_per_gate != usual.floating_per_gate:
-        lines["taskmanager.network.memory.floating-buffers-per-gate"] = str(network.floating_per_gate)
-    lines |= _restart_lines(scenario.restart)
-    return {flink_key(key, scenario): value for key, value in lines.items()}
+    """Every key of Flink that an option is about, with its value here; one that has Flink's default is left out."""
+    return {flink_key(line.name, scenario): line.text for line in _lines(scenario) if not line.is_default}
 
 
-def _restart_lines(restart: Restart) -> dict[str, str]:
-    """Heartbeats and restart strategy, as far as they are no defaults of Flink; of strategies only the one that is in force."""
-    keys = {name: key for name, key in modelled_keys().items() if key.path[0] == "restart"}
-    lines = {}
-    for name, key in keys.items():
-        value, is_of_another = getattr(restart, key.record.field), key.flink.when not in ("", restart.strategy)
-        needs = key.record.needs
-        if is_of_another or (needs and getattr(restart, needs[0]) not in needs[1]):
-            continue
-        if name == _FIXED_ATTEMPTS:
-            lines[name] = str(_ATTEMPTS if value is None else value)  # Flink's default is one
-        elif value != key.record.default:
-            lines[name] = str(value // 10**6) if name in _MILLISECONDS else _WRITERS.get(key.form, str)(value)
-    return lines
-
-
-def flink_key(key: str, scenario: Scenario) -> str:
+def flink_key(name: str, scenario: Scenario) -> str:
     """The name of a key in the job's version of Flink."""
-    return _OLDER.get(key, key) if scenario.cluster.profile == "1.15" else key
+    key, version = modelled_keys().get(name), _version(scenario.cluster.profile)
+    older = key.flink.older if key is not None else NAMES_BESIDE.get(name, {})
+    return next((other for other, last in older.items() if last and version <= _version(last)), name)
 
 
-def _written(key: FlinkKey, scenario: Scenario) -> str:
-    """The value that an option has here, as Flink writes it."""
-    holders: dict[tuple[str, ...], tuple[object, ...]] = {
-        ("checkpoint",): (scenario.checkpoint, scenario.checkpoint.state),
-        ("cluster", "network"): (scenario.cluster.network,),
-        ("directories",): (scenario.directories,),
-        ("restart",): (scenario.restart,),
-        ("storage",): (scenario.storage,),
-    }
-    value = next(getattr(holder, key.record.field) for holder in holders[key.path[:-1]] if hasattr(holder, key.record.field))
-    return _WRITERS.get(key.form, str)(value)
+def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
+    """In the order of a page of Flink's documentation: checkpoints first.  What this version or Flink cannot say is left out."""
+    version, usual = _version(scenario.cluster.profile), _usual(scenario.cluster.profile)
+    for key in sorted(modelled_keys().values(), key=_rank):
+        if not _is_in(key.flink, version):
+            continue
+        option = ".".join(key.path)
+        if option == "checkpoint.barriers":
+            yield from _of_barriers(scenario, option) if key.flink.name == UNALIGNED else ()
+            continue
+        default = key.flink.default or next(iter(_texts(key, usual)), None) or _text(key, key.record.default, None)
+        found = [text for text in _texts(key, scenario) if text is not None]
+        if len(others := set(found) - {default}) < 2 and found:  # vertices may differ: a job has one
+            text = others.pop() if others else found[0]
+            yield _FlinkLine(option, key.flink.name, text, text == default)
+
+
+def _rank(key: FlinkKey) -> tuple[int, int]:
+    option = ".".join(key.path)
+    return _ORDER.index(key.path[0]), _ALWAYS.index(option) if option in _ALWAYS else len(_ALWAYS)
+
+
+def _of_barriers(scenario: Scenario, option: str) -> Iterator[_FlinkLine]:
+    """Mode, unaligned and aligned timeout are one choice."""
+    barriers = scenario.checkpoint.barriers
+    for name, value in barriers.record.flink.items():
+        yield _FlinkLine(option, name, value.replace(DEADLINE, _duration(barriers.timeout_ns)), value == "false")
+
+
+def _texts(key: FlinkKey, scenario: Scenario) -> list[str | None]:
+    """The value of an option as Flink writes it, at each place of the scenario that has it."""
+    return [_text(key, getattr(holder, key.record.field), holder) for holder in _holders(scenario, key.model)]
+
+
+def _holders(part: Any, model: type) -> Iterator[Any]:
+    """Values of `model` in a scenario."""
+    if isinstance(part, model):
+        yield part
+    if is_dataclass(part):
+        for at in fields(part):
+            yield from _holders(getattr(part, at.name), model)
+    elif isinstance(part, tuple) and part and is_dataclass(part[0]):
+        for inner in part:
+            yield from _holders(inner, model)
+
+
+def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
+    """None: Flink has no way to say it, or says it by leaving the key out."""
+    record = key.record
+    if record.needs is not None and holder is not None:
+        other = getattr(holder, options_of(key.model)[record.needs[0]].field)
+        if other not in record.needs[1] or key.flink.when not in ("", other):
+            return None
+    if record.kind is Kind.BUFFER_TIMEOUT:
+        return _switch(value >= 0) if key.form == "boolean" else _duration(value) if value >= 0 else None
+    if key.form == "boolean":
+        return _switch(value is not None and value is not False)
+    if value is MISSING or (value is None and key.form not in _OF_NONE):
+        return None
+    return _OF_NONE[key.form] if value is None else _WRITERS.get(key.form, str)(value)
+
+
+@lru_cache(maxsize=8)
+def _usual(profile: str) -> Scenario:
+    """A scenario that says nothing of checkpoints, of this version."""
+    return loads(_LITTLE % profile, "usual").scenarios[0]
+
+
+def _is_in(key: Flink, version: tuple[int, ...]) -> bool:
+    return (not key.since or version >= _version(key.since)) and (not key.last or version <= _version(key.last))
+
+
+def _version(text: str) -> tuple[int, ...]:
+    """``2.x`` stands for the newest."""
+    return tuple(int(part) if part.isdecimal() else 99 for part in text.split("."))
 
 
 def _size(size: int) -> str:
@@ -133,19 +135,20 @@ def _switch(on: bool) -> str:
     return "true" if on else "false"
 
 
-def _flink(ns: int) -> str:
+def _duration(ns: int) -> str:
     """Flink knows whole numbers only."""
     return format_duration(ns) if "." not in format_duration(ns) else f"{ns // 10**6} ms"
 
 
-_WRITERS: dict[str, Callable[[Any], str]] = {
-    "duration": _flink,
-    "interval": lambda value: _flink(value or 0),
+_WRITERS: dict[str, Callable[[Any], str | None]] = {
+    "duration": _duration,
+    "interval": _duration,
+    "milliseconds": lambda ns: str(ns // 10**6),
     "size": _size,
-    "boolean": _switch,
-    "finish": lambda value: _switch(value != "off"),
-    "threshold": lambda value: str(value or -1),
+    "finish": {"flink": "true", "off": "false"}.get,
     "number": format_number,
     "share": format_number,
 }
 """Form -> text of a value of the model; other forms are written as they are."""
+_OF_NONE = {"threshold": "-1", "attempts": UNLIMITED}
+"""Forms in which Flink writes that there is no limit."""
