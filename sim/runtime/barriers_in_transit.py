@@ -12,6 +12,8 @@ _KEPT = 1000
 
 
 class BarriersInTransit:
+    """The options of all barriers that are on their way, by checkpoint."""
+
     def __init__(self) -> None:
         self._sent: dict[int, dict[tuple[int, int], BarrierOptions]] = {}
 
@@ -23,7 +25,7 @@ class BarriersInTransit:
         self._sent[checkpoint][writer, edge] = options
 
     def options(self, checkpoint: int, writer: int, edge: int) -> BarrierOptions:
-        """Those of its barrier.  A writer's end may have stood for it: then those of another on the edge, aligned if there is one."""
+        """The options of a barrier.  Where the end of the data stands for it: those of another barrier on the edge, aligned if possible."""
         row = self._sent[checkpoint]
         if (writer, edge) in row:
             return row[writer, edge]
@@ -33,5 +35,5 @@ class BarriersInTransit:
         return (writer, edge) in self._sent[checkpoint]
 
     def announced_options(self, checkpoint: int, edge: int) -> BarrierOptions:
-        """Those of any timeoutable barrier on this edge: an announcement tells the deadline, and that is the same for all."""
+        """The options of any barrier on this edge that can time out: the announcement carries the deadline, and all barriers share it."""
         return next(row for (_, e), row in self._sent[checkpoint].items() if e == edge and row.timeoutable)

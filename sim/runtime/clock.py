@@ -98,6 +98,8 @@ class _Round(simpy.Event):
 
 
 class _Turn(simpy.Event):
+    """An event of the queue that calls one action."""
+
     def __init__(self, env: TwoPlaneEnvironment, action: Callable[[], None]) -> None:
         super().__init__(env)
         self._ok, self._value = True, None

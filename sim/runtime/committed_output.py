@@ -1,4 +1,4 @@
-"""The world outside the job: which transactions it has committed, and which files it can read under the names they were given.
+"""Output as external systems see it: committed transactions, and files that are readable under their final names.
 
 It outlives the job: the next instance goes on where this one ended, perhaps with other numbers for its tasks and channels.
 """
@@ -16,6 +16,8 @@ _Transaction = tuple[str, int, int, int]
 
 
 class CommittedOutput:
+    """The transactions that external systems have committed, and the files that they can read."""
+
     def __init__(self, storage: CheckpointStorage, names: Sequence[tuple[str, int]]) -> None:
         self.storage = storage
         self.names = names  # (vertex, subtask index) of each task
@@ -36,11 +38,11 @@ class CommittedOutput:
         return sum(name not in self.files or not self.storage.files.exists(self.files[name]) for name in names)
 
     def has(self, committable: Committable) -> bool:
-        """Whether it is visible: a second commit of it has no effect."""
+        """Whether the transaction is visible.  A second commit of it has no effect."""
         return self._transaction(committable) in self._committed
 
     def settled(self, committable: Committable) -> bool:
-        """Whether it is visible, or known to be thrown away."""
+        """Whether the transaction is visible, or known to be lost."""
         return self._transaction(committable) in self._committed | self._expired
 
     def throw_away(self, expired: Iterable[Committable]) -> None:

@@ -1,4 +1,4 @@
-"""What each checkpoint holds, task by task: where it stood in its streams, and whatever else belongs to its snapshot.
+"""The content of each checkpoint, task by task: the position of the task in its streams, and the other parts of its snapshot.
 
 A restore starts tasks from here, and the checkers judge cuts by it.  Kept while a checkpoint is pending or retained.
 """
@@ -26,7 +26,7 @@ _ALL = Fraction(1)
 
 @dataclass(slots=True)
 class StateSnapshot:
-    """What one subtask stores for one checkpoint; complete when both parts are written."""
+    """The state that one subtask stores for one checkpoint.  It is complete when both parts are written."""
 
     type: SnapshotType
     keyed: FrozenState
@@ -54,7 +54,7 @@ class StateSnapshot:
 
 
 class Uncommitted(NamedTuple):
-    """What a checkpoint holds of a committer."""
+    """The transactions of a committer that a checkpoint holds."""
 
     checkpoint: int
     committables: tuple[Committable, ...]
@@ -113,6 +113,8 @@ class TaskSnapshot:
 
 @dataclass(slots=True)
 class Contents:
+    """The parts of all tasks, by checkpoint."""
+
     plane: DataPlane
     checkpoints: dict[int, dict[int, TaskSnapshot]] = field(default_factory=dict)  # id -> task -> its part
     on_cut: Callable[[int, int, TaskSnapshot], None] = lambda *_: None  # told of each: checkpoint, task, its part
@@ -129,7 +131,7 @@ class Contents:
         return part
 
     def of(self, checkpoint: int, task: int) -> TaskSnapshot | None:
-        """None: that checkpoint is gone, or the task has no part in it (yet)."""
+        """The part of a task.  None: the checkpoint is gone, or the task has no part in it yet."""
         return self.checkpoints.get(checkpoint, {}).get(task)
 
     def take_over(
@@ -155,7 +157,7 @@ class Contents:
                 part.inlined_bytes = part.in_flight_bytes
 
     def stored(self, checkpoint: int, task: int, state_bytes: int, files: StateSnapshot) -> None:
-        """Its state is durable."""
+        """The state of a task is durable."""
         if (part := self.of(checkpoint, task)) is not None:
             part.state_bytes, part.parts = state_bytes, ((files, _ALL),)
             self.on_stored(checkpoint, task, files)
@@ -171,7 +173,7 @@ class Contents:
 
 
 def beginning(layout: Layout, task: int) -> Position:
-    """Where a task stands in a job that starts."""
+    """The position of a task in a job that starts."""
     inputs = sum(len(layout.gates[gate][2]) for gate in layout.task_gates[task])
     outputs = sum(len(layout.partitions[partition][2]) for partition in layout.task_partitions[task])
     into, out = np.zeros(inputs, dtype=np.int64), np.zeros(outputs, dtype=np.int64)

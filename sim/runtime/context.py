@@ -1,4 +1,4 @@
-"""What every host of one job instance may know: its scenario, its clock, its data plane, its storage, and the records of what happened.
+"""The context that all hosts of one job instance share: scenario, clock, data plane, storage, and the records of what happened.
 
 Nothing here is replaced while the instance runs.
 """
@@ -25,7 +25,7 @@ from sim.storage.filesystem import CheckpointStorage
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:
-    """The snapshot a job instance begins from."""
+    """The snapshot that a job instance begins from."""
 
     instance: int  # number of the instance that begins
     at_ns: int
@@ -35,6 +35,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
+    """Scenario, clock, data plane, storage and records of one job instance."""
+
     scenario: Scenario
     spec: PlaneSpec
     layout: Layout

@@ -10,6 +10,8 @@ from sim.plane.seam.interface import DataPlane
 
 
 class Counters:
+    """Totals of all tasks over their attempts."""
+
     def __init__(self, plane: DataPlane, tasks: int) -> None:
         self.plane = plane
         self._before = np.zeros(tasks, dtype=np.int64)  # served by earlier attempts, beyond where the present one began

@@ -1,4 +1,4 @@
-"""One event after the other: what a command brings about is heard when all commands before it are carried out."""
+"""The loop of a host: one event after the other.  An event that a command causes waits until all earlier commands are carried out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _ignore(_: object) -> None:
 
 
 class HostLoop(Generic[M, E, C]):
-    """Feeds a machine.  `on`: its method of that name; `carry_out`: of the host; `late`: hears what comes when all is over."""
+    """Feeds events to a machine and its commands to a host.  `late` gets the events that come after the end."""
 
     __slots__ = ("_carry_out", "_events", "_late", "_on", "machine", "over")
 

@@ -14,7 +14,7 @@ END_OF_PARTITION = SINGLES + 1
 WATERMARKS = SINGLES + 2
 """The marker series of watermarks and of their status; a marker's number is its event time [ns], or IDLE, or ACTIVE."""
 LAST_WATERMARK = ANY_NUMBER
-"""Watermark.MAX_WATERMARK: behind it nothing comes."""
+"""Watermark.MAX_WATERMARK: no record follows it."""
 IDLE = ANY_NUMBER - 1
 ACTIVE = ANY_NUMBER - 2
 

@@ -6,6 +6,8 @@ import simpy
 
 
 class Outcome:
+    """The end of a job: finished, or failed for good."""
+
     def __init__(self, env: simpy.Environment) -> None:
         self.status = "RUNNING"
         self.failed = env.event()

@@ -1,4 +1,4 @@
-"""What hosts know of each other.  Only the wiring in `run` knows who stands behind a port."""
+"""The ports of hosts: what each may ask of another.  Only the wiring in `run` knows the objects behind them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sim.storage.work import Work
 
 
 class JobManagerPort(Protocol):
-    """The JobManager as tasks see it.  What a task says takes its time to get there."""
+    """The JobManager as tasks see it.  Messages to it take time."""
 
     @property
     def rule(self) -> Finishing:
@@ -26,7 +26,7 @@ class JobManagerPort(Protocol):
         """The newest checkpoint that may be restored; 0: none."""
 
     def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
-        """What a task says takes so long.  It is lost if the JobManager that it set out to is gone by then."""
+        """Deliver a message of a task after its delay.  It is lost if its JobManager is gone by then."""
 
     def acknowledge(self, task: int, checkpoint: int, handles: Iterable[Handle]) -> None:
         """The task's part of a checkpoint is durable; `handles`: the files it names."""
@@ -99,7 +99,7 @@ class TaskPort(Protocol):
 
 
 class Ends(Protocol):
-    """How each task comes to its end."""
+    """The ends of tasks."""
 
     def end(self, task: int) -> TaskEnd: ...
 
@@ -126,7 +126,7 @@ class TasksPort(Protocol):
 
 
 class Checks(Protocol):
-    """Who watches whether the run keeps what checkpoints promise."""
+    """The checks of what checkpoints promise, as hosts call them."""
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """A task stands at its cut."""

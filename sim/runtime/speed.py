@@ -11,6 +11,8 @@ _MOST = 1 << 20
 
 
 class Speed:
+    """The factors by which tasks are slowed down, by task and cause."""
+
     def __init__(self, plane: DataPlane) -> None:
         self.plane = plane
         self._factors: dict[int, dict[str, Fraction]] = {}

@@ -1,4 +1,4 @@
-"""What the user asks of a running job: savepoints, and the stop with one (StopWithSavepointTerminationManager)."""
+"""Actions of the user on a running job: savepoints, and the stop with a savepoint (StopWithSavepointTerminationManager)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
 
 
 def schedule(context: Context, coordinator: CoordinatorHost) -> None:
-    """Have every action of the scenario asked for in its time."""
+    """Schedule every action of the scenario."""
     for action in context.scenario.actions:
         in_its_time = lambda action=action: request(context, coordinator, action)  # noqa: E731
         context.env.call_in(max(0, action.at_ns - context.env.now), in_its_time)
 
 
 def request(context: Context, coordinator: CoordinatorHost, action: Action) -> None:
-    """Ask for it now, whatever its time."""
+    """Request the action now, not at its own time."""
     now = context.env.now
     savepoint = Savepoint(action.format, None if action.stop is None else Ending(action.stop))
     if savepoint.stop is not None and not coordinator.machine.absent:

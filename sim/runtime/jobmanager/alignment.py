@@ -1,4 +1,4 @@
-"""The coordinators of sources that keep in step: they hear watermarks, and announce to each subtask how far it may read (FLIP-182)."""
+"""The coordinators of aligned sources: they receive watermarks, and announce to each subtask how far it may read (FLIP-182)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sim.runtime.ports import Checks, TasksPort
 
 
 class WatermarkAlignment:
-    """All groups of a job.  A JobManager knows the watermarks that were reported to it, and no others."""
+    """The coordinators of all groups of a job.  A JobManager knows only the watermarks that were reported to it."""
 
     def __init__(self, context: Context, tasks: TasksPort, job_manager: CoordinatorHost, checks: Checks | None) -> None:
         self.context = context
@@ -31,7 +31,7 @@ class WatermarkAlignment:
                 self._announce_later(vertex.source.watermark.alignment, range(first, first + vertex.parallelism))
 
     def hear(self, task: int, watermark_ns: int) -> None:
-        """A subtask reports."""
+        """A subtask reports its watermark."""
         source = self.context.scenario.job.vertices[self.context.layout.vertex[task]].source
         if source is not None and source.watermark.alignment is not None:
             name = source.watermark.alignment.group
@@ -39,7 +39,7 @@ class WatermarkAlignment:
             self.job_manager.message(self.context.scenario.overheads.acknowledge_ns, report)
 
     def _group(self, name: str) -> Group:
-        """As the JobManager knows it; without one nothing is known, and nobody is told anything."""
+        """The watermarks of a group, as the present JobManager knows them.  A new JobManager knows none."""
         leader = self.job_manager.machine.leader
         if leader != self._leader:
             self.groups.clear()

@@ -1,4 +1,4 @@
-"""The enumerators of sources that report a backlog: they look where their readers stand, and tell the coordinator (FLIP-309).
+"""The enumerators of sources that report a backlog: they look at the positions of their readers, and report to the coordinator (FLIP-309).
 
 Flink: SplitEnumeratorContext#setIsProcessingBacklog.  HybridSourceSplitEnumerator reports one until its last source begins; after a
 failure it stands where its checkpoint says, and may report it again.
@@ -23,6 +23,8 @@ def report_backlogs(context: Context, coordinator: CoordinatorHost) -> None:
 
 
 class _Enumerator:
+    """The enumerator of one source: it reports whether the source reads a backlog."""
+
     def __init__(self, context: Context, coordinator: CoordinatorHost, vertex: int, backlog: Backlog) -> None:
         self.context = context
         self.coordinator = coordinator
@@ -34,7 +36,7 @@ class _Enumerator:
         self._leader = 0  # ... that was told
 
     def look(self) -> None:
-        """Now, and again and again."""
+        """Look now, and again after each period."""
         machine = self.coordinator.machine
         if machine.leader != self._leader:
             self.behind, self._leader = False, machine.leader

@@ -1,4 +1,4 @@
-"""The JobManager where the planes meet: the coordinator machine's commands get their time and reach the tasks."""
+"""The host of the checkpoint coordinator: it carries out the commands of the machine in simulated time, and sends them to the tasks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PACKED_BEHIND = 8
 
 
 class CoordinatorHost:
-    """`fail_job`: called with the reason and the task that is to blame, if one is."""
+    """The host of the checkpoint coordinator.  `fail_job` is called with the reason and the task at fault, if there is one."""
 
     def __init__(
         self, context: Context, machine: Coordinator, tasks: TasksPort, contents: Contents, files: SnapshotFiles, job_end: JobEnd,
@@ -52,7 +52,7 @@ class CoordinatorHost:
         self._loop = HostLoop(machine, Coordinator.on, self.carry_out)
         self._timer: simpy.Event | None = None
         self._waiting: deque[Callable[[], None]] = deque()  # for the coordinator's lock
-        self._at_work = False  # somebody goes through those that wait
+        self._at_work = False  # waiting calls are being served
         self._triggered_ns: dict[int, int] = {}  # task -> when the latest call reaches it
 
     @property
@@ -81,16 +81,16 @@ class CoordinatorHost:
         self.tell(vocabulary.LeaderElected(self.env.now))
 
     def message(self, delay_ns: int, arrive: Callable[[], None]) -> None:
-        """`arrive` in so long, unless the JobManager that is there now is gone by then; work of its own likewise."""
+        """Call `arrive` after a delay, unless the present JobManager is gone by then."""
         leader = self.machine.leader
         self.env.call_in(delay_ns, lambda: arrive() if self.machine.hears(leader) else None)
 
     def plan(self) -> Plan | None:
-        """Who takes part in a checkpoint decided on now; None: a required task does not run."""
+        """The tasks that take part in a checkpoint begun now.  None: a required task does not run."""
         return self.job_end.plan(frozenset(host.task for host in self.tasks if not host.running))
 
     def _in_turn(self, work: Callable[[], None]) -> None:
-        """Now, or as soon as the lock is free: first come, first served."""
+        """Call `work` when the lock of the coordinator is free: first come, first served."""
         self._waiting.append(work)
         self._go_on()
 
@@ -221,7 +221,7 @@ class CoordinatorHost:
         self.env.call_each_in(self.overheads.notify_ns, [partial(host.notify_complete, command.checkpoint) for host in hosts])
 
     def _is_lost(self, checkpoint: int, task: int) -> bool:
-        """Notifications are sent once and nobody answers."""
+        """Whether a notification is lost: it is sent once, and the task does not confirm it."""
         share = self.context.scenario.checkpoint.lost_notifications
         return bool(share) and chance(share, stream(self.context.scenario.run.seed, "lost-notification", task), checkpoint)
 

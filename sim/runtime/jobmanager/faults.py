@@ -1,6 +1,6 @@
-"""Makes happen what a scenario says goes wrong: each fault at its times, on whom it names or whom it draws.
+"""The faults of a scenario: each strikes at its times, on the component that it names or that is drawn.
 
-What follows from a fault is the business of whoever is hit: tasks fail over (`recovery_host`), storage retries, a slow task is slow.
+The component that is hit handles the consequences: tasks fail over (`recovery_host`), storage retries, a slow task is slow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sim.storage.work import Work
 
 
 class Faults:
-    """`before`: what befell the job instance before this one."""
+    """The faults of one job instance.  `before`: the faults of the instance before it."""
 
     def __init__(
         self, context: Context, tasks: TasksPort, recovery: RecoveryHost, reachability: Reachability, speed: Speed, before: Faults | None
@@ -54,7 +54,7 @@ class Faults:
                 self._slow_down_until(what, until_ns)
 
     def _happen(self, number: int, fault: Fault) -> Work[None]:
-        """Process: one line of the plan, time after time."""
+        """Process: one fault of the plan, at each of its times."""
         for at_ns in self._times(number, fault):
             if self.context.origin is not None and at_ns <= self.context.origin.at_ns:
                 continue  # it struck the job instance before this one
@@ -77,7 +77,7 @@ class Faults:
         return u * choices >> 32
 
     def strike(self, what: Target) -> None:
-        """Make it happen now."""
+        """Let a fault strike now."""
         match what:
             case Kill():
                 tasks = [self._draw(len(self.tasks))] if what.vertex is None else self._tasks(what.vertex, what.subtask)
@@ -109,7 +109,7 @@ class Faults:
         self.context.storage.fail_until(until_ns)
 
     def _cut_off(self, what: NetworkOutage) -> None:
-        """Its tasks wait at their next record: nothing they need reaches them, nothing they do reaches anybody."""
+        """Cut a task manager off: its tasks wait at their next record, as no message comes in or goes out."""
         host, until_ns = self._host(what.host), self.env.now + what.lasts_ns
         self._note(f"task manager {host} cut off for {what.lasts_ns / 1e9:g} s")
         if what.lasts_ns >= self.context.scenario.restart.heartbeat_timeout_ns:
@@ -133,7 +133,7 @@ class Faults:
         self._scale(task)
 
     def _scale(self, task: int) -> None:
-        """The slowest of several causes rules."""
+        """Slow a task by the largest of its factors."""
         self.speed.slow(task, "fault", Fraction(max(self._slow[task], default=1)))
 
     def _note(self, detail: str) -> None:

@@ -1,4 +1,4 @@
-"""What the JobManager knows of tasks that end: whose data ended, who has finished, and what follows from it.
+"""The end of tasks as the JobManager knows it: whose data has ended, which have finished, and the checkpoint that follows.
 
 Source: SchedulerBase#notifyEndOfData, VertexEndOfDataListener.  Plans leave out finished tasks as soon as their last message is here.
 """
@@ -19,7 +19,7 @@ from sim.runtime.outcome import Outcome
 
 
 class JobEnd:
-    """`tell`: tells the coordinator."""
+    """The tasks that have reported the end of their data, and those that have finished.  `tell` passes events to the coordinator."""
 
     def __init__(self, context: Context, rule: Finishing, outcome: Outcome, tell: Callable[[CoordinatorEvent], None]) -> None:
         self.context = context
@@ -66,7 +66,7 @@ class JobEnd:
 
 
 def task_graph(context: Context) -> TaskGraph:
-    """The tasks of a job and who feeds whom."""
+    """The tasks of a job and the edges between them."""
     layout, job = context.layout, context.scenario.job
     number = {vertex.name: i for i, vertex in enumerate(job.vertices)}
     vertices = tuple(range(first, first + vertex.parallelism) for first, vertex in zip(layout.first_task, job.vertices, strict=True))

@@ -1,4 +1,4 @@
-"""The JobManager's failure handling where the planes meet: the recovery machine's commands get their time and reach the tasks.
+"""The JobManager's failure handling: it carries out the commands of the recovery machine in simulated time.
 
 Decides nothing: what restarts when is `sim.protocol.recovery`'s.  How one task comes back is `restore`'s, what goes wrong is `faults`'.
 """
@@ -29,6 +29,8 @@ from sim.runtime.outcome import Outcome
 
 
 class RecoveryHost:
+    """The host of the recovery machine: it restarts tasks, and replaces task managers and JobManagers."""
+
     def __init__(self, cluster: RestoreContext, coordinator: CoordinatorHost, job_end: JobEnd, outcome: Outcome) -> None:
         self.cluster = cluster
         self.context = cluster.context
@@ -54,7 +56,7 @@ class RecoveryHost:
         return self._begun().machine
 
     def _begun(self) -> HostLoop[Recovery, RecoveryEvent, RecoveryCommand]:
-        """Made when it is needed first: regions of thousands of channels take their time."""
+        """The loop of the recovery machine.  It is made at the first failure: regions of thousands of channels take time to find."""
         if self._loop is None:
             layout = self.context.layout
             exchanges = zip(layout.writer, layout.reader, strict=True)
@@ -65,7 +67,7 @@ class RecoveryHost:
     # ------------------------------------------------------------------------------------------ what fails
 
     def fail_tasks(self, tasks: Iterable[int], reason: str) -> None:
-        """Exceptions end tasks; they tell the JobManager.  Those that do not run, or no more, cannot fail."""
+        """Exceptions end tasks, which report them to the JobManager.  A task that does not run cannot fail."""
         finished, failed_ns = self.job_end.finished, self.env.now
         failing = [task for task in tasks if not self.tasks[task].stopped and task not in finished]
         if not failing:
@@ -76,7 +78,7 @@ class RecoveryHost:
         self.coordinator.message(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
 
     def lose_host(self, number: int, how: TaskManagerLost) -> None:
-        """A task manager is gone.  Tasks that have finished are not missed (Execution#fail)."""
+        """A task manager is lost.  Its finished tasks are not restarted (Execution#fail)."""
         lost = [t for t, host in enumerate(self.context.hosts) if host == number and t not in self.job_end.finished]
         failed_ns, reason = self.env.now, f"task manager {number} lost"
         self._note(Happening.TASK_MANAGER_LOST, number=number)
@@ -93,7 +95,7 @@ class RecoveryHost:
             self.coordinator.message(after_ns + self.overheads.fail_ns, lambda: self.report(missing, "task-manager", reason, failed_ns))
 
     def _has_readers(self, number: int) -> bool:
-        """On other task managers: they report a connection that is reset, those who write to it do not."""
+        """Whether tasks on other task managers read from this host.  Readers report a reset connection, writers do not."""
         layout, hosts = self.context.layout, self.context.hosts
         ends = zip(layout.writer, layout.reader, strict=True)
         return any(hosts[writer] == number and hosts[reader] != number and not self.tasks[reader].stopped for writer, reader in ends)
@@ -116,7 +118,7 @@ class RecoveryHost:
         self._begun().tell(recovery.TasksFailed(self.env.now, frozenset(tasks), what, u, stopped))
 
     def lose_job_manager(self, down_ns: int) -> None:
-        """Nobody coordinates for so long; without a heartbeat the tasks go on no longer than its timeout."""
+        """The JobManager is lost for a time.  Tasks go on without it until the timeout of the heartbeat."""
         self._awaited += 1
         if self.elected is None:
             self._without_job_manager()
@@ -166,7 +168,7 @@ class RecoveryHost:
     # ------------------------------------------------------------------------------------------ the machine
 
     def tell(self, event: RecoveryEvent) -> None:
-        if self.elected is None:  # else nobody hears it; the next JobManager restarts everything anyway
+        if self.elected is None:  # without a JobManager the report is lost, and the next one restarts all tasks
             self._begun().tell(event)
 
     def task_runs(self, task: int) -> None:
@@ -230,7 +232,7 @@ class RecoveryHost:
             self.tasks[task].when_freed(lambda task=task: freed(task))  # type: ignore[misc]
         if stuck:
             limit_ns = self.context.scenario.restart.cancellation_timeout_ns
-            if limit_ns:  # 0: nobody watches, as in Flink
+            if limit_ns:  # 0: no watchdog, as in Flink
                 self.env.call_in(limit_ns, lambda: self._kill_stuck(stuck))
         else:
             self._cancelled(command.restart)

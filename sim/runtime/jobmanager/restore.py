@@ -29,7 +29,7 @@ from sim.storage.work import Work
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RestoreContext:
-    """What tasks are restored from, and where."""
+    """The checkpoint and the storage that tasks are restored from."""
 
     context: Context
     contents: Contents
@@ -53,7 +53,7 @@ class Restore:
         self.context = cluster.context
         self.env = cluster.context.env
         self.stats = stats
-        self.tasks = set(tasks)  # those no later failure has taken over
+        self.tasks = set(tasks)  # without those that a later failure has taken over
         self.regions = regions
         self.checkpoint = checkpoint
         self.fail_task = fail_task
@@ -69,7 +69,7 @@ class Restore:
                 download.interrupt()
 
     def awaits(self, task: int) -> bool:
-        """It is about to be deployed."""
+        """Whether a task waits for its deployment."""
         return task in self.tasks and self.stats.deployed_ns < 0
 
     def cancel_deployment(self) -> None:
@@ -78,7 +78,7 @@ class Restore:
             self.tasks.clear()
 
     def _deploy(self) -> None:
-        """Everybody stands at its place; threads wait for their state.
+        """All tasks of the restart are set to their positions.  Their threads wait for their state.
 
         A region that has lost a task manager since is left to the restart which that brings once it is noticed.
         """
@@ -138,6 +138,6 @@ class Restore:
         yield self.env.timeout(0)  # a process has at least one event
 
     def task_runs(self, task: int) -> None:
-        """Its recovered input is read."""
+        """The recovered input of a task is read: the task runs."""
         if task in self.tasks and all(self.cluster.tasks[t].running for t in self.tasks):
             self.stats.running_ns = self.env.now

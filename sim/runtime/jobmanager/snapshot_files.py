@@ -1,4 +1,4 @@
-"""The files of snapshots where they meet time: acknowledgements register them, completions and aborts have them deleted.
+"""The files of snapshots in simulated time: acknowledgements register them, completions and aborts have them deleted.
 
 Decides nothing: which files may go is `sim.protocol.snapshots.snapshot_store`'s, how long deleting takes is storage's.
 """
@@ -43,7 +43,7 @@ _DELETING = 4
 
 
 class SnapshotFiles:
-    """What one job instance keeps."""
+    """The files that the snapshots of one job instance name."""
 
     def __init__(self, context: Context, contents: Contents) -> None:
         self.context = context
@@ -74,7 +74,7 @@ class SnapshotFiles:
     # ------------------------------------------------------------------------------------------ what happens
 
     def begun(self, checkpoint: int, options: BarrierOptions) -> BarrierOptions:
-        """A checkpoint got its id; what its tasks are asked for may be more than an increment."""
+        """A checkpoint begins.  Its tasks may have to write more than an increment."""
         type_ = self.store.type_for(options.snapshot_type)
         if type_ != options.snapshot_type:
             options = changed(options, type=type_)
@@ -83,7 +83,7 @@ class SnapshotFiles:
         return options
 
     def offer(self, checkpoint: int, task: int, handles: Iterable[Handle]) -> None:
-        """An acknowledgement sets out; this is what it names."""
+        """A task sends an acknowledgement that names these files."""
         ledger = self.context.storage.files  # a handle may be to a part of a file
         stored = ((FileId(handle.file), handle.scope) for handle in handles if handle.file is not None)
         named = tuple(self._file(file, scope, ledger[file].size_bytes, checkpoint) for file, scope in stored)
@@ -91,7 +91,7 @@ class SnapshotFiles:
             self._offered[checkpoint, task] = named
 
     def acknowledged(self, checkpoint: int, task: int) -> bool:
-        """It arrives, in time or too late; False: it names what is gone, and comes to nothing."""
+        """An acknowledgement arrives, perhaps too late.  False: it names files that are gone, and is ignored."""
         return self._register(checkpoint, self._offered.pop((checkpoint, task), ()))
 
     def channel_state(self, checkpoint: int, file: FileId, size_bytes: int) -> None:
@@ -99,7 +99,7 @@ class SnapshotFiles:
         self._register(checkpoint, (self._file(file, "exclusive", size_bytes, checkpoint),))
 
     def metadata(self, checkpoint: int, file: FileId) -> None:
-        """It is durable; the checkpoint may have been given up meanwhile."""
+        """The metadata is durable.  The checkpoint may have been aborted meanwhile."""
         if checkpoint in self.store.pending:
             self._metadata[checkpoint] = file
         else:
@@ -114,7 +114,7 @@ class SnapshotFiles:
         self._look_whether_free()
 
     def discard(self, checkpoint: int, done: Callable[[], None]) -> None:
-        """It was aborted or subsumed; `done` when its private files are deleted."""
+        """A checkpoint was aborted or subsumed.  `done` is called when its private files are deleted."""
         if checkpoint in self.store.pending or checkpoint in self.store.retained:
             self._tell(SnapshotDiscarded(checkpoint), done)
             self._look_whether_free()
@@ -126,7 +126,7 @@ class SnapshotFiles:
             self._tell(FailedOver(checkpoint))
 
     def lose_store(self) -> None:
-        """The JobManager is gone: it deletes nothing any more, and what it had not completed is named by nobody."""
+        """The JobManager is lost: it deletes nothing more, and no metadata names the files of its pending checkpoints."""
         self._tell(StoreLost())
         for process in self._deleting:
             if process.is_alive:
@@ -150,7 +150,7 @@ class SnapshotFiles:
         return True
 
     def _tell(self, event: StoreEvent, discarded: Callable[[], None] = lambda: None) -> bool:
-        """False: the event came to nothing."""
+        """Pass an event to the store of snapshots.  False: the event had no effect."""
         self.store, commands = self.store.on(event)
         for command in commands:
             match command:
@@ -173,7 +173,7 @@ class SnapshotFiles:
             self.free_ns = self.context.env.now
 
     def _ids(self, files: Iterable[StateFile]) -> list[FileId]:
-        """Those not deleted before."""
+        """The ids of files that are not deleted yet."""
         return [self._stored.pop(file.key) for file in files if file.key in self._stored]
 
     def _delete(self, ids: list[FileId], done: Callable[[], None] = lambda: None, *, by_task: bool = False) -> None:
@@ -205,7 +205,7 @@ class SnapshotFiles:
     # ------------------------------------------------------------------------------------------ what is told of it
 
     def parts(self, snapshot: StoredSnapshot) -> dict[int, TaskSnapshot]:
-        """What it holds, task by task; of one that is still kept."""
+        """The content of a snapshot that is still kept, task by task."""
         return self._saved.get(snapshot.checkpoint) or self.contents.checkpoints[snapshot.checkpoint]
 
     def type_of(self, checkpoint: int) -> SnapshotType:

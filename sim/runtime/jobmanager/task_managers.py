@@ -15,11 +15,11 @@ from sim.protocol.recovery.slots import Deployment, LostSlots, Slots
 from sim.runtime.context import Context
 
 _PHASES = 1024
-"""Times within an interval of heartbeats: chance takes one of so many, whatever the unit of time."""
+"""The number of instants within a heartbeat interval from which one is drawn."""
 
 
 class TaskManagers:
-    """JobMaster and ResourceManager send heartbeats of their own; at which times is chance."""
+    """The task managers as the JobMaster and the ResourceManager see them.  The phases of both heartbeats are drawn."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -46,7 +46,7 @@ class TaskManagers:
         return missed_ns
 
     def _refusal_ns(self, what: TaskManagerLost) -> int:
-        """A machine that is silent refuses nothing: what is sent to it is given up."""
+        """The time until a deployment to a silent machine is given up [ns].  Such a machine refuses no call."""
         return self.restart.ask_timeout_ns if what.silent else 0
 
     def silent_since(self, lost_ns: int) -> int:
@@ -61,7 +61,7 @@ class TaskManagers:
         self.slots = self.slots.known(self.context.env.now)
 
     def deployment(self, tasks: Iterable[int]) -> Deployment:
-        """What becomes of a deployment of these tasks that begins now."""
+        """The outcome of a deployment of these tasks that begins now."""
         return self.slots.deployment({self.context.hosts[task] for task in tasks}, self.context.env.now)
 
     def deployed(self, tasks: Iterable[int]) -> None:

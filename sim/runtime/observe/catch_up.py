@@ -36,7 +36,7 @@ class CatchUp:
         self.waiting = sum(self._backlog(task, stats.failed_ns, self.position[task]) for task in self.sources)
         self.tasks = sorted(parts)
         self.between = np.isin(context.layout.writer, self.tasks)  # by channel; all channels of a task that restarts begin and end at such
-        self.flying = self._in_flight() if begun is None else None  # of another layout there is nothing to compare with
+        self.flying = self._in_flight() if begun is None else None  # another layout has no comparable channels
         readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
         self.readers = {task: parts[task].position.served for task in readers}
         self._watching = False

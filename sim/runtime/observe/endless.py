@@ -23,7 +23,7 @@ _HANGS = "more time does not help, as tasks wait for each other: take aligned ba
 
 
 def endless(context: Context, recoveries: Iterable[RecoveryStats]) -> str | None:
-    """None: there is no such row of restarts, or a fault from outside began it."""
+    """The sentence about a job that restarts for ever.  None: it does not, or an injected fault began it."""
     done = [row.completed_ns for row in context.stats.values() if row.status == "COMPLETED"]
     commits = (row.time_ns for row in context.commits if row.committed)
     progress_ns = max((*done, *commits, context.storage.attempts.down_until_ns), default=0)
@@ -55,7 +55,7 @@ def _restored(begun: Iterable[RecoveryStats]) -> Iterator[tuple[RecoveryStats, R
 
 
 def _causes(reasons: Sequence[str]) -> str:
-    """The commonest first, each as it was told last; those that differ in numbers only are one."""
+    """The causes of restarts, the most frequent first, each in its latest wording.  Causes that differ only in numbers count as one."""
     last = {_plain(reason): reason for reason in reasons}
     if len(last) == 1:
         return f"'{reasons[-1]}'"
@@ -78,5 +78,5 @@ def _own(row: RecoveryStats) -> bool:
 
 
 def _plain(reason: str) -> str:
-    """Without numbers: those of times differ."""
+    """The cause without its numbers, which differ between restarts."""
     return re.sub(r"\d+(\.\d+)?", "#", reason)

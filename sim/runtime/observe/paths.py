@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Paths:
-    """Made when the instance is over: what comes to pass later is not in it."""
+    """The critical paths of one job instance.  Make it when the instance is over: it does not see later events."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -33,7 +33,7 @@ class Paths:
         self._commits = {task: commit.time_ns for task, v in enumerate(layout.vertex) if (commit := commits[v]) is not None}
 
     def of(self, checkpoint: int) -> CriticalPath:
-        """KeyError: there was no such checkpoint."""
+        """The critical path of a checkpoint.  KeyError: there was no such checkpoint."""
         return critical_path(self.context.stats[checkpoint], self.story(checkpoint), self.graph, self.files, self._commits)
 
     def story(self, checkpoint: int) -> Sequence[Entry]:
@@ -46,7 +46,7 @@ class Paths:
         return frame("path", (row for number in sorted(self.context.stats) for row in self._rows(self.of(number))), only)
 
     def files(self, task: int, begin_ns: int, end_ns: int) -> Sequence[FileSpan]:
-        """A task's files that were open between these times."""
+        """The files of a task that were open between these times."""
         files, longest_ns = self._files.get(task, ([], 0))
         first = bisect_left(files, begin_ns - longest_ns, key=lambda file: file.created_ns)
         until = bisect_left(files, end_ns, lo=first, key=lambda file: file.created_ns)

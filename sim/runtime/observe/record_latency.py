@@ -1,4 +1,4 @@
-"""How long records are on their way: which sources' records reach which vertex, in how many copies, counted while a run goes on."""
+"""The latency of records from the sources to the vertices without readers, counted while a run goes on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MS = 1_000_000
 
 
 class RecordLatency:
-    """From all sources to the vertices without readers; `tasks`: the numbers of the tasks of each vertex."""
+    """The latency of records from all sources to the vertices without readers.  `tasks`: the numbers of the tasks of each vertex."""
 
     def __init__(self, job: Job, tasks: Sequence[np.ndarray], now: int, positions: np.ndarray) -> None:
         self._tasks = [slice(int(of_vertex[0]), int(of_vertex[-1]) + 1) for of_vertex in tasks]  # they stand together (N1)

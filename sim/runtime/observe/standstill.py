@@ -21,7 +21,7 @@ Tasks = frozenset[int]
 
 
 class Blocked(NamedTuple):
-    """One task of a circle, and what holds it up; all are tasks."""
+    """One task of a circle of waiting tasks, with what holds it up.  All fields are task numbers."""
 
     aligning: int  # has barriers, waits for others
     early: int  # its barrier is here: nothing more is read from it
@@ -30,7 +30,7 @@ class Blocked(NamedTuple):
 
 
 def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
-    """Who waits for whom now, in words; empty: no circle."""
+    """A sentence about the tasks that wait for each other in a circle.  Empty: there is no circle."""
     names = [name for name, _ in context.names]
     commits = [vertex.commit for vertex in context.scenario.job.vertices]
     late = frozenset(vertex for vertex, commit in enumerate(commits) if commit is not None and commit.emits == "on-commit")
@@ -75,7 +75,7 @@ def circle(
 
 
 class _Look:
-    """The plane at one instant."""
+    """The queues and buffers of the plane at one instant."""
 
     def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, uncommitted: Tasks, storing: Tasks) -> None:
         channels = plane.channels("written", "sent", "arrived", "consumed", "queued", "received", "blocked")
@@ -91,7 +91,7 @@ class _Look:
         self._state = plane.tasks("state")["state"]
 
     def inputs(self, task: int) -> list[int]:
-        """Its channels."""
+        """The input channels of a task."""
         return [c for gate in self._layout.task_gates[task] for c in self._layout.gates[gate][2]]
 
     def aligns(self, task: int) -> bool:
@@ -129,7 +129,7 @@ class _Look:
             return bool(self._jammed(task, others))
         open_ = [c for c in self.inputs(task) if not self.blocked[c]]
         if any(self._coming[c] for c in open_) or (task not in self._uncommitted and self._plane.position(task).late):
-            return False  # there is something to do
+            return False  # it has a record to serve
         writers = [self._layout.writer[c] in others for c in open_]
         return any(writers) if self.aligns(task) else bool(writers) and all(writers)
 

@@ -171,14 +171,14 @@ class Accounts:
         return tally
 
     def _standing(self, which: np.ndarray) -> RecordTally:
-        """What the plane's tables say."""
+        """The counts of the plane's tables."""
         channels = self.context.plane.channels("records_in", "records_out")
         late = np.array([self.context.plane.position(task).late if known else 0 for task, known in enumerate(which.tolist())], np.int64)
         return RecordTally(self.context.plane.served(), late, channels["records_in"], channels["records_out"], which)
 
 
 def _same(mine: np.ndarray, theirs: np.ndarray) -> bool:
-    """Bytes of few numbers compare quickest, and every cut is compared."""
+    """Whether two rows are equal.  Every cut is compared, and the bytes of a few numbers compare quickest."""
     return mine.tobytes() == theirs.tobytes()
 
 

@@ -1,4 +1,4 @@
-"""Watches one run and says what it broke.  What must hold is `sim.checkers`'; here the records are put before it.
+"""The checks of one run.  The laws are in `sim.checkers`; this file gives them the records of the run.
 
 A cut is judged in the moment its checkpoint completes, everything else at the end of the run.
 """
@@ -32,12 +32,14 @@ CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 
 
 class Checking:
+    """The checks of one run: it collects the violations of what checkpoints promise."""
+
     def __init__(self, context: Context, contents: Contents, output: CommittedOutput, ends: Ends, *, keep_cuts: bool = False) -> None:
         self.context = context
         self.contents = contents
         self.output = output
         self.ends = ends
-        self.keep_cuts = keep_cuts  # of all completed checkpoints, for those who look closer
+        self.keep_cuts = keep_cuts  # of all completed checkpoints
         self.cuts = Cuts(context.layout.writer, context.layout.reader)
         self.teller = Teller(context.journal, context.names)
         self._inputs, self._outputs = _channels(context.layout)

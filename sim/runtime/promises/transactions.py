@@ -19,7 +19,7 @@ from sim.runtime.context import Context
 
 
 class Transaction(NamedTuple):
-    """As it is known outside the job, whatever its writer's number."""
+    """A transaction as external systems know it.  The number of its writer is no part of it."""
 
     vertex: str
     epoch: int

@@ -1,4 +1,4 @@
-"""How a job instance begins that is not the first: with a snapshot of the one before it, and all files that instance left."""
+"""The beginning of a later job instance: a snapshot of the instance before it, and all files which that one left."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from sim.storage import FileLedger
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
+    """The snapshot that a later job instance begins with, and what it takes over from the instance before it."""
+
     instance: int
     at_ns: int
     snapshot: StoredSnapshot
@@ -36,7 +38,7 @@ class Beginning:
 
     @property
     def what(self) -> str:
-        """For the record of the restart it begins with."""
+        """The snapshot in words, for the row of the restart that the instance begins with."""
         return f"job {self.instance} begins from {self.snapshot.type} {self.snapshot.checkpoint} of job {self.snapshot.instance}"
 
     @property

@@ -35,7 +35,7 @@ NOT_STOPPED = "stops with was not complete at the end of the run"
 
 
 class NothingToBeginFrom(Exception):  # noqa: N818  # a phrase
-    """The next instance cannot be started; says why."""
+    """The next job instance cannot start: there is no snapshot.  The message says why."""
 
 
 class Chain:
@@ -60,7 +60,7 @@ class Chain:
         self.stopped: str | None = None  # why the chain ended early
 
     def run(self) -> None:
-        """To the end of the last instance, or of one that leaves nothing to begin from."""
+        """Run all instances, up to the last one or to one that leaves no snapshot."""
         parts, beginning = segments(self.scenario), None
         for number, segment in enumerate(parts):
             instance = self.instance(segment.scenario, beginning)
@@ -88,7 +88,7 @@ class Chain:
                     return
 
     def instance(self, scenario: Scenario, beginning: Beginning | None) -> JobInstance:
-        """A job instance; `beginning`: of all but the first."""
+        """Make a job instance.  `beginning`: None for the first."""
         return JobInstance(scenario, self.engine, check=self.check, beginning=beginning)
 
     @property
@@ -114,7 +114,7 @@ class Chain:
         return self.instances[-1].job.files.exists(file)
 
     def file_rows(self) -> list[FileRow]:
-        """One per file; the newest instance that named it says how."""
+        """The rows of all files, one per file.  The newest instance that named a file decides."""
         needed_by: dict[tuple[int, int], tuple[StoredSnapshot, ...]] = {}
         for snapshot in self.snapshots():
             for file in snapshot.files:
@@ -153,7 +153,7 @@ class Chain:
                 request(instance.context, instance.job.coordinator, segment.stop)
 
     def _await_job_manager(self, instance: JobInstance) -> None:
-        """Without one nobody rescales: whoever asks for it asks again until there is one, or the run is over."""
+        """Wait for a JobManager, as only it can rescale a job.  The request is repeated until there is one, or the run is over."""
         left_ns = self.scenario.run.duration_ns - instance.env.now
         if left_ns > 0 and (elected := instance.job.recovery.elected) is not None:
             instance.env.run(until=instance.env.timeout(left_ns) | elected | instance.outcome.failed | instance.outcome.finished)

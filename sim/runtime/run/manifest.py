@@ -59,7 +59,7 @@ def _plain(value: Any, short: Callable[[_Same], Any] | None = None) -> Any:
 
 
 class _Same:
-    """A value by which object it is, not by what is in it."""
+    """A value that is equal to itself only: compared by identity, not by content."""
 
     __slots__ = ("value",)
 

@@ -15,6 +15,8 @@ from sim.model.scenario import Scenario
 
 
 class Segment(NamedTuple):
+    """The part of a run in which a job has one parallelism."""
+
     scenario: Scenario  # its job, and what is asked of it
     until_ns: int  # at the latest: a job that stops with a savepoint is over earlier
     stop: Action | None = None  # with which it is to stop, so that the next segment begins from that savepoint
@@ -30,7 +32,7 @@ def _instances(scenario: Scenario) -> list[Segment]:
     chain, begin_ns, several = scenario.instances, 0, []
     for number in range(chain.count):
         until_ns = scenario.run.duration_ns * (number + 1) // chain.count
-        actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < until_ns)  # no second belongs to two
+        actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns < until_ns)  # each second belongs to one segment
         several.append(Segment(replace(scenario, actions=actions), until_ns, start_from=chain.start_from))
         begin_ns = until_ns
     return several

@@ -48,7 +48,7 @@ def simulate(
     with _few_collections():
         try:
             chain.run()
-        except Exception as error:  # of ours: the report of it says when it happened
+        except Exception as error:  # an error of ckptsim: its report gives the simulated time
             error.add_note(f"after {chain.instances[-1].env.now / 1e9:.6f} s of simulated time" if chain.instances else "before it began")
             raise
         tables = [_tables(instance, sampler, only) for instance, sampler in zip(chain.instances, chain.samplers, strict=True)]
@@ -99,7 +99,7 @@ def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 @contextmanager
 def _few_collections() -> Iterator[None]:
-    """Looking for cycles among values that have none costs up to a quarter of a run."""
+    """Collect garbage seldom: the search for cycles costs up to a quarter of a run, and its values have none."""
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], _COLLECT_AFTER), *before[1:])
     try:

@@ -1,4 +1,4 @@
-"""Scenario -> what the data plane is told: names become numbers, distributions become tables."""
+"""From a scenario to the specification of its data plane: names become numbers, distributions become tables."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def _lag(vertex: Vertex, *, yields: bool) -> plane.Lag | None:
 
 
 def _yields(vertex: Vertex, scenario: Scenario) -> bool:
-    """Whether it looks at its mails while it fires (AbstractStreamOperator#open): never at timers of processing time."""
+    """Whether firings let mails pass (AbstractStreamOperator#open).  Timers of processing time never do."""
     options, window = scenario.checkpoint, vertex.window
     may = options.interruptible_timers and options.barriers.record.overtakes
     return may and window is not None and window.time == "event" and window.api == "sql" and not window.early
 
 
 def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> plane.EdgeSpec:
-    """Its name tells it from every other edge between the same two vertices: random streams hang on it."""
+    """The specification of an edge.  Its name is unique, as random streams depend on it."""
     inlet = reader.inputs[gate]
     writer = job.vertex(inlet.upstream)
     fan_out = job.fan_out(inlet)
@@ -104,7 +104,7 @@ def _edge(job: Job, number: dict[str, int], reader: Vertex, gate: int) -> plane.
 
 
 def _readers(inlet: Input, reader: Vertex) -> plane.Law:
-    """By weight if there are any; else keys are spread evenly over key groups, and these go to their owners.  Empty: all readers alike."""
+    """The reader subtask of each slice of the records, by weight or by key group.  Empty: all readers get the same share."""
     if shares := reader.shares(inlet):
         return share_table(shares)
     if not inlet.shipping.keyed or reader.max_parallelism % reader.parallelism == 0:

@@ -54,7 +54,7 @@ def stood(served: np.ndarray, before: PlaneSpec, scenario: Scenario) -> np.ndarr
 
 
 class _Streams:
-    """The positions of all tasks as columns of channels."""
+    """The positions of all tasks, as columns of channels."""
 
     def __init__(self, spec: PlaneSpec) -> None:
         self.spec = spec
@@ -93,7 +93,7 @@ class _Streams:
 
 
 def _together(several: list[Uncommitted]) -> Uncommitted | None:
-    """What one committer takes over from several."""
+    """The transactions that one committer takes over from several."""
     if not several:
         return None
     committables = tuple(row for uncommitted in several for row in uncommitted.committables)

@@ -19,6 +19,8 @@ from sim.storage.work import Carried, Work, carry_on
 
 @dataclass(slots=True)
 class _Turn:
+    """The asynchronous work of one snapshot, which waits for the thread or has it."""
+
     checkpoint: int
     work: Work[None]
     done: Callable[[], None]
@@ -27,6 +29,8 @@ class _Turn:
 
 
 class AsyncThread:
+    """The one asynchronous thread of a task."""
+
     def __init__(self, env: TwoPlaneEnvironment) -> None:
         self.env = env
         self._turns: deque[_Turn] = deque()  # the first one has the thread
@@ -50,7 +54,7 @@ class AsyncThread:
             self._next()
 
     def stop(self) -> None:
-        """The task is gone."""
+        """The task has stopped."""
         for turn in tuple(self._turns)[1:]:
             self._turns.remove(turn)
         if self._turns:
@@ -60,7 +64,7 @@ class AsyncThread:
         turn = self._turns[0]
         work = self._work(turn)
         awaited = next(work, None)
-        if awaited is not None and awaited.callbacks is None:  # it has happened: the work goes on in a turn of its own
+        if awaited is not None and awaited.callbacks is None:  # the event is over: the work goes on in a turn of its own
             self.env.call_next(lambda: self._go_on(turn, work, awaited))
         elif awaited is not None:
             turn.working = carry_on(work, awaited)

@@ -1,4 +1,4 @@
-"""One task's end where the planes meet: ends of data and of partitions travel in its streams, its machine says what follows.
+"""The end of one task: ends of data and of partitions travel in its streams, and a machine decides what follows.
 
 Decides nothing: when a task may finish is `sim.protocol.task.finishing`'s.
 """
@@ -23,7 +23,10 @@ from sim.runtime.task.slot import Slot
 
 
 class TaskEnding:
-    """`tell_barriers`: tells the machine of barriers and snapshots; `ending_of`: the end of another task."""
+    """The end of one task: a host of the machine that decides about it.
+
+    `tell_barriers` reports barriers and snapshots to the machine; `ending_of` gives the end of another task.
+    """
 
     def __init__(
         self, slot: Slot, operator: Operator, in_flight: InFlightData, tell_barriers: Callable[[TaskEvent], None],
@@ -103,7 +106,7 @@ class TaskEnding:
                 self.tell(finishing.InputsClosed(self.slot.now))
 
     def closed(self, gate: int) -> bool:
-        """Whether no channel of the gate is open any more."""
+        """Whether all channels of the gate are closed."""
         return gate not in self._open_gates
 
     @property
@@ -136,7 +139,7 @@ class TaskEnding:
             self.slot.job.fail_task(self.slot.task, "stop-with-savepoint failed")
 
     def tell(self, event: EndEvent) -> None:
-        """A task that was restarted has no end any more."""
+        """Pass an event to the machine, unless the task was restarted."""
         if self.slot.thread.stopped or self.replaced:
             return
         if self.machine.state is EndState.RUNNING and isinstance(event, finishing.DataEnded | finishing.InputsClosed):
@@ -180,11 +183,11 @@ class TaskEnding:
         tail, checkpointing = self.machine.rule.tail, self.machine.checkpointing
         if tail == "at-finish" or (tail == "checkpoint" and not checkpointing):  # CommitterOperator#endInput: no checkpoint will
             self.operator.close()
-            self.slot.thread.post(close)  # when that is done
+            self.slot.thread.post(close)  # behind that work
         else:
             close()
 
     def _report(self, arrive: Callable[[int], None]) -> None:
-        """Tell the JobManager; of a task that was restarted meanwhile it does not listen."""
+        """Report to the JobManager.  It ignores reports of a task that was restarted meanwhile."""
         task = self.slot.task
         self.slot.job.message(self.context.scenario.overheads.acknowledge_ns, lambda: None if self.replaced else arrive(task))

@@ -15,11 +15,7 @@ _Answer = tuple[TaskCheckpointing, tuple[TaskCommand, ...]]
 
 
 class EqualSteps:
-    """The tasks of one vertex all begin as `first`.
-
-    They share machines while they are equal, and share one again when a snapshot has ended.
-    The story of such a machine is that of one of its tasks.
-    """
+    """The steps of the machines of one vertex, each computed once for all tasks that are equal."""
 
     def __init__(self, first: TaskCheckpointing) -> None:
         self.first = first

@@ -1,4 +1,4 @@
-"""One task where the planes meet: notices and timers go to its protocol machine, the machine's commands get their time.
+"""The host of one task: it passes notices and timers to the protocol machine, and carries out its commands in simulated time.
 
 Decides nothing: what to do is `sim.protocol`'s, what moves is `sim.plane`'s.
 """
@@ -36,10 +36,7 @@ from sim.storage import work as storage_work
 
 
 class TaskHost:
-    """One attempt of a task: it tells the task's protocol machine what happens, and carries its commands out.
-
-    `ending_of`: the end of another task; `committer_of`: the global committer of a vertex.
-    """
+    """The host of one attempt of a task."""
 
     def __init__(
         self, slot: Slot, steps: EqualSteps, state: SubtaskState, in_flight: InFlightData, transit: BarriersInTransit,
@@ -61,7 +58,7 @@ class TaskHost:
         self.operator = Operator(slot, committer_of, lambda: self.ending.machine.drained)
         self.ending = TaskEnding(slot, self.operator, in_flight, self.tell, ending_of)
         self.running = True  # not initializing, cancelled or failed
-        self.stopped = False  # for good: another host takes the task over when it is restarted
+        self.stopped = False  # a restarted task gets another host
         self._when_freed: Callable[[], None] | None = None
         self.thread.freed = self.free
         self._polled_at_first_barrier: dict[int, int] = {}
@@ -102,7 +99,7 @@ class TaskHost:
             options = self.transit.announced_options(notice.number, edge)
             if self.thread.takes_mails:
                 self.tell(vocabulary.BarrierAnnounced(self.env.now, notice.gate, notice.number, options))
-            else:  # it looks at it when it is free
+            else:  # the task takes the barrier when its thread is free
                 self.post(lambda now: vocabulary.BarrierAnnounced(now, notice.gate, notice.number, options))
         elif notice.kind is NoticeKind.LEFT:
             self.tell(vocabulary.OutputBarriersLeft(self.env.now, notice.number))
@@ -110,7 +107,7 @@ class TaskHost:
             self.job.task_runs(self.task)
 
     def post(self, event: Callable[[int], TaskEvent]) -> None:
-        """Tell the machine by mail: the event is made when the task thread gets to it."""
+        """Pass an event to the machine by mail: the event is made when the task thread takes the mail."""
         self.thread.post(lambda: self.tell(event(self.env.now)))
 
     def notify_complete(self, checkpoint: int) -> bool:
@@ -127,7 +124,7 @@ class TaskHost:
             self.thread.post(lambda: self.ending.completed(checkpoint), notifies=True)  # when all that is done
 
     def notify_aborted(self, checkpoint: int, latest_completed: int) -> None:
-        """Likewise of an aborted one; what was completed before is heard first (StreamTask#notifyCheckpointAbortAsync)."""
+        """The notification of an aborted checkpoint arrives, behind those of completed ones (StreamTask#notifyCheckpointAbortAsync)."""
 
         def hear() -> None:
             if latest_completed:
@@ -169,7 +166,7 @@ class TaskHost:
         return self.state.restore(self.context.storage, checkpoint, part.parts, part.position.served)
 
     def restored(self, checkpoint: int, part: TaskSnapshot) -> None:
-        """Its state is there; the thread begins."""
+        """The state of the task is restored: its thread begins."""
         if self.checks is not None:
             self.checks.restored(checkpoint, self.task, self.state.brought, self.state.keyed.stands_after)
         self.operator.restored(part)
@@ -185,7 +182,7 @@ class TaskHost:
         self._when_freed = then
 
     def _hear_late(self, event: TaskEvent) -> None:
-        """The task is stopped: only the end of what held its thread matters."""
+        """A notice for a stopped task: only the end of the work that held its thread matters."""
         if isinstance(event, vocabulary.PhaseFinished) and event.phase is not Phase.ASYNC:
             self.free()
 
@@ -294,7 +291,7 @@ class TaskHost:
         self.operator.cut(command.checkpoint, finished=self.ending.machine.drained)
         self.state.begin(command.checkpoint, command.options.snapshot_type)
         self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
-        if command.options.timeoutable and not watched:  # no queue a barrier could wait in
+        if command.options.timeoutable and not watched:  # no queue in which a barrier could wait
             self.tell(vocabulary.OutputBarriersLeft(self.env.now, command.checkpoint))
 
     def _run_sync(self, command: vocabulary.RunSync) -> None:

@@ -15,7 +15,7 @@ from sim.runtime.taskmanager.channel_state import ChannelStateWriter
 
 @dataclass(slots=True)
 class _Part:
-    """In-flight data of one checkpoint."""
+    """The in-flight data of one checkpoint."""
 
     input_bytes: int = 0  # handed to the writer so far
     output_bytes: int = 0
@@ -25,6 +25,8 @@ class _Part:
 
 
 class InFlightData:
+    """The in-flight data of one task, from its captures to the file."""
+
     def __init__(self, plane: DataPlane, writer: ChannelStateWriter, task: int) -> None:
         self.plane = plane
         self.writer = writer
@@ -32,19 +34,19 @@ class InFlightData:
         self._parts: dict[int, _Part] = {}
 
     def start(self, checkpoint: int) -> None:
-        """Register with the file of the task's group (no effect the second time)."""
+        """Register with the file of the task's group.  A second call has no effect."""
         if checkpoint not in self._parts:
             self._parts[checkpoint] = _Part()
             self.writer.register(checkpoint)
 
     def store_output(self, checkpoint: int, size_bytes: int) -> None:
-        """What priority barriers overtook in the sender queues."""
+        """Store the output data that priority barriers have overtaken."""
         if size_bytes and checkpoint in self._parts:
             self._parts[checkpoint].output_bytes += size_bytes
             self._write(checkpoint, size_bytes)
 
     def capture_input(self, checkpoint: int) -> None:
-        """Capture from now on; what lies in the receive queues already is written right away."""
+        """Begin to capture input.  Data in the receive queues is written at once."""
         self.start(checkpoint)
         self.plane.capture(self.task, checkpoint)
         self._parts[checkpoint].capturing = True
@@ -87,7 +89,7 @@ class InFlightData:
             self.plane.release_capture(self.task)
 
     def stop(self) -> None:
-        """The task is gone, and its part of every checkpoint under way with it."""
+        """The task has stopped: its parts of all pending checkpoints are dropped."""
         for checkpoint in self._parts:
             self.writer.abort(checkpoint)
         self._parts.clear()

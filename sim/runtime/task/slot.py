@@ -15,6 +15,8 @@ from sim.runtime.taskmanager.task_manager import TaskManager
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slot:
+    """The slot of one attempt of a task: its context, thread, task manager and JobManager, for all parts of the attempt."""
+
     context: Context
     task: int
     vertex: Vertex

@@ -33,6 +33,8 @@ from sim.storage import FileId
 
 
 class Tasks:
+    """All tasks of a job instance, by number."""
+
     def __init__(self, context: Context, contents: Contents, output: CommittedOutput, speed: Speed) -> None:
         self.context = context
         self.contents = contents
@@ -75,7 +77,7 @@ class Tasks:
         host.thread.post(lambda: host.operator.limited(watermark_ns))
 
     def renew(self, task: int) -> None:
-        """A restarted task begins with nothing but what it is given."""
+        """Replace a restarted task by a new one, which has only the content given here."""
         self._writers[task].join(task)
         self._hosts[task].ending.replaced = True
         self._hosts[task] = self._made(task)
@@ -93,7 +95,7 @@ class Tasks:
         return TaskHost(slot, self._steps_of(task), state, in_flight, self.transit, self._ending_of, self._committer_of, self._checks)
 
     def _steps_of(self, task: int) -> EqualSteps:
-        """Those of the tasks of its vertex."""
+        """The steps that the tasks of a vertex share."""
         vertex, options = self.context.layout.vertex[task], self.context.scenario.checkpoint
         if vertex not in self._steps:
             chosen, gates = strategy(options.barriers), len(self.context.layout.task_gates[task])
@@ -113,7 +115,7 @@ class Tasks:
         return state
 
     def _share_cores(self, cores: int) -> None:
-        """What runs on one host shares its cores."""
+        """Make the tasks of a host share its cores."""
         cluster = self.context.scenario.cluster
         managers: dict[int, list[int]] = {}
         for manager in self.managers:

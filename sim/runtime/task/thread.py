@@ -12,6 +12,8 @@ from sim.plane.seam.interface import DataPlane
 
 
 class TaskThread:
+    """The thread of one task."""
+
     def __init__(self, plane: DataPlane, task: int) -> None:
         self.plane = plane
         self.task = task
@@ -19,7 +21,7 @@ class TaskThread:
         self.stopped = False
         self.mails_only = False  # no record is served any more
         self.freed: Callable[[], None] = lambda: None  # told when it was stopped at work, and the work is over
-        self.yields = False  # inside an operator that waits: notifications are all it takes
+        self.yields = False  # an operator waits: only notifications pass
         self._at_mails = False
         self._writes = False  # outputs were let go: no mail before they are written
         self._released = False  # it takes mails only, but writes now what was let go
@@ -76,13 +78,13 @@ class TaskThread:
                 self.plane.hold(self.task)
 
     def suspend(self, for_ns: int, call_in: Callable[[int, Callable[[], None]], None]) -> None:
-        """From its next mail on the thread does nothing for so long."""
+        """Suspend the thread for some time, from its next mail on."""
 
         def freeze() -> None:
             self.occupy()
             call_in(for_ns, self.vacate)
 
-        self.post(freeze, notifies=True)  # whatever it is doing
+        self.post(freeze, notifies=True)  # an operator that waits lets it pass, too
 
     def vacate(self) -> None:
         """Let the thread go back to mails and records."""
@@ -104,7 +106,7 @@ class TaskThread:
 
     @property
     def takes_mails(self) -> bool:
-        """All of them, at its next safe point."""
+        """Whether the thread takes all mails at its next safe point."""
         return not (self.occupied or self.yields)
 
     def begin_yield(self) -> None:
@@ -141,7 +143,7 @@ class TaskThread:
             self.plane.release(self.task)
 
     def _next(self) -> Callable[[], None] | None:
-        """Take the mail whose turn it is, if there is one."""
+        """Take the next mail, if there is one."""
         place = next((i for i, (_, notifies) in enumerate(self._mails) if notifies or not self.yields), None)
         if place is None:
             return None
@@ -150,7 +152,7 @@ class TaskThread:
         return mail
 
     def _call(self) -> None:
-        """Have the mails looked at."""
+        """Make the thread look for mails."""
         if not self.mails_only:
             self.plane.interrupt(self.task)
         elif not self._at_mails and not self._released:

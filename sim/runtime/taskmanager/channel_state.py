@@ -23,7 +23,7 @@ from sim.storage.work import Work, carry_on
 
 @dataclass(slots=True)
 class _File:
-    """One checkpoint's channel state of one group."""
+    """The channel state of one checkpoint and one group."""
 
     stream: FileStream
     incomplete: set[int]  # tasks that may still write
@@ -34,18 +34,23 @@ class _File:
 
     @property
     def inlined(self) -> bool:
-        """Nothing of it is in a file."""
+        """Whether all of it is in the writer's buffer, and none in a file."""
         return not self.in_file_bytes
 
 
 class _Request(NamedTuple):
+    """A write of the writer thread, with what follows it."""
+
     checkpoint: int
     work: Callable[[], Work[None]]  # begun when its turn comes
     ended: Callable[[], None]
 
 
 class ChannelStateWriter:
-    """The writer thread of one group; `members` are the tasks that share its files, `host` their task manager."""
+    """The thread that writes the channel state of one group.
+
+    `members`: the tasks that share its files; `host`: their task manager.
+    """
 
     def __init__(self, env: TwoPlaneEnvironment, storage: CheckpointStorage, members: list[int], host: int = 0) -> None:
         self.env = env
@@ -65,7 +70,7 @@ class ChannelStateWriter:
             self._files[checkpoint] = _File(stream, incomplete=set(self.members) - self._gone)
 
     def join(self, task: int) -> None:
-        """A member begins (again)."""
+        """A member begins, perhaps after a restart."""
         self._gone.discard(task)
 
     def leave(self, task: int) -> None:
@@ -148,7 +153,7 @@ class ChannelStateWriter:
                 closed()
 
     def _fail(self, checkpoint: int) -> None:
-        """The file of the whole group is lost (ChannelStateCheckpointWriter#fail)."""
+        """Give up the file of the group (ChannelStateCheckpointWriter#fail)."""
         if (file := self._files.get(checkpoint)) is not None:
             file.failed = True
             waiting, file.waiting = file.waiting, []

@@ -44,7 +44,7 @@ class Contention:
             self.context.env.call_in(_FIRST_NS, lambda: self._look(_FIRST_NS))
 
     def _read(self) -> tuple[list[int], list[int]]:
-        """So far, by task: busy time [ns], records served."""
+        """Read the busy time [ns] and the records served so far, by task."""
         rows = self.context.plane.tasks("busy_ns", "served")[self.tasks]
         return rows["busy_ns"].tolist(), rows["served"].tolist()
 

@@ -1,4 +1,4 @@
-"""How the changelogs of one task manager get into storage: what its subtasks hand in at about the same time becomes one file.
+"""How the changelogs of one task manager get into storage: parts that subtasks hand in at about the same time become one file.
 
 Flink: BatchingStateChangeUploadScheduler collects until the batch is old or large enough, a few threads upload, and RetryingExecutor begins
 another attempt beside one that takes too long; whichever ends first counts.  Which bytes, and who refers to them, is the caller's business.
@@ -22,14 +22,16 @@ _PAUSE_NS = 500_000_000  # after an attempt that failed (state.changelog.dstl.df
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """What one subtask hands in."""
+    """A part of a log file, handed in by one subtask."""
 
     name: Name
     size_bytes: int
-    done: Callable[[FileId | None], None]  # told the file it is in, or None: given up
+    done: Callable[[FileId | None], None]  # called with the file that holds the part; None: given up
 
 
 class _Batch:
+    """The parts that become one file."""
+
     def __init__(self, parts: list[LogPart]) -> None:
         self.parts = parts
         self.size_bytes = sum(part.size_bytes for part in parts)
@@ -54,7 +56,7 @@ class LogUploads:
         self._batches = 0  # closed so far
 
     def hand_in(self, part: LogPart, options: Changelog) -> None:
-        """It goes with whatever else comes within the delay, or at once if that is enough."""
+        """Add a part to the next batch.  The batch is uploaded after the delay, or at once if it is large enough."""
         self._waiting.append(part)
         if not options.batch_delay_ns or sum(waiting.size_bytes for waiting in self._waiting) >= options.batch_bytes:
             self._close(options)

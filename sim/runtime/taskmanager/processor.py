@@ -34,7 +34,7 @@ def on_own_core(env: simpy.Environment, work: Work[object], work_ns: int) -> Wor
 
 
 class Busy:
-    """How many task threads want a core: `total_ns` says how long all of them have been busy so far, from `begin_ns` on."""
+    """A gauge of the task threads that want a core.  `total_ns`: how long all of them have been busy since `begin_ns`."""
 
     def __init__(self, total_ns: Callable[[], int], begin_ns: int = 0) -> None:
         self._total_ns = total_ns
@@ -43,7 +43,7 @@ class Busy:
         self._threads: Fraction | None = None
 
     def threads(self, now_ns: int) -> Fraction:
-        """On average since they were looked at before, in thousandths."""
+        """The mean number of busy threads since the last reading, in thousandths."""
         since_ns = now_ns - self._at_ns
         if since_ns >= _WINDOW_NS or (since_ns and self._threads is None):
             busy_ns = self._total_ns()
@@ -53,7 +53,7 @@ class Busy:
 
 
 class _Share:
-    """Work of one thread."""
+    """Work of one thread on the shared cores."""
 
     def __init__(self, work_ns: int, done: simpy.Event) -> None:
         self.left = work_ns * _UNIT  # on a core of its own
@@ -61,7 +61,7 @@ class _Share:
 
 
 class Processor:
-    """`slow`: told by how much threads of snapshots slow down the tasks."""
+    """The cores of a task manager.  `slow` is called with the factor by which threads of snapshots slow the tasks down."""
 
     def __init__(self, env: simpy.Environment, cores: int, busy: Busy, slow: Callable[[Fraction], None]) -> None:
         self.env = env
@@ -82,7 +82,7 @@ class Processor:
             if not share.done.triggered:
                 yield share.done
         except GeneratorExit:
-            raise  # the run is over, and so is its plane
+            raise  # the run and its plane have ended
         except BaseException:
             self._change(lambda: self._leave(share))
             raise

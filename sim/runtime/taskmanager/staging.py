@@ -15,6 +15,8 @@ from sim.storage.work import Work
 
 
 class StagingSpace:
+    """The local room of one task manager for files that wait for their upload."""
+
     def __init__(self, env: simpy.Environment, limit_bytes: int | None, *, waits: bool = True) -> None:
         self.env = env
         self.limit_bytes = limit_bytes  # None: there is always room

@@ -10,6 +10,8 @@ from sim.state.compaction import CompactionThread
 
 
 class TaskManager:
+    """One task manager: the resources that its tasks share."""
+
     def __init__(self, context: Context, number: int) -> None:
         options = context.scenario.checkpoint
         self.context = context

@@ -46,7 +46,7 @@ class Epochs(TaskPart):
         return self.files is not None or self.committer is not None
 
     def before_barrier(self, checkpoint: int) -> int:
-        """What was written since the last snapshot goes to the committer."""
+        """End the epoch: output since the last snapshot goes to the committer."""
         if self._end:
             records, names, size_bytes = self._ended(checkpoint)
             if self.writer is not None:
@@ -60,7 +60,7 @@ class Epochs(TaskPart):
         return None if self.files is None else self._flush(self.files, pieces, checkpoint)
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
-        """What the snapshot keeps of the committer, and the records the writer holds back."""
+        """Add the transactions of the committer to the snapshot, and the records that the writer holds back."""
         if self.committer is not None:
             snapshot.committables = self.committer.cut(checkpoint)
         if self.writer is not None:
@@ -93,7 +93,7 @@ class Epochs(TaskPart):
             self.committer.take_in_all()
 
     def work_at_end(self) -> Work[None] | None:
-        """What is open goes to the committer, the last files are written."""
+        """The open transaction goes to the committer, and the last files are written."""
         if not self._end:
             return None
         epoch = self._last_checkpoint + 1
@@ -107,7 +107,7 @@ class Epochs(TaskPart):
         return self._flush(self.files, () if later else (Piece.OPERATOR_FLUSH,), epoch)
 
     def close(self) -> None:
-        """The committer commits what it holds, whatever becomes of the job."""
+        """The committer commits all its transactions, even if the job fails afterwards."""
         if self.committer is not None:
             self.committer.close()
 

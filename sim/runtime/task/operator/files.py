@@ -22,13 +22,15 @@ from sim.storage.work import Work
 
 @dataclass(slots=True)
 class _Flush:
-    """What one snapshot writes."""
+    """The files of one snapshot."""
 
     checkpoint: int
     files: list[StagedFile]
 
 
 class OperatorFiles:
+    """The files that an operator writes per snapshot."""
+
     def __init__(self, slot: Slot, options: Flush) -> None:
         context, task = slot.context, slot.task
         self.context = context
@@ -90,7 +92,7 @@ class OperatorFiles:
                     self._uploads.submit(file)
 
     def abort(self, checkpoint: int) -> None:
-        """The task hears that the checkpoint is aborted (perhaps a second time); its own part may be over."""
+        """The task hears, perhaps again, that the checkpoint is aborted.  Its own part may be complete."""
         for file in self._of(checkpoint):
             if self._policy == "survive":
                 if file.attempts == 0 and file.local is not None:
@@ -103,11 +105,11 @@ class OperatorFiles:
             self._flushes = [flush for flush in self._flushes if flush.checkpoint != checkpoint]
 
     def complete(self, checkpoint: int) -> None:
-        """Its files, and those before, are published: nothing undoes them."""
+        """The files of this checkpoint and of those before it are published, and stay."""
         self._flushes = [flush for flush in self._flushes if flush.checkpoint > checkpoint]
 
     def stop(self) -> None:
-        """The task is gone, and what it had on its disk; what its thread is writing ends for nothing."""
+        """The task has stopped: its files on the local disk are gone, and the file being written is not used."""
         self._stopped = True
         for flush in self._flushes:
             for file in flush.files:
@@ -123,7 +125,7 @@ class OperatorFiles:
         return next((flush.files for flush in self._flushes if flush.checkpoint == checkpoint), [])
 
     def _upload(self, file: StagedFile) -> Work[FileId]:
-        again = (file.attempts,) if file.attempts > 1 else ()  # other nodes, other luck
+        again = (file.attempts,) if file.attempts > 1 else ()  # an upload that is repeated meets other nodes
         return self.context.storage.write(file.size_bytes, *file.name, *again, host=self.host)
 
     def _uploaded(self, file: StagedFile) -> None:

@@ -1,4 +1,4 @@
-"""The operator of one task: calls its parts in order, and waits for what they keep the task thread with."""
+"""The operator of one task: calls its parts in order, and waits for their work on the task thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from sim.storage.work import Work
 
 
 class Operator:
-    """The parts of one task.  `committer_of`: the global committer of a vertex; `drained`: whether the operators have finished."""
+    """The operator of one task, as a list of parts.
+
+    `committer_of` gives the global committer of a vertex; `drained`: whether the operators have finished.
+    """
 
     def __init__(self, slot: Slot, committer_of: Callable[[str], SinkCommitter], drained: Callable[[], bool]) -> None:
         self.slot = slot
@@ -118,7 +121,7 @@ class Operator:
                 part.watermark_arrived(notice.channel, notice.number)
 
     def _outputs_written(self) -> None:
-        """The snapshot or the watermark behind them goes on."""
+        """Outputs are written: the snapshot or the watermark behind them goes on."""
         at_end = self.slot.thread.written()
         if self._when_written is not None:
             written, self._when_written = self._when_written, None
@@ -128,7 +131,7 @@ class Operator:
                 part.outputs_written(at_end=at_end)
 
     def channel_ended(self, channel: int) -> None:
-        """The last record of a channel was processed."""
+        """The last record of an input channel was processed."""
         for part in self.parts:
             part.channel_ended(channel)
 
@@ -203,7 +206,7 @@ class Operator:
                 done()
             else:
                 self.slot.job.fail_task(self.slot.task, f"flush: {failure}")
-                self.slot.thread.freed()  # the exception ends the work too: nothing holds the restart back
+                self.slot.thread.freed()  # the exception ends the work, too: the restart need not wait for it
 
         if begin(self.context.env, work, lambda _: done(), failed) is not None:
             self.slot.thread.occupy()

@@ -20,7 +20,7 @@ class WaitingBytes(NamedTuple):
 
 
 class TaskPart:
-    """A feature of an operator.  A subclass fills the hooks it needs; the others do nothing.
+    """A feature of an operator: one method for each moment of a task's life.  A subclass overrides the methods it needs.
 
     A snapshot calls `before_barrier`, `work_before_barrier`, `leaves`, `overtaken` (if it overtakes), `cut`, `waiting`, `upload`, and in
     the end `completed` or `aborted`.
@@ -75,7 +75,7 @@ class TaskPart:
         """The barrier has just been forwarded: fill the part's own fields of the snapshot."""
 
     def waiting(self) -> WaitingBytes:
-        """Records that are state now, because their outputs wait."""
+        """The size of the records that are state now, because their outputs wait."""
         return WaitingBytes()
 
     def upload(self, checkpoint: int) -> Work[None] | None:
@@ -112,7 +112,7 @@ class TaskPart:
         return None
 
     def quiesce(self) -> None:
-        """Timers of processing time fire no more: what waits for them stays in its state."""
+        """Timers of processing time fire no more: records that wait for them stay in state."""
 
     def close(self) -> None:
         """The task ends and waits for no checkpoint."""

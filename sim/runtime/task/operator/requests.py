@@ -12,7 +12,7 @@ _LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
 
 
 class AsyncRequests(TaskPart):
-    """The requests of one task: its late outputs are their answers."""
+    """The requests under way of one task with asynchronous I/O.  Their answers are its late outputs."""
 
     def __init__(self, slot: Slot) -> None:
         self.slot = slot

@@ -38,7 +38,7 @@ from sim.storage.ledger import Name
 
 
 class SinkWriter:
-    """`committer_of`: the global committer of a vertex."""
+    """The writer of a transactional sink in one task.  `committer_of` gives the global committer of a vertex."""
 
     def __init__(self, machine: Writer, vertex: str, chained: SinkCommitter | None, committer_of: Callable[[str], SinkCommitter]) -> None:
         self.vertex = vertex
@@ -47,7 +47,7 @@ class SinkWriter:
         self._committer = chained
 
     def end_epoch(self, now: int, checkpoint: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]) -> None:
-        """A snapshot begins, having read so far."""
+        """A snapshot begins: the epoch ends with the records read so far."""
         self._tell(EpochEnded(now, checkpoint, read, size_bytes, files))
 
     def end_input(self, now: int, read: tuple[int, ...], size_bytes: int, files: tuple[Name, ...]) -> None:
@@ -80,7 +80,10 @@ class _Sent:
 
 
 class SinkCommitter:
-    """`emit`: lets the outputs of records leave whose epochs are committed; `drained`: whether the operators have finished."""
+    """The committer of a transactional sink in one task.
+
+    `emit` lets the outputs of committed records leave; `drained`: whether the operators have finished.
+    """
 
     def __init__(self, slot: Slot, options: CommitOptions, emit: Callable[[int], None], drained: Callable[[], bool]) -> None:
         self.slot = slot
@@ -193,7 +196,7 @@ class SinkCommitter:
             fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))
             self.output.commit(fresh, commit.checkpoint)
             self._note(commit.checkpoint, fresh, lost, again=commit.again)
-            if self._emits and not self.drained():  # who reads it has finished and drops it (FinishedDataOutput)
+            if self._emits and not self.drained():  # a reader that has finished drops them (FinishedDataOutput)
                 self.emit(max(committable.epoch for committable in commit.committables))
         if self._commit_ns:
             self.slot.thread.vacate()

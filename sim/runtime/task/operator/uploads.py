@@ -16,6 +16,8 @@ from sim.storage.work import Work
 
 @dataclass(slots=True, eq=False)
 class StagedFile:
+    """A file on the local disk that is to be uploaded."""
+
     name: Name  # its final one
     size_bytes: int
     local: FileId | None = None
@@ -28,7 +30,7 @@ class StagedFile:
 
 
 class Uploads:
-    """`write` uploads one file; `ended` is told of each that is durable."""
+    """The uploads of one task.  `write` uploads one file; `ended` is called with each file that is durable."""
 
     def __init__(
         self, env: simpy.Environment, threads: int, write: Callable[[StagedFile], Work[FileId]], ended: Callable[[StagedFile], None]
@@ -78,7 +80,7 @@ class Uploads:
         attempt = file.attempts
 
         def cancelled() -> bool:
-            """In the very instant it ended; it may have been begun anew since."""
+            """Whether an upload was cancelled in the instant in which it ended.  It may have begun anew since."""
             return not file.under_way or file.attempts != attempt
 
         def done(stored: FileId) -> None:

@@ -26,7 +26,7 @@ _PACE_NS = 10_000_000_000  # the pace of the log is taken over so long, or twice
 
 
 class LogWriter(NoLog):
-    """The changelog of one subtask on its way to storage."""
+    """The changelog of one subtask, and its uploads."""
 
     def __init__(self, slot: Slot, state: KeyedState, backend: ChangelogBackend) -> None:
         self.slot = slot
@@ -64,7 +64,7 @@ class LogWriter(NoLog):
                     self._hand_in(file, self._uploads[file.name])
 
     def claim(self, files: Iterable[File]) -> None:
-        """A snapshot needs these, until it says `forget`."""
+        """A snapshot needs these files until it calls `forget`."""
         files = tuple(files)
         self._claims.update(file.name for file in files)
         self.upload(files)
@@ -91,13 +91,13 @@ class LogWriter(NoLog):
             del self._uploads[file.name]
 
     def _hand_in(self, file: File, done: simpy.Event) -> None:
-        """It goes with those of the other subtasks here; uploads outlive snapshots and their failures."""
+        """Hand a file to the uploads of the task manager.  Uploads outlive snapshots and their failures."""
         options = self.backend.options
         uploads = self.slot.manager.log_uploads(options.upload_threads)
         uploads.hand_in(LogPart(self._name(file), file.size_bytes, lambda stored: self._written(file, done, stored)), options)
 
     def _write(self, file: File, done: simpy.Event) -> Work[None]:
-        """Process: what the run begins with, in one stream and without a limit of time."""
+        """Process: write the log that the run begins with, in one stream and without a timeout."""
         if self.backend.options.batch_delay_ns:
             yield self.env.timeout(self.backend.options.batch_delay_ns)
         try:
@@ -108,7 +108,7 @@ class LogWriter(NoLog):
             self._written(file, done, stored)
 
     def _written(self, file: File, done: simpy.Event, stored: FileId | None) -> None:
-        """It is durable, or given up."""
+        """An upload has ended: the file is durable, or the upload was given up."""
         handle = None if stored is None else Handle(file.name, file.size_bytes, file.scope, stored)
         if handle is None:
             self.backend.given_up(file)
@@ -121,7 +121,7 @@ class LogWriter(NoLog):
         return "changelog", *self.state.name, file.name
 
     def _upload_early(self) -> Work[None]:
-        """Process: whatever is pending goes when it is enough; looks again when it should be, at the pace so far."""
+        """Process: upload the pending log when it is large enough.  The time of the next look follows from the pace of the log."""
         enough = self.backend.options.preemptive_bytes
         earlier = latest = self._look()
         try:
@@ -138,7 +138,7 @@ class LogWriter(NoLog):
             return
 
     def _count(self) -> None:
-        """Tell the state how many records were served by now."""
+        """Pass the number of records served so far to the state."""
         self.state.count(self.state.served(self.slot), self.env.now)
 
     def _look(self) -> tuple[int, int]:
@@ -180,7 +180,7 @@ class LogWriter(NoLog):
             for step in frozen_state.steps:
                 yield from state.write_step(self.storage, handles, step, ("materialized", *state.name, number))
         except StorageFailed:
-            return  # next time
+            return  # the next materialisation tries again
         self.backend.materialised(number, frozen_state, [*frozen_state.reused, *handles])
 
 

@@ -41,7 +41,7 @@ class NoLog:
         """The task is gone."""
 
     def claim(self, files: Iterable[File]) -> None:
-        """A snapshot needs these, until it says `forget`."""
+        """A snapshot needs these files until it calls `forget`."""
 
     def forget(self, files: Iterable[File]) -> None:
         """A snapshot that needed these is over."""
@@ -52,7 +52,7 @@ class NoLog:
 
 
 class NoKeyedState:
-    """A subtask without keyed state.  What has some fills these in."""
+    """A subtask without keyed state, and the interface of keyed state."""
 
     counts_records = False  # whether it makes a difference how many records were served
     listens = False  # whether the notice of a completed checkpoint makes a difference
@@ -109,7 +109,7 @@ class NoKeyedState:
 
 
 class KeyedState(NoKeyedState):
-    """`compaction`: the thread that compacts for all subtasks of its task manager."""
+    """The keyed state of one subtask.  `compaction`: the thread that compacts for all subtasks of its task manager."""
 
     def __init__(self, subtask: StateOwner, state: State, compaction: CompactionThread | None) -> None:
         super().__init__()
@@ -149,7 +149,7 @@ class KeyedState(NoKeyedState):
         return keyed
 
     def held_ns(self, keyed: FrozenState, checkpoint: int) -> int:
-        """Any part of the wait is as likely."""
+        """The part of a wait for the disk that falls into the synchronous part, drawn uniformly."""
         if not keyed.held_ns:
             return 0
         return keyed.held_ns * draw(stream(self.subtask.seed, "disk-wait", *self.name), checkpoint) >> 32
@@ -219,7 +219,7 @@ class KeyedState(NoKeyedState):
 
     @property
     def name(self) -> tuple[str, int]:
-        """In the names of its files and streams of random numbers."""
+        """The name of the subtask in file names and random streams."""
         return self.subtask.vertex.name, self.subtask.index
 
     def _write(self, storage: CheckpointStorage, snapshot: StateSnapshot, checkpoint: int) -> Work[None]:
@@ -274,6 +274,6 @@ def brought(kind: Kind, snapshot: StateSnapshot, share: Fraction, handles: Itera
 
 
 def keyed_state(subtask: StateOwner, compaction: CompactionThread | None) -> NoKeyedState:
-    """By what its vertex keeps; a subtask's own share may be less than a byte."""
+    """The keyed state of a subtask, by the options of its vertex.  The share of a subtask may be less than a byte."""
     state = subtask.vertex.state
     return KeyedState(subtask, state, compaction) if state is not None and (state.bytes or state.growth_bytes) else NoKeyedState()

@@ -1,4 +1,4 @@
-"""Whose state it is and where it runs, and the files of one subtask in storage."""
+"""The owner of state: a subtask, its task manager, and its files in storage."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from sim.storage.work import Work
 
 @dataclass(frozen=True, slots=True)
 class StateOwner:
-    """`host`: the task manager it runs on; `slow`: told by how much its asynchronous work slows the task down.
+    """The subtask that owns state.  `host`: its task manager.
 
-    `work_on_core`: a process for work and so much time of the processor beside it.
+    `slow` is called with the factor by which its asynchronous work slows its thread down.
+    `work_on_core`: a process for work and the processor time beside it.
     """
 
     vertex: Vertex
@@ -59,5 +60,5 @@ class StateOwner:
 
 
 def merge_of(type_: SnapshotType, checkpoint: int) -> int | None:
-    """Whose physical files a snapshot may share; savepoints never do."""
+    """The checkpoint whose physical files a snapshot may share.  None: a savepoint shares none."""
     return None if type_ in ("canonical", "native") else checkpoint

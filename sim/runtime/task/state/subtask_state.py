@@ -28,7 +28,7 @@ from sim.storage.work import Work
 
 
 class SubtaskState:
-    """Keyed state, and beside it the list state of operators and the records that wait in windows, in files of their own."""
+    """The state of one subtask: keyed state, list state of operators, and records in windows, each in files of its own."""
 
     def __init__(
         self, vertex: Vertex, index: int, seed: int, options: StateOptions = StateOptions(), host: int = 0,  # noqa: B008  # frozen
@@ -96,14 +96,14 @@ class SubtaskState:
         yield from self.keyed.durable(snapshot, checkpoint)
 
     def close(self, checkpoint: int) -> StateSnapshot:
-        """Everything is written: what this snapshot holds."""
+        """All files are written: returns the content of the snapshot."""
         snapshot = self.snapshots.pop(checkpoint)
         snapshot.handles[:] = *snapshot.keyed.reused, *snapshot.handles, *snapshot.logged
         self.keyed.forget(snapshot)
         return snapshot
 
     def cancel(self, checkpoint: int) -> list[Handle]:
-        """The snapshot comes to nothing; the files written for it so far have no owner."""
+        """The snapshot is cancelled.  Its files have no owner any more."""
         self._types.pop(checkpoint, None)
         snapshot = self.snapshots.pop(checkpoint, None)
         if snapshot is None:

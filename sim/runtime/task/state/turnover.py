@@ -10,7 +10,7 @@ from sim.state.expiry import Ages, Expiry
 
 
 class Turnover:
-    """State that neither grows nor expires."""
+    """The size of state that neither grows nor expires."""
 
     @property
     def ages(self) -> Ages:
@@ -18,14 +18,14 @@ class Turnover:
         return ()
 
     def stand(self, ages: Ages, now_ns: int) -> None:
-        """Have these keys, as a snapshot has them."""
+        """Take over the keys of a snapshot."""
 
     def resize(self, backend: Backend, served: int, records: int, rewritten: int, now_ns: int) -> None:
         """Tell the backend what it holds after `served` records in all, the last `records` since it was told."""
 
 
 class Growing(Turnover):
-    """Records add keys that stay."""
+    """The size of state to which records add keys that stay."""
 
     def __init__(self, state: State, begun_bytes: int, share: Fraction) -> None:
         self.state = state
@@ -37,7 +37,7 @@ class Growing(Turnover):
 
 
 class Expiring(Turnover):
-    """Keys expire by the clock, whatever `served` says."""
+    """The size of state whose keys expire by the clock."""
 
     def __init__(self, state: State, expiry: Expiry) -> None:
         self.state = state
@@ -56,7 +56,7 @@ class Expiring(Turnover):
 
 
 def turnover(state: State, begun_bytes: int, share: Fraction) -> Turnover:
-    """That of a subtask which holds `share` of the key groups and begins with so many bytes."""
+    """The turnover of a subtask that holds `share` of the key groups and begins with so many bytes."""
     if state.ttl is not None:
         return Expiring(state, Expiry(state.ttl.after_ns, begun_bytes, state.value_bytes))
     return Growing(state, begun_bytes, share) if state.turns_over else Turnover()

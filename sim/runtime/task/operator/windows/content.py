@@ -1,4 +1,4 @@
-"""What windows of either time have in common: records that are state, rows that are buffered, and all of it leaving before a barrier.
+"""The content of windows of either time: records in state, buffered rows, and output that leaves before a barrier.
 
 Flink: SlicingWindowOperator, RecordsWindowBuffer, AbstractMapBundleOperator.
 """
@@ -13,7 +13,7 @@ from sim.runtime.task.slot import Slot
 
 
 class HeldRecords:
-    """What the windows of one task hold, by the rules of their kind."""
+    """The records that the windows of one task hold."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
@@ -43,7 +43,7 @@ class HeldRecords:
         return rows * self.window.flush_ns
 
     def leave(self) -> bool:
-        """Everything leaves now; True: there is something, and the plane reports when it is written."""
+        """Let all records leave now.  True: there are some, and the plane reports when they are written."""
         position = self.slot.context.plane.position(self.slot.task)
         if not position.late:
             return False

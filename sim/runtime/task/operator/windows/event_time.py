@@ -15,7 +15,7 @@ from sim.runtime.task.slot import Slot
 
 
 class EventTime(TaskPart):
-    """The event time of a task that reads; `windows`: those it ends there."""
+    """The event time of a task with inputs.  `windows`: those that it ends."""
 
     def __init__(self, slot: Slot, windows: EventTimeWindows | None) -> None:
         self.slot = slot
@@ -29,7 +29,7 @@ class EventTime(TaskPart):
 
     @property
     def idle(self) -> bool:
-        """All inputs are: no watermark passes, the last one of a source that ends neither (RecordWriterOutput#emitWatermark)."""
+        """Whether all inputs are idle.  No watermark passes then, not even the last one of a source (RecordWriterOutput#emitWatermark)."""
         return self.valve.idle
 
     def watermark_arrived(self, channel: int, number: int) -> None:
@@ -49,7 +49,7 @@ class EventTime(TaskPart):
             self._go_on(risen=self.valve.advance(channel, number))
 
     def channel_ended(self, channel: int) -> None:
-        """Its data is over: it holds no watermark back."""
+        """The data of a channel has ended: the channel holds no watermark back."""
         self._open.discard(channel)
         if not self.valve.is_idle(channel):
             self.watermark_arrived(channel, LAST_WATERMARK)

@@ -17,7 +17,7 @@ from sim.runtime.task.slot import Slot
 
 
 class EventClock(Protocol):
-    """What tells windows the event time."""
+    """The event time, as windows read it."""
 
     @property
     def idle(self) -> bool:
@@ -25,7 +25,7 @@ class EventClock(Protocol):
 
 
 class EventTimeWindows(OperatorWindows):
-    """What the windows of a task hold, by channel."""
+    """Windows that watermarks end.  They hold records by channel."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
         super().__init__(slot, window)
@@ -43,7 +43,7 @@ class EventTimeWindows(OperatorWindows):
         return self.clock is not None and self.clock.idle
 
     def timers(self) -> tuple[Timer, ...]:
-        """None: watermarks are no state, and what is held waits for the next one."""
+        """There are no timers: records wait for the next watermark, and watermarks are not part of a snapshot."""
         return ()
 
     def note(self, channel: int, time_ns: int) -> None:

@@ -1,4 +1,4 @@
-"""The watermarks of a source: its mail looks every interval how far the records have come, and sends what ends a window.
+"""The watermarks of a source: once per interval its mail reads the event time of the records, and sends a watermark that ends a window.
 
 Flink: ProgressiveTimestampsAndWatermarks.  A record's timestamp is when it is due; without a rate it is the time of its emission.
 A source that may be idle looks every interval, and says so when it is (WatermarksWithIdleness, WatermarkToDataOutput).
@@ -18,7 +18,7 @@ from sim.runtime.task.slot import Slot
 
 
 class WatermarkGenerator(TaskPart):
-    """`source`: what the scenario says of it; `windows`: those chained to it."""
+    """The watermark generator of a source task.  `source`: its options; `windows`: those chained to it."""
 
     def __init__(self, slot: Slot, source: Source, windows: EventTimeWindows | None) -> None:
         context = slot.context
@@ -80,7 +80,7 @@ class WatermarkGenerator(TaskPart):
         return not self.idle
 
     def _stood_still_ns(self) -> int:
-        """How long it could not read."""
+        """How long the source could not read [ns]."""
         times = self.slot.context.plane.tasks("soft_ns", "hard_ns")[self.slot.task]
         return int(times["soft_ns"]) + int(times["hard_ns"]) + (0 if self.aligned is None else self.aligned.waited_ns)
 

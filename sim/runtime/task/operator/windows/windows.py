@@ -12,7 +12,7 @@ from sim.runtime.task.slot import Slot
 
 
 class OperatorWindows(TaskPart):
-    """The windows of one task; a subclass says when they end."""
+    """The windows of one task.  A subclass defines when they end."""
 
     def __init__(self, slot: Slot, window: Window) -> None:
         self.slot = slot
