@@ -1,4 +1,4 @@
-"""What is measured of each commit: one record per commit of a committer, with the epochs it made visible.  Times are ns."""
+"""Measurements of commits: one record per commit of a committer, with the epochs that it made visible.  Times are ns."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ class CommittedEpoch(NamedTuple):
 
 
 class CommitStats(NamedTuple):
+    """The measurements of one commit."""
+
     checkpoint: int  # whose completion it answers; 0: none, the task ended without waiting for one
-    time_ns: int  # when it is over
+    time_ns: int  # end of the commit
     task: int  # the committer
     trigger_ns: int  # of that checkpoint; -1: none
     committed: tuple[CommittedEpoch, ...]

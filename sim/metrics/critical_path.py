@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class PathKind(StrEnum):
-    """What a part of the path is spent on."""
+    """The kind of a part of the path: what its time is spent on."""
 
     TRIGGER = "trigger"  # the coordinator prepares, and its calls set out
     TASK_THREAD = "task thread"  # the call waits for the thread of a task that begins
@@ -36,7 +36,7 @@ class PathKind(StrEnum):
 
 
 class Graph(NamedTuple):
-    """What a path can lead along."""
+    """The channels and tasks that a path can lead along."""
 
     writers: Sequence[int]  # by channel: task
     readers: Sequence[int]  # by channel: task
@@ -52,6 +52,8 @@ class FileSpan(NamedTuple):
 
 
 class PathPart(NamedTuple):
+    """A part of a critical path."""
+
     kind: PathKind
     begin_ns: int
     end_ns: int
@@ -66,7 +68,10 @@ class PathPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """`parts` reach from the trigger to the last acknowledgement, or to the failure; `after` from there to the last commit."""
+    """The critical path of a checkpoint.
+
+    `parts` reach from the trigger to the last acknowledgement, or to the failure; `after` from there to the last commit.
+    """
 
     checkpoint: int
     parts: tuple[PathPart, ...]
@@ -82,7 +87,7 @@ class CriticalPath:
 def file_parts(files: Sequence[FileSpan], begin_ns: int, end_ns: int, task: int, work: PathKind, upload: PathKind) -> list[PathPart]:
     """The files of one task that make a phase as long as it is, the last one first; between files it does other work.
 
-    Whether files follow one another or are written side by side: the one that ends last is waited for, then the one before its beginning.
+    Found backwards: the file that ends last, then the latest file that ended before it began.
     """
     parts: list[PathPart] = []
     spans = [(min(file.durable_ns if file.durable_ns is not None else end_ns, end_ns), file) for file in files if file.created_ns < end_ns]

@@ -1,4 +1,4 @@
-"""What lies in checkpoint storage: one row per file a snapshot named, one per snapshot that is kept, one per restore of a job instance."""
+"""The content of checkpoint storage: a row per file that a snapshot named, per snapshot that is kept, and per restore."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _MS = 1_000_000
 
 
 class FileRow(NamedTuple):
+    """A row of the table `files`."""
+
     file: StateFile
     path: str
     job: int  # the newest instance that named it; the next two are its checkpoints
@@ -25,16 +27,20 @@ class FileRow(NamedTuple):
 
 
 class SnapshotRow(NamedTuple):
+    """A row of the table `snapshots`."""
+
     snapshot: StoredSnapshot
     directory: str
     verdict: Verdict
     relocatable_root: bool
     restorable: bool  # all its files are there
-    would_break: tuple[StoredSnapshot, ...]  # if it is disposed of with all it names
+    would_break: tuple[StoredSnapshot, ...]  # if the snapshot is deleted with all files that it names
     would_break_job: tuple[StoredSnapshot, ...]  # if the directory of its job is removed
 
 
 class RestoreRow(NamedTuple):
+    """A row of the table `restores`."""
+
     job: int
     claim: ClaimMode
     restored: StoredSnapshot

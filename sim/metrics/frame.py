@@ -15,7 +15,7 @@ _MS = 1_000_000
 
 
 def frame(table: str, rows: Iterable[Row], only: Collection[str] | None = None) -> pd.DataFrame:
-    """Every column is in every row, or follows from the others.  `only`: columns that are asked for; None: all."""
+    """The table.  Every column is in every row, or follows from the others.  `only`: the columns to fill; None: all."""
     columns = [column for column in TABLES[table] if only is None or column.name in only]
     packed = PackedRows([column.name for column in columns])
     for row in rows:
@@ -24,7 +24,7 @@ def frame(table: str, rows: Iterable[Row], only: Collection[str] | None = None) 
 
 
 def ms(ns: int) -> float:
-    """-1 stays -1: it did not happen."""
+    """A time in ms.  -1 stays -1: it did not happen."""
     return -1.0 if ns < 0 else ns / _MS
 
 

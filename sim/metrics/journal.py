@@ -11,7 +11,7 @@ from zlib import compress, decompress
 
 
 class Happening(StrEnum):
-    """Each kind of row.  What `number` and `detail` mean is said beside it; -1 and 0 mean nothing elsewhere."""
+    """The kind of an entry.  Beside each stands what `number` and `detail` mean; elsewhere they are -1 and empty."""
 
     TRIGGERED = "triggered"  # the coordinator took the trigger timestamp; number: tasks that have finished and need not acknowledge
     TASKS_TRIGGERED = "tasks triggered"  # the calls set out to the tasks that begin
@@ -61,6 +61,8 @@ class Happening(StrEnum):
 
 
 class Entry(NamedTuple):
+    """One entry of the journal."""
+
     time_ns: int
     happening: Happening
     checkpoint: int = -1
@@ -101,15 +103,18 @@ class _Columns(NamedTuple):
 
 
 class Journal(Sequence[Entry]):
-    """Kept as columns, and all but the latest compressed: a run of a day has a million entries, which take a thirtieth of their room so."""
+    """The journal of a run.
+
+    It is kept as columns, all but the latest compressed: a run of a day has a million entries, and they take a thirtieth of the room.
+    """
 
     __hash__ = None  # type: ignore[assignment]  # it grows
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._blocks: list[bytes] = []
         self._latest = _Columns.empty()
-        self._details: dict[int, str] = {}  # few have one
-        self._looked_at = (-1, _Columns.empty())  # a block and its entries: who asks for one asks for its neighbours
+        self._details: dict[int, str] = {}  # by position; few entries have one
+        self._looked_at = (-1, _Columns.empty())  # a block and its entries: readers ask for neighbours
         for entry in entries:
             self.note(*entry)
 
@@ -127,11 +132,11 @@ class Journal(Sequence[Entry]):
             self._latest = _Columns.empty()
 
     def story(self, checkpoint: int) -> list[Entry]:
-        """Everything about one checkpoint, in order."""
+        """All entries about one checkpoint, in order."""
         return [entry for entry in self if entry.checkpoint == checkpoint]
 
     def places(self) -> dict[int, array[int]]:
-        """By checkpoint, where its entries stand."""
+        """The positions of entries, by checkpoint."""
         places: dict[int, array[int]] = {}
         for place, checkpoint in enumerate(number for block in self._columns() for number in block.checkpoints):
             if checkpoint not in places:

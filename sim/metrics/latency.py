@@ -1,4 +1,4 @@
-"""How long records take from their sources to a vertex without readers, from two curves: how many have left, how many have arrived.
+"""Record latency from the sources to a vertex without readers, from two curves: records that have left, records that have arrived.
 
 First in, first out, a record's time is the horizontal distance of the curves; whatever the order, the mean is the same (Little).
 Curves are straight between their points.  Who counts, and when, is left to the runtime.
@@ -11,8 +11,10 @@ from bisect import bisect_right
 
 
 class Latency:
-    """Latency at one vertex; times in ns.  Records are counted as the vertex counts them: what its
-    sources emit, times the copies that reach it."""
+    """The latency at one vertex [ns].
+
+    Records are counted as the vertex counts them: the records of its sources, times the copies that reach it.
+    """
 
     def __init__(self, now: int, emitted: float, served: float) -> None:
         self._times, self._emitted = array("d", [now]), array("d", [emitted])
@@ -21,7 +23,7 @@ class Latency:
         self._waited = self._served = 0.0  # since the mean was taken last
 
     def count(self, now: int, emitted: float, served: float) -> None:
-        """Both curves have a point here."""
+        """Add a point to both curves."""
         self._emit(now, emitted)
         then, before = self._seen
         if served > before:

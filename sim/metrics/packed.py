@@ -16,7 +16,7 @@ _Column: TypeAlias = "array[int] | array[float] | list[Any]"
 
 
 class PackedRows:
-    """Rows in the order they are added.  Numbers become arrays; whatever else a column holds stays as it is."""
+    """Rows as columns, in the order in which they are added.  Columns of numbers become arrays; others stay as they are."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.columns = list(columns)
@@ -33,7 +33,7 @@ class PackedRows:
             self._pack()
 
     def frame(self) -> pd.DataFrame:
-        """All rows, which are let go.  The type of a column is what pandas finds for its cells."""
+        """All rows as a table; the buffer is empty afterwards.  pandas infers the types of the columns."""
         if not len(self):
             return pd.DataFrame.from_records([], columns=self.columns)
         self._pack()
@@ -62,5 +62,5 @@ def _extended(column: Any, cells: Sequence[Any]) -> _Column:
 
 
 def _without_copy(column: _Column) -> Any:
-    """Objects as a list: pandas looks what they are."""
+    """Objects as a list, so that pandas infers their type."""
     return column if isinstance(column, list) else np.frombuffer(column, column.typecode)

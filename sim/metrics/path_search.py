@@ -32,6 +32,8 @@ def critical_path(
 
 
 class _Search:
+    """The search for the path of one checkpoint, from its end backwards."""
+
     def __init__(self, stats: CheckpointStats, story: Iterable[Entry], graph: Graph, files: FilesOf) -> None:
         self.stats = stats
         self._subtasks = stats.subtasks
@@ -95,7 +97,7 @@ class _Search:
         return self._in_order()
 
     def _waits_for_another(self, task: int) -> bool:
-        """Whether something must happen elsewhere before this task can go on."""
+        """Whether this task waits for another component."""
         late = {writer for writer in self._writers_of(task) if (Happening.BARRIER_FORWARDED, writer) not in self._times}
         if (Happening.SNAPSHOT_BEGUN, task) not in self._times:
             return bool(late)
@@ -106,7 +108,7 @@ class _Search:
         return any((Happening.IN_FLIGHT_COMPLETE, member) not in self._times for member in self._group(task))
 
     def _stands_since(self, task: int) -> int:
-        """Since when the task is where it is."""
+        """The time at which the task entered its present stage."""
         if (stage := self._stage(task)) is not None:
             return self._times[stage, task]
         sent = [self._times[Happening.BARRIER_FORWARDED, writer] for writer in self._writers_of(task) if self._forwarded(writer)]

@@ -1,4 +1,4 @@
-"""What is measured of each failure and the restart that follows it: one record per restart.
+"""Measurements of failures and restarts: one record per restart.
 
 Times are ns on the run's clock, -1 = did not happen (yet, or because a later failure took the tasks over).
 """
@@ -18,6 +18,8 @@ _MS = 1_000_000
 
 @dataclass(slots=True)
 class RecoveryStats:
+    """The measurements of one restart."""
+
     number: int
     kind: str  # task, task-manager, job-manager, checkpoints, rescale, instance: what failed, or began
     what: str  # in words: which task or host, or the reason
@@ -38,7 +40,7 @@ class RecoveryStats:
 
 
 def recoveries_table(stats: Iterable[RecoveryStats]) -> pd.DataFrame:
-    """One row per restart, in their order."""
+    """One row per restart, in the order of restarts."""
     return frame("recoveries", map(_row, stats))
 
 

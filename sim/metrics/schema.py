@@ -15,6 +15,8 @@ Row = dict[str, Any]
 
 
 class Column(NamedTuple):
+    """A column of a result table."""
+
     name: str
     unit: str
     meaning: str

@@ -1,4 +1,4 @@
-"""What is measured of each checkpoint while it runs: one record per checkpoint, one per checkpoint and subtask.
+"""Measurements of checkpoints: one record per checkpoint, and one per checkpoint and subtask.
 
 Times are ns on the run's clock, -1 = did not happen.  Definitions are Flink's (CheckpointMetricsBuilder,
 SubtaskStateStats, AbstractCheckpointStats); fields Flink does not report are marked "ours".
@@ -15,6 +15,8 @@ from zlib import compress, decompress
 
 @dataclass(slots=True)
 class SubtaskStats:
+    """The measurements of one subtask in one checkpoint."""
+
     task: int
     first_barrier_ns: int = -1  # first barrier, or trigger call executed
     alignment_ns: int = 0  # first to last barrier processed
@@ -43,6 +45,8 @@ _cells_of = attrgetter(*_COLUMNS)
 
 @dataclass(slots=True)
 class CheckpointStats:
+    """The measurements of one checkpoint, and of its subtasks."""
+
     number: int
     trigger_ns: int
     tasks: int  # subtasks; those that have finished count as acknowledged from the start
@@ -60,11 +64,11 @@ class CheckpointStats:
 
     @property
     def subtasks(self) -> Mapping[int, SubtaskStats]:
-        """To read; who has something to write asks `of`."""
+        """The rows of subtasks, to read.  `of` gives a row to write to."""
         return self._unpacked() if self._packed else self._at_hand
 
     def of(self, task: int) -> SubtaskStats:
-        """To write at this moment: a later one asks again.  Made when first asked for."""
+        """The row of a subtask, to write to at this moment only.  The first call makes it."""
         if self._packed:
             self._at_hand, self._packed = self._unpacked(), b""
         if task not in self._at_hand:
@@ -72,7 +76,7 @@ class CheckpointStats:
         return self._at_hand[task]
 
     def pack(self) -> None:
-        """Nothing more is expected: the rows of subtasks take a thirtieth of their room, until one is written again."""
+        """Compress the rows of subtasks to a thirtieth of their room, as no change is expected.  A write unpacks them."""
         if self._at_hand:
             cells = array("q", (cell for row in self._at_hand.values() for cell in _cells_of(row)))
             self._at_hand, self._packed = {}, compress(cells.tobytes(), level=1)

@@ -13,7 +13,7 @@ NO_LIMIT = 1 << 62
 
 
 class Group:
-    """The watermarks that subtasks have reported; who never did is neither waited for nor limited."""
+    """The watermarks that the subtasks of one group have reported.  A subtask that has never reported is neither waited for nor limited."""
 
     def __init__(self) -> None:
         self.reported: dict[int, int] = {}
@@ -28,18 +28,21 @@ class Group:
 
 
 class AlignedReading:
-    """Whether one subtask reads.  A limit judges the watermark that was latest `delay` samples ago; 0: the latest one."""
+    """The decision of one subtask whether to read.
+
+    A limit judges the watermark that was latest `delay` samples ago; 0: the latest one.
+    """
 
     def __init__(self, delay: int) -> None:
         self.limit_ns = NO_LIMIT  # no part of a snapshot: a restored source reads on before the first announcement
         self._samples: deque[int] = deque(maxlen=delay)
 
     def sample(self, watermark_ns: int) -> None:
-        """Once per interval."""
+        """Take a sample of the watermark, once per interval."""
         self._samples.append(watermark_ns)
 
     def waits(self, watermark_ns: int) -> bool:
-        """Its watermark is beyond the limit."""
+        """Whether the watermark is beyond the limit."""
         if self._samples.maxlen == 0:
             return watermark_ns > self.limit_ns
         return len(self._samples) == self._samples.maxlen and self._samples[0] > self.limit_ns

@@ -21,9 +21,9 @@ def next_end(size_ns: int, phase_ns: int, time_ns: int) -> int:
 
 
 class Idleness:
-    """Whether a source has had no records for a timeout, by looks at regular times (WatermarksWithIdleness).
+    """The clock of an idle source: it has had no record for a timeout (WatermarksWithIdleness).
 
-    The first look that finds no record since the one before it starts the clock.  The clock stands still under back-pressure.
+    The source is looked at in intervals.  The first look without a new record starts the clock, which stands still under back-pressure.
     """
 
     def __init__(self, timeout_ns: int, records: int) -> None:
@@ -43,7 +43,7 @@ class Idleness:
 
 
 class Valve:
-    """The watermark of each channel, and the least one of those that count.
+    """The watermarks of all channels of a task, and their minimum.
 
     A channel that is idle does not count.  When it is active again it counts as soon as its watermark is not behind.
     """
@@ -94,10 +94,9 @@ class Valve:
 
 
 class WindowContents:
-    """How many records of each channel came before its watermarks: those belong to windows that have ended.
+    """The records of each channel that came before its watermarks: they belong to windows that have ended.
 
     `size_ns`: from one end to the next one; `hold_ns`: a record waits so long behind its watermark.
-
     """
 
     def __init__(self, size_ns: int, phase_ns: int, channels: Iterable[int], hold_ns: int = 0) -> None:
@@ -116,7 +115,7 @@ class WindowContents:
             ends.append((end_ns, records))
 
     def fall_idle(self, channel: int, time_ns: int, records: int) -> None:
-        """A channel is idle behind so many of its records: these belong to whatever window ends next, at this event time or later."""
+        """A channel is idle behind so many of its records: these belong to the next window that ends, at this event time or later."""
         self._idle[channel] = records
         if self.hold_ns and not self._read[channel]:
             self.note(channel, time_ns, records)  # it is unknown since when they have waited
@@ -146,9 +145,9 @@ class WindowContents:
 
 
 class Slices:
-    """The state of sliding windows: a record that has left stays in the windows of it that go on.
+    """The records that sliding windows keep after their first output, until their last window has ended.
 
-    SQL keeps a record once, in a slice, until its last window has ended; the WindowOperator keeps a copy for each of its windows.
+    SQL keeps a record once, in a slice; the WindowOperator keeps a copy for each window.
     """
 
     def __init__(self, windows: int, *, copies: bool, ends: Iterable[int] = ()) -> None:

@@ -13,7 +13,7 @@ STORY_LENGTH = 40
 
 
 class InvalidTransition(Exception):  # noqa: N818 -- a phrase, like the states
-    """An event that cannot happen in this state; carries what led here."""
+    """An event that is impossible in the state of a machine.  The message tells the earlier events."""
 
     def __init__(self, machine: str, state: object, event: object, story: Iterable[object] = (), why: str = "") -> None:
         self.state, self.event, self.story = state, event, tuple(story)
@@ -28,7 +28,7 @@ def remember(story: tuple[object, ...], event: object) -> tuple[object, ...]:
 
 
 def heard(before: _Machine, after: _Machine, event: object) -> _Machine:
-    """What a machine has become by an event, with the event in its story.
+    """The machine after an event, with the event added to its story.
 
     A machine that the event has just made takes the story itself: it has no other owner yet, and a copy would cost as much again.
     """

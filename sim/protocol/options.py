@@ -33,7 +33,7 @@ class AlignmentType(Enum):
 
 @value_class
 class Traits:
-    """How the marker of a barrier moves: three plain facts."""
+    """The traits of a barrier's marker in the data plane."""
 
     priority: bool  # overtakes data
     blocking: bool  # nothing follows it before the reader resumes
@@ -51,6 +51,8 @@ _ANNOUNCED = Traits(priority=False, blocking=True, announced=True)  # aligned, w
 
 @value_class
 class BarrierOptions:
+    """The options that one barrier carries."""
+
     trigger_ns: int  # t0 of the checkpoint
     alignment: AlignmentType = AlignmentType.ALIGNED
     aligned_timeout_ns: int | None = None  # counted from t0; None: never; only (forced) aligned barriers have one
@@ -96,7 +98,7 @@ class BarrierOptions:
         return self.unaligned or self.timeoutable
 
     def as_unaligned(self) -> BarrierOptions:
-        """After the timeout (CheckpointOptions.toUnaligned): it keeps nothing of its deadline."""
+        """The options after the timeout, without a deadline (CheckpointOptions.toUnaligned)."""
         return changed(self, alignment=AlignmentType.UNALIGNED, aligned_timeout_ns=None)
 
     def on_forced_edge(self) -> BarrierOptions:

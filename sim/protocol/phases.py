@@ -14,6 +14,8 @@ from sim.protocol.vocabulary import Phase, Work
 
 @value_class
 class PhaseStep:
+    """A phase of a snapshot, with its work."""
+
     phase: Phase
     work: tuple[Work, ...] = ()
 
@@ -24,7 +26,7 @@ _PLACE = {phase: place for place, phase in enumerate(Phase)}
 
 
 class Requirement(Enum):
-    """What an acknowledgement waits for (the finishing rule of a strategy)."""
+    """A condition of an acknowledgement (the finishing rule of a strategy)."""
 
     __hash__ = object.__hash__  # as in `Phase`
 
@@ -41,7 +43,7 @@ ALIGNED: Phases = (
     PhaseStep(Phase.ASYNC, (Work.KEYED_STATE, Work.OPERATOR_STATE, Work.OPERATOR_ASYNC)),
     PhaseStep(Phase.ACKNOWLEDGE),
 )
-"""Every strategy of Flink's has these; they differ in when the first step begins and what the last one waits for."""
+"""All strategies of Flink have these phases.  They differ in the beginning of the first one and the requirements of the last one."""
 
 
 def complete(phases: Phases) -> Phases:
@@ -52,7 +54,7 @@ def complete(phases: Phases) -> Phases:
 
 
 def work_of(phases: Phases, phase: Phase) -> tuple[Work, ...]:
-    """What a complete list has done in a phase."""
+    """The work of one phase in a complete list."""
     return phases[_PLACE[phase]].work
 
 

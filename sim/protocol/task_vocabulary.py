@@ -76,7 +76,7 @@ class AlignmentTimedOut:
 
 @value_class
 class TriggerReceived:
-    """The task thread executes the coordinator's call (sources; tasks whose inputs have all finished)."""
+    """The task thread executes the coordinator's trigger call.  Sources get one, and tasks whose inputs have all finished."""
 
     now: int
     checkpoint: int

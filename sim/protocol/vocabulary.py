@@ -1,4 +1,4 @@
-"""What coordinator and tasks are told about checkpoints, and what they ask for; machines with a subject of their own bring their words.
+"""Events and commands of checkpoints, for coordinator and tasks.  Other machines define their own beside them.
 
 Two speakers: the coordinator (one per job) and the task (one per subtask; `task.TaskCheckpointing` joins the barrier
 handler and the snapshots).  An event is a past participle and carries `now` [ns]; a command is an imperative.  Commands of
@@ -28,7 +28,7 @@ class RequestKind(Enum):
 
 @value_class
 class Savepoint:
-    """What a savepoint is asked to be."""
+    """The options of a savepoint."""
 
     format: Literal["canonical", "native"] = "canonical"
     stop: Ending | None = None  # the job stops with it (a synchronous savepoint): how its data ends
@@ -36,11 +36,11 @@ class Savepoint:
 
 @value_class
 class Plan:
-    """Who takes part (DefaultCheckpointPlan): task numbers.  Finished tasks are in neither set."""
+    """The tasks that take part in a checkpoint, by number (DefaultCheckpointPlan).  Finished tasks are in neither set."""
 
     trigger: frozenset[int]  # sources, or running tasks without running predecessors
     wait_for: frozenset[int]  # must acknowledge; also hear of completion and abortion
-    finished: frozenset[int] = frozenset()  # have nothing left to say: they count as acknowledged
+    finished: frozenset[int] = frozenset()  # they count as acknowledged
 
 
 @value_class
@@ -60,7 +60,7 @@ class SnapshotTimes:
 class Phase(Enum):
     """The steps of one snapshot inside a task (SubtaskCheckpointCoordinatorImpl#checkpointState)."""
 
-    __hash__ = object.__hash__  # members are themselves and nothing else; the hash of Enum is a function in Python
+    __hash__ = object.__hash__  # faster: the hash of Enum is a Python function
 
     PRE_BARRIER = "pre-barrier"  # task thread; records may still leave downstream
     FORWARD_BARRIER = "forward-barrier"  # task thread; to every output
@@ -71,7 +71,7 @@ class Phase(Enum):
 
 
 class Work(Enum):
-    """What a phase consists of; the runtime knows what each costs."""
+    """A piece of work of a phase.  The runtime knows what each piece costs."""
 
     OPERATOR_FLUSH = "operator-flush"  # prepareSnapshotPreBarrier of the operators; FLINK-37375: in the async phase, till then locally
     OPERATOR_SYNC = "operator-sync"  # snapshotState of the operators
@@ -102,7 +102,7 @@ class SchedulerStopped:
 
 @value_class
 class LeaderLost:
-    """The JobManager is gone: what it was told is lost with it, and it answers no message.  Completed checkpoints are kept."""
+    """The JobManager is lost with its memory, and answers no message.  Completed checkpoints are kept."""
 
     now: int
 
@@ -132,7 +132,7 @@ class PeriodicTimerFired:
 
 @value_class
 class CheckpointRequested:
-    """A user or another component requests one, not the timer."""
+    """A checkpoint is requested by a user or another component, not by the timer."""
 
     now: int
     kind: RequestKind

@@ -27,6 +27,8 @@ def _unaligned_snapshot(pending: Pending, options: BarrierOptions, now: int) -> 
 
 
 class _Alternating:
+    """A state of the alternating handler."""
+
     __slots__ = ()
 
     def triggered(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:

@@ -1,4 +1,4 @@
-"""One handler per task: which checkpoint it is about, who has delivered, what is obsolete (SingleCheckpointBarrierHandler).
+"""The barrier handler of a task: its checkpoint, the gates that have delivered, and obsolete barriers (SingleCheckpointBarrierHandler).
 
 It handles one checkpoint at a time: a newer one gives the older up.  What happens to the inputs is the business of its state.
 """
@@ -35,6 +35,8 @@ _Question = Callable[[BarrierState], Transition]
 
 @value_class
 class BarrierHandler:
+    """The barrier handler of one task."""
+
     state: BarrierState
     open_gates: frozenset[int]
     pending: Pending | None = None
@@ -70,7 +72,7 @@ class BarrierHandler:
 
     def _barrier(self, event: BarrierArrived) -> tuple[BarrierHandler, Commands]:
         if _obsolete(self, event.checkpoint):
-            return self, ()  # the data plane resumes what is settled
+            return self, ()  # the data plane resumes settled barriers itself
         handler, commands = _started(self, event.checkpoint, event.options, event.now)
         pending = _arrival(handler, event)
         options = event.options.as_unaligned() if event.priority else event.options
@@ -154,7 +156,7 @@ def _arrival(handler: BarrierHandler, event: BarrierArrived) -> Pending:
 def _moved(
     handler: BarrierHandler, event: BarrierEvent, pending: Pending, before: Commands, ask: _Question
 ) -> tuple[BarrierHandler, Commands]:
-    """Ask the state; end the checkpoint when its last barrier is here."""
+    """Ask the state for the next one.  End the checkpoint when its last barrier is here."""
     try:
         state, commands = ask(handler.state)
     except ValueError as error:

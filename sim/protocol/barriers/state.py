@@ -1,4 +1,4 @@
-"""What a state of the barrier handler is asked, and the checkpoint it is asked about (Flink's BarrierHandlerState)."""
+"""The methods of every state of the barrier handler, and the checkpoint they are about (Flink's BarrierHandlerState)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Transition = tuple["BarrierState", Commands]
 
 @value_class
 class Pending:
-    """The one checkpoint a task is collecting barriers of."""
+    """The one checkpoint whose barriers a task collects."""
 
     checkpoint: int
     options: BarrierOptions  # of the barrier or announcement that was first
@@ -32,7 +32,7 @@ class Pending:
         return options.timeoutable and now > options.deadline_ns
 
     def snapshot(self, options: BarrierOptions, now: int) -> StartSnapshot:
-        """Begin now.  The alignment ends before the snapshot: its work is not in it."""
+        """The command that begins the snapshot.  The alignment ends here, without the work of the snapshot."""
         first = now if self.first_barrier_ns is None else self.first_barrier_ns
         delay = max(0, first - options.trigger_ns)
         return StartSnapshot(self.checkpoint, options, first, delay, now - first if self.complete else None, resumes=self.complete)
@@ -42,7 +42,7 @@ class Pending:
 
 
 class BarrierState(Protocol):
-    """Each method returns the next state and what to do.  `pending` already counts the event."""
+    """A state of the barrier handler.  Each method returns the next state and the commands.  `pending` already counts the event."""
 
     def barrier(self, pending: Pending, options: BarrierOptions, now: int) -> Transition:
         """The first and / or last barrier of a gate was processed; it is an unaligned one iff `options` are."""

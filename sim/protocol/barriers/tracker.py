@@ -33,6 +33,8 @@ MAX_TRACKED = 50
 
 @value_class
 class BarrierTracker:
+    """The barrier tracker of one task."""
+
     open_gates: frozenset[int]
     tracked: tuple[Pending, ...] = ()  # oldest first
     latest: int = 0  # the newest checkpoint heard of

@@ -1,4 +1,4 @@
-"""What a transactional sink writes becomes visible: its writer closes transactions, its committer commits them.
+"""Transactional sinks: the writer closes transactions, and the committer commits them, which makes the output visible.
 
 The hosts of operators in `sim.runtime` call it.  It knows checkpoints by their numbers, and no file.
 """

@@ -1,4 +1,4 @@
-"""What a transactional sink's writer hands to its committer, and everything the two machines are told and ask for.
+"""Committables, which a writer hands to its committer, and the events and commands of both machines.
 
 Source: SinkWriterOperator, CommitterOperator (Flink 2.x).  See vocabulary.py for the rules of events and commands.
 """
@@ -114,7 +114,7 @@ class TaskClosed:
 
 @value_class
 class CommitEpochs:
-    """Make these visible, in this order.  `again`: after a restore; the external system ignores those it has."""
+    """Make these committables visible, in this order.  `again`: after a restore; the external system ignores those that it has."""
 
     checkpoint: int  # 0: none is complete that holds them
     committables: tuple[Committable, ...]
@@ -123,7 +123,7 @@ class CommitEpochs:
 
 @value_class
 class ReportLost:
-    """These were open for longer than the external system keeps a transaction: their records are lost."""
+    """These transactions were open for longer than the external system keeps them: their records are lost."""
 
     checkpoint: int
     committables: tuple[Committable, ...]

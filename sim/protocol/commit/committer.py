@@ -28,6 +28,8 @@ _Answer = tuple["Committer", tuple[CommitterCommand, ...]]
 
 @value_class
 class Committer:
+    """The committer of one sink."""
+
     transaction_timeout_ns: int | None = None  # of the external system; None: it keeps transactions for ever
     committables: tuple[Committable, ...] = ()  # by epoch, then writer: its state
     last_completed: int = 0

@@ -13,6 +13,8 @@ from sim.protocol.value_class import value_class
 
 @value_class
 class Writer:
+    """The writer of one sink subtask, with its open transaction."""
+
     task: int
     read: tuple[int, ...]  # per input channel: records written when the transaction was opened
     opened_ns: int = 0

@@ -1,4 +1,4 @@
-"""The checkpoint coordinator: when a checkpoint begins, who must acknowledge it, how it ends (CheckpointCoordinator).
+"""The checkpoint coordinator: when a checkpoint begins, which tasks must acknowledge it, how it ends (CheckpointCoordinator).
 
 Joins timer.py, requests.py, pending.py and failures.py.  One trigger at a time is prepared; several checkpoints may be pending.
 """
@@ -54,7 +54,7 @@ _Answer = tuple["Coordinator", _Commands]
 
 @value_class
 class Triggering:
-    """A checkpoint without an id yet; t0 is taken."""
+    """A checkpoint that has its trigger timestamp (t0) and no id yet."""
 
     request: TriggerRequest
     trigger_ns: int
@@ -67,6 +67,8 @@ class Triggering:
 
 @value_class
 class Coordinator:
+    """The checkpoint coordinator of one job."""
+
     barriers: Barriers
     interval_ns: int | None  # None: no periodic checkpoints
     timeout_ns: int
@@ -80,7 +82,7 @@ class Coordinator:
     armed_ns: int = 0  # the wake-up the timer stands on
     triggering: Triggering | None = None
     pending: tuple[PendingCheckpoint, ...] = ()  # by id
-    retained: tuple[int, ...] = ()  # completed checkpoints kept, oldest first; savepoints are nobody's to keep
+    retained: tuple[int, ...] = ()  # completed checkpoints that are kept, oldest first; without savepoints, which belong to the user
     last_completion_ns: int | None = None  # of savepoints too; failures impose no pause
     cleaning: int = 0  # deletions under way
     leader: int = 0  # changes with each loss and each election: messages to an earlier JobManager, or to none, are lost (JobMasterId)
@@ -105,7 +107,7 @@ class Coordinator:
 
     @property
     def latest_completed(self) -> int:
-        """0: none."""
+        """The latest completed checkpoint; 0: none."""
         return self.retained[-1] if self.retained else 0
 
     @property
@@ -120,7 +122,7 @@ class Coordinator:
 
     @property
     def needed(self) -> frozenset[int]:
-        """Checkpoints whose contents somebody may still ask for: retained, or under way; savepoints outlast newer completions."""
+        """Checkpoints whose contents may still be read: retained ones and pending ones.  Pending savepoints outlast newer checkpoints."""
         return frozenset((*self.retained, *(pending.checkpoint for pending in self.pending)))
 
     def on(self, event: CoordinatorEvent) -> _Answer:
@@ -180,7 +182,7 @@ class Coordinator:
         return after, commands
 
     def _leader_lost(self, event: LeaderLost) -> _Answer:
-        """What is pending comes to nothing: no task hears of it, and its files stay where they are.  All that was counted is forgotten."""
+        """Drop all pending checkpoints and all counts.  No task is notified, and the files stay where they are."""
         requests, dropped = self.requests.emptied()
         under_way = () if self.triggering is None else (self.triggering.request,)
         after: Coordinator = changed(
@@ -193,7 +195,7 @@ class Coordinator:
         return after, (*commands, *refused, *failed)
 
     def _unheard(self, event: CoordinatorEvent) -> _Answer:
-        """There is no JobManager.  Clients get an error; what an earlier one had begun ends unseen."""
+        """An event while there is no JobManager.  Clients get an error, and outcomes of earlier work are ignored."""
         match event:
             case LeaderElected():
                 return changed(self, leader=self.leader + 1, absent=False), ()
@@ -204,7 +206,7 @@ class Coordinator:
         return self, ()
 
     def hears(self, leader: int) -> bool:
-        """Whether a message arrives that set out to this leader."""
+        """Whether a message that was sent to this leader arrives."""
         return leader == self.leader and not self.absent
 
     def _backlog_reported(self, event: BacklogReported) -> _Answer:
@@ -217,7 +219,7 @@ class Coordinator:
 
     def _timer_fired(self, event: PeriodicTimerFired) -> _Answer:
         if self.grid is None or event.now < self.armed_ns:
-            return self, ()  # cancelled or armed anew meanwhile
+            return self, ()  # the timer was cancelled, or armed anew
         grid = self.grid.after_firing(self.interval_in_force_ns)  # parked, it triggers once more all the same (FLINK-39108)
         after, timer = _armed(self, grid, event.now)
         after, commands = _requested(after, RequestKind.PERIODIC, event.now)
@@ -236,7 +238,7 @@ class Coordinator:
             after, timer = _going_on(after, event.now) if triggering.stops and triggering.refused is None else (after, ())
             return after, (RecordRefused(kind, reason), *timer, *failed)
         if not event.plan.wait_for:
-            raise self._impossible(event, "nobody is left to acknowledge")
+            raise self._impossible(event, "no task is left to acknowledge")
         savepoint = triggering.request.savepoint
         pending = PendingCheckpoint(self.next_id, kind, triggering.trigger_ns, event.plan, savepoint=savepoint)
         options = barrier_options(self.barriers, pending.trigger_ns, savepoint=kind is RequestKind.SAVEPOINT)
@@ -253,7 +255,7 @@ class Coordinator:
     def _acknowledged(self, event: Acknowledged) -> _Answer:
         pending = self._find(event)
         if pending is None:
-            return self, ()  # too late; what becomes of its files is decided by `SnapshotStore`
+            return self, ()  # too late; `SnapshotStore` decides about its files
         if event.task not in pending.plan.wait_for or event.task in pending.acknowledged:
             raise self._impossible(event, "this acknowledgement is not awaited")
         pending = pending.with_acknowledgement(event.task, event.now)
@@ -305,7 +307,7 @@ def _armed(coordinator: Coordinator, grid: Grid, now: int) -> _Answer:
 
 
 def _going_on(coordinator: Coordinator, now: int) -> _Answer:
-    """The job was to stop and does not: periodic checkpoints begin again."""
+    """The job does not stop after all: periodic checkpoints begin again."""
     if coordinator.interval_ns is None or coordinator.grid is not None:
         return coordinator, ()
     return _armed(coordinator, Grid(now + coordinator.interval_ns), now)
@@ -320,7 +322,7 @@ def _requested(coordinator: Coordinator, kind: RequestKind, now: int, savepoint:
 
 
 def _considered(coordinator: Coordinator, now: int) -> _Answer:
-    """Whatever happened: may the next request run?"""
+    """Run the next request if it may run now."""
     requests, choice = coordinator.requests.choose(
         now,
         triggering=coordinator.triggering is not None,
@@ -341,7 +343,7 @@ def _considered(coordinator: Coordinator, now: int) -> _Answer:
 
 
 def _aborted(coordinator: Coordinator, pending: PendingCheckpoint, reason: FailureReason, now: int, task: int | None = None) -> _Answer:
-    """Take it off the list, tell the tasks, delete what was stored, count it.  A savepoint counts only if a task failed it."""
+    """Abort a checkpoint: notify tasks, delete its files, count it.  A savepoint counts only if a task failed it."""
     others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
     after: Coordinator = changed(coordinator, pending=others, cleaning=coordinator.cleaning + 1)
     failed: _Commands = ()
@@ -359,7 +361,7 @@ def _counted(coordinator: Coordinator, checkpoint: int | None, reason: FailureRe
 
 
 def _completed(coordinator: Coordinator, pending: PendingCheckpoint, now: int) -> _Answer:
-    """Durable.  A savepoint subsumes nothing; it is announced, and thus commits, only if the job stops with it."""
+    """Complete a checkpoint.  A savepoint subsumes nothing, and notifies tasks, which then commit, only if the job stops with it."""
     others = tuple(p for p in coordinator.pending if p.checkpoint != pending.checkpoint)
     failures = coordinator.failures.succeeded(pending.checkpoint)
     after: Coordinator = changed(coordinator, pending=others, failures=failures, last_completion_ns=now)

@@ -19,6 +19,8 @@ class PendingState(Enum):
 
 @value_class
 class PendingCheckpoint:
+    """A checkpoint that has been triggered and has neither completed nor failed."""
+
     checkpoint: int
     kind: RequestKind
     trigger_ns: int

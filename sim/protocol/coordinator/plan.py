@@ -1,7 +1,7 @@
-"""Who takes part in a checkpoint when some tasks have finished (DefaultCheckpointPlanCalculator, FLIP-147).
+"""The tasks that take part in a checkpoint when others have finished (DefaultCheckpointPlanCalculator, FLIP-147).
 
-Triggered are the running tasks without running predecessors; everybody who runs must acknowledge.  Pure over a description of
-the job's tasks: what runs and what has finished is for the caller to know.
+Triggered are the running tasks without running predecessors; all running tasks must acknowledge.  Pure over a description of
+the job's tasks: the caller knows which run and which have finished.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ class VertexLink:
 
     upstream: int
     downstream: int
-    predecessors: tuple[tuple[int, ...], ...] | None = None  # pointwise: of each downstream subtask; None: everybody upstream
+    predecessors: tuple[tuple[int, ...], ...] | None = None  # pointwise: of each downstream subtask; None: all upstream subtasks
 
 
 @dataclass(frozen=True)
 class TaskGraph:
-    """Tasks are numbered by vertex, then by subtask; vertices stand in topological order."""
+    """The tasks of a job and the edges between its vertices.
+
+    Tasks are numbered by vertex, then by subtask; vertices stand in topological order.
+    """
 
     vertices: tuple[range, ...]  # the tasks of each vertex
     links: tuple[VertexLink, ...]
@@ -58,9 +61,9 @@ def plan(graph: TaskGraph, finished: frozenset[int], not_running: frozenset[int]
 
 
 def _triggered(graph: TaskGraph, vertex: int, running: frozenset[int]) -> list[int]:
-    """The tasks of one vertex nobody else will reach.
+    """The tasks of one vertex that no barrier will reach.
 
-    Nobody is triggered behind an all-to-all edge with one running writer, or behind a pointwise edge all of whose writers run.
+    No task is triggered behind an all-to-all edge with one running writer, or behind a pointwise edge all of whose writers run.
     """
     tasks, links = graph.vertices[vertex], [link for link in graph.links if link.downstream == vertex]
     for link in links:

@@ -18,6 +18,8 @@ MAX_WAITING = 1000
 
 @value_class
 class TriggerRequest:
+    """A request for a checkpoint."""
+
     kind: RequestKind
     request_ns: int
     forced: bool = False  # obeys neither min-pause nor max-concurrent
@@ -36,7 +38,7 @@ _rank = attrgetter("rank")
 
 @value_class
 class NextRequest:
-    """What to do next; nothing if both are None."""
+    """The request that runs or is postponed next.  Both None: no request is due."""
 
     run: TriggerRequest | None = None
     postpone: TriggerRequest | None = None  # drop this periodic request ...
@@ -45,13 +47,15 @@ class NextRequest:
 
 @value_class
 class WaitingRequests:
+    """The requests that wait for their checkpoint, by rank."""
+
     max_concurrent: int
     min_pause_ns: int
     waiting: tuple[TriggerRequest, ...] = ()  # by rank
     serial: int = 0
 
     def with_one(self, request: TriggerRequest) -> tuple[WaitingRequests, TriggerRequest | None]:
-        """Queue it; also returns the one that found no room, if any (the newcomer, or the last periodic one)."""
+        """Add a request.  Also returns the request for which there was no room, if any: this one, or the last periodic one."""
         if len(self.waiting) >= MAX_WAITING and self.waiting[-1].kind is not RequestKind.PERIODIC:
             return self, request
         request = replace(request, serial=self.serial)

@@ -29,8 +29,8 @@ def first_trigger_delay(
 
     1.x draws uniformly from [min-pause, interval].  2.x waits for the min-pause alone, from the moment all tasks run
     (ExecutionTrackingCheckpointCoordinatorDeActivator).  In a job that was restarted the first of its tasks to run starts the scheduler
-    (DefaultExecutionGraph#updateStateInternal), and nobody starts it again.  Without a pause the others do not run yet: what is triggered
-    at once is refused, and an interval goes by.
+    (DefaultExecutionGraph#updateStateInternal).  Without a pause the other tasks do not run yet: a checkpoint that is triggered at once
+    is refused, and an interval goes by.
     """
     interval_ns, pause_ns = effective_interval_ns(interval_ns, min_pause_ns), min(min_pause_ns, _YEAR_NS)
     if profile != "2.x":
@@ -40,7 +40,7 @@ def first_trigger_delay(
 
 @value_class
 class Grid:
-    """The next point in time.  A late wake-up does not move the grid: points that were missed follow at once."""
+    """The fixed-rate grid of periodic checkpoints, as its next point.  A late wake-up does not move it: missed points follow at once."""
 
     next_ns: int  # NEVER: it is parked, and a source that has caught up starts it again
 

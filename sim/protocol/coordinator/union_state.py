@@ -1,4 +1,4 @@
-"""Union list state and tasks that have finished: who keeps such state must finish in all of its tasks, or in none.
+"""Union list state and finished tasks: a vertex with such state must have all of its tasks finished, or none.
 
 Every task is restored with the whole union.  If the operators of some tasks have finished, their part is missing, and a checkpoint with
 such a part cannot be completed (PartialFinishingNotSupportedByStateException).
@@ -17,6 +17,8 @@ from sim.protocol.value_class import value_class
 
 @value_class
 class UnionState:
+    """The vertices with union list state, and their finished tasks by checkpoint."""
+
     graph: TaskGraph
     vertices: frozenset[int]  # those that keep union list state
     finished: Mapping[int, frozenset[int]] = field(default_factory=dict)  # by checkpoint: tasks whose operators have finished

@@ -1,4 +1,4 @@
-"""When a lost task manager is missed: by whoever sends it heartbeats (HeartbeatManagerSenderImpl, HeartbeatMonitorImpl).
+"""The detection of a lost task manager by the senders of its heartbeats (HeartbeatManagerSenderImpl, HeartbeatMonitorImpl).
 
 The JobMaster and the ResourceManager each send heartbeats to all task managers, at times of their own.  A process that is gone refuses the
 connection: each heartbeat fails at once, and several failures in a row count as "no longer reachable" (FLINK-23209).  A machine that says
@@ -12,7 +12,7 @@ from sim.protocol.value_class import value_class
 
 @value_class
 class Heartbeats:
-    """One sender reaches all task managers at the same times."""
+    """The heartbeats of one sender.  They reach all task managers at the same times."""
 
     interval_ns: int
     timeout_ns: int

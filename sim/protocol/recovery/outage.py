@@ -1,4 +1,4 @@
-"""How long tasks of a killed task manager are without slots: a law, for nobody knows when heartbeats will fall.
+"""The time without slots for the tasks of a killed task manager: a distribution, as the phases of heartbeats are unknown.
 
 Restart strategy, heartbeats and slots are asked in turn, as a run asks them, for each of a grid of their times.
 """
@@ -19,14 +19,14 @@ _MEDIAN_DRAW = 1 << 31
 
 
 class Outage(NamedTuple):
-    """From a kill on."""
+    """The delays that follow the kill of a task manager."""
 
     ready_ns: int | None  # the tasks have slots; None: the job has failed before
     deployments: int
 
 
 def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> list[Outage]:
-    """As likely as each other; delays are without jitter.
+    """All outcomes, which are equally likely.  Restart delays are without jitter.
 
     `fail_ns`: a failure -> it is known; `restart_ns`: a delay is over -> deployment.
     """
@@ -47,7 +47,7 @@ def added_ns(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[int, i
 
 
 def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns: int, restart_ns: int) -> Outage:
-    """The task manager is killed at 0."""
+    """The outage for these phases of heartbeats.  The task manager is killed at time 0."""
     missed_ns, released_ns = (
         Heartbeats(interval_ns, restart.heartbeat_timeout_ns, restart.heartbeat_failures, phase).missed_ns(0, silent=False)
         for phase in phases

@@ -1,7 +1,7 @@
-"""Whether a job that restarts gets anywhere: from the same checkpoint, by its own doing, again and again, it does not.
+"""Progress of a job that restarts: it makes none if it causes each restart itself and always returns to the same checkpoint.
 
 Flink restarts such a job for ever, as its strategy has no end.  Causes may take turns: a checkpoint expires here, a request there.
-What is the job's own doing, and what counts as progress, is the caller's.
+The caller decides which causes are the job's own, and what counts as progress.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MIN_RESTARTS = 5
 
 
 class Restarted(NamedTuple):
-    """The job went back to a checkpoint."""
+    """A restart of the job, and the checkpoint that it returned to."""
 
     failed_ns: int
     checkpoint: int  # 0: from the beginning
@@ -22,7 +22,7 @@ class Restarted(NamedTuple):
 
 
 class Fruitless(NamedTuple):
-    """The last restarts, which all went back to the same checkpoint."""
+    """The latest restarts, if all of them returned to the same checkpoint."""
 
     times: int
     checkpoint: int

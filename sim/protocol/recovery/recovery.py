@@ -43,7 +43,7 @@ class TasksFailed:
 
 @value_class
 class TasksCancelled:
-    """Answer to CancelTasks: none of them runs any more."""
+    """Answer to CancelTasks: all of them have stopped."""
 
     now: int
     restart: int
@@ -144,6 +144,8 @@ _Answer = tuple["Recovery", tuple[RecoveryCommand, ...]]
 
 @value_class
 class PendingRestart:
+    """A restart that waits for cancelled tasks or for its delay."""
+
     number: int
     tasks: frozenset[int]
     cancelled: bool = False
@@ -156,6 +158,8 @@ class PendingRestart:
 
 @value_class
 class Recovery:
+    """The recovery machine of one job."""
+
     strategy: RestartStrategy
     unused: RestartStrategy  # as each JobManager makes it
     regions: tuple[frozenset[int], ...]

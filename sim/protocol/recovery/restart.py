@@ -14,20 +14,22 @@ from sim.protocol.value_class import value_class
 
 
 class Attempt(NamedTuple):
-    """What follows a failure."""
+    """The answer of a restart strategy to a failure."""
 
     delay_ns: int | None  # None: the job has failed for good
     merged: bool = False  # no attempt of its own: a restart was on its way already
 
 
 class RestartStrategy(Protocol):
+    """A restart strategy, with the failures that it has seen."""
+
     def failed(self, now: int, draw: int) -> tuple[RestartStrategy, Attempt]:
         """A failure at `now` [ns]; `draw` is uniform on 32 bits."""
 
 
 @value_class
 class NoRestart:
-    """NoRestartBackoffTimeStrategy"""
+    """No restart: the first failure ends the job (NoRestartBackoffTimeStrategy)."""
 
     def failed(self, now: int, draw: int) -> tuple[NoRestart, Attempt]:  # noqa: ARG002 -- the strategies share one signature
         return self, Attempt(None)
@@ -35,7 +37,7 @@ class NoRestart:
 
 @value_class
 class FixedDelay:
-    """FixedDelayRestartBackoffTimeStrategy"""
+    """A limited number of restarts, each after the same delay (FixedDelayRestartBackoffTimeStrategy)."""
 
     delay_ns: int
     attempts: int | None  # None: without end
@@ -49,7 +51,10 @@ class FixedDelay:
 
 @value_class
 class ExponentialDelay:
-    """ExponentialDelayRestartBackoffTimeStrategy: failures before the restart they would cause are merged into it (FLIP-364)."""
+    """Restarts after delays that grow (ExponentialDelayRestartBackoffTimeStrategy, FLIP-364).
+
+    Failures before the restart that they would cause are merged into it.
+    """
 
     initial_ns: int
     max_ns: int
@@ -84,7 +89,7 @@ class ExponentialDelay:
 
 @value_class
 class FailureRate:
-    """FailureRateRestartBackoffTimeStrategy: too many failures within an interval end the job."""
+    """Restarts until too many failures lie within an interval (FailureRateRestartBackoffTimeStrategy)."""
 
     delay_ns: int
     rate: int

@@ -1,4 +1,4 @@
-"""Slots of lost task managers: who still believes to have them, and when others take their place (DeclarativeSlotPool, SlotManager).
+"""Slots of lost task managers: how long JobMaster and ResourceManager count them, and their replacement (DeclarativeSlotPool, SlotManager).
 
 A restart deploys into the slots that the JobMaster has.  Those of a lost task manager are among them until the JobMaster misses its
 heartbeats: a deployment into one fails at once (RecipientUnreachableException), and the restart strategy counts it.  Only then others are
@@ -24,7 +24,7 @@ class LostSlots:
     refusal_ns: int = 0  # a deployment into them fails after so long, if they are not missed before
 
     def known(self, now: int) -> LostSlots:
-        """To those who begin now, and know those that live."""
+        """The slots as a new component sees them, which knows the live task managers."""
         return changed(self, missed_ns=min(self.missed_ns, now), released_ns=min(self.released_ns, now))
 
     @property
@@ -35,7 +35,7 @@ class LostSlots:
 
 @value_class
 class Deployment:
-    """What becomes of a deployment: task managers that are `unreachable` fail it, or all slots are there."""
+    """The outcome of a deployment: all slots are there, or task managers that are `unreachable` fail it."""
 
     unreachable: frozenset[int]
     at_ns: int  # either of both
@@ -43,13 +43,13 @@ class Deployment:
 
 @value_class
 class Slots:
-    """What became of slots that were lost, until tasks are deployed into others in their place."""
+    """The slots that were lost, until tasks are deployed into others in their place."""
 
     check_ns: int = 0  # a request -> slots are looked for
     lost: Mapping[int, LostSlots] = field(default_factory=dict)  # by number of the task manager
 
     def lose(self, task_manager: int, slots: LostSlots) -> Slots:
-        """It may be one that has replaced another."""
+        """A task manager is lost, perhaps one that has replaced another."""
         return changed(self, lost={**self.lost, task_manager: slots})
 
     def known(self, now: int) -> Slots:
@@ -58,7 +58,7 @@ class Slots:
         return changed(self, lost={number: slots.known(now) for number, slots in lost})
 
     def deployment(self, task_managers: Iterable[int], now: int) -> Deployment:
-        """What becomes of tasks that have their slots on these."""
+        """The outcome of deploying tasks whose slots are on these task managers."""
         concerned = {number: self.lost[number] for number in task_managers if number in self.lost}
         unreachable = frozenset(number for number, slots in concerned.items() if now < slots.missed_ns)
         if unreachable:

@@ -19,6 +19,8 @@ Key = tuple[int, int]
 
 
 class SharedFile(NamedTuple):
+    """An entry of the registry: a file that several snapshots may name."""
+
     file: StateFile
     created_by: int  # the checkpoint that brought it; for everything restored: the restored snapshot
     last_used: int  # the newest checkpoint that names it
@@ -34,6 +36,8 @@ class Released(NamedTuple):
 
 @value_class
 class SharedStateRegistry:
+    """The registry of shared files of one job instance."""
+
     entries: Mapping[Key, SharedFile] = field(default_factory=dict)
     highest_not_claimed: int = -1  # files of this checkpoint and older ones belong to another job
     indivisible: frozenset[int] = frozenset()  # restored snapshots that share nothing: deleted as one directory or not at all
@@ -50,7 +54,7 @@ class SharedStateRegistry:
         return changed(self, entries={**self.entries, **changes}) if changes else self
 
     def restored(self, snapshot: StoredSnapshot, claim: ClaimMode) -> SharedStateRegistry:
-        """What the job starts with (registerAllAfterRestored)."""
+        """Register the files of the restored snapshot (registerAllAfterRestored)."""
         number = snapshot.checkpoint
         after = self.registered(reusable_files(snapshot), number)
         if claim != "claim":
@@ -78,7 +82,7 @@ class SharedStateRegistry:
 
 
 def reusable_files(snapshot: StoredSnapshot) -> tuple[StateFile, ...]:
-    """Those of a restored snapshot that later ones may name.
+    """The files of a restored snapshot that later snapshots may name.
 
     A changelog refers to what it was restored from until it is materialised, so these are all files of a savepoint.
     """
@@ -86,6 +90,6 @@ def reusable_files(snapshot: StoredSnapshot) -> tuple[StateFile, ...]:
 
 
 def shared_files(files: Iterable[StateFile], snapshot: StoredSnapshot) -> tuple[StateFile, ...]:
-    """Those others may name too: everything outside the snapshot's own directory."""
+    """The files that other snapshots may name, too: all outside of the snapshot's own directory."""
     instance, checkpoint = snapshot.instance, snapshot.checkpoint
     return tuple(file for file in files if file.scope == "shared" or file.checkpoint != checkpoint or file.instance != instance)

@@ -1,4 +1,4 @@
-"""Which snapshots a job instance holds, and which files may go when one of them ends (CompletedCheckpointStore, CheckpointsCleaner).
+"""The snapshots of a job instance, and the files to delete when one of them ends (CompletedCheckpointStore, CheckpointsCleaner).
 
 Joins the registry of shared files with the directories of single snapshots.  When a checkpoint ends is the coordinator's decision;
 what that does to files is decided here; how long deleting takes is for others to know.
@@ -33,14 +33,14 @@ class StateRegistered:
 
 @value_class
 class SnapshotCompleted:
-    """Its metadata is durable."""
+    """The metadata of a snapshot is durable."""
 
     checkpoint: int
 
 
 @value_class
 class SnapshotDiscarded:
-    """It was aborted, or a newer one subsumed it."""
+    """A snapshot was aborted, or a newer checkpoint subsumed it."""
 
     checkpoint: int
 
@@ -92,6 +92,8 @@ _Answer = tuple["SnapshotStore", tuple[StoreCommand, ...]]
 
 @value_class
 class SnapshotStore:
+    """The snapshots that one job instance holds, and the registry of their shared files."""
+
     instance: int = 0
     registry: SharedStateRegistry = SharedStateRegistry()
     pending: Mapping[int, StoredSnapshot] = field(default_factory=dict)  # with the files acknowledged so far

@@ -1,4 +1,4 @@
-"""What a way of checkpointing consists of: the slots every page of this room fills, in this order."""
+"""A way of checkpointing as a record: the fields that every page of this room fills, in this order."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from sim.protocol.value_class import value_class
 
 @value_class
 class Strategy:
+    """A way of checkpointing."""
+
     name: str
     first_barrier_state: Callable[[int], BarrierHandler | BarrierTracker]  # number of gates -> what waits for barriers
     alignment: AlignmentType  # in the barriers the sources write

@@ -45,6 +45,8 @@ _Answer = tuple["TaskCheckpointing", tuple[TaskCommand, ...]]
 
 @value_class
 class TaskCheckpointing:
+    """The checkpointing of one task: barrier handler, snapshots, and aborted checkpoints."""
+
     handler: BarrierHandler | BarrierTracker
     phases: Phases
     waits_for: frozenset[Requirement]
@@ -86,7 +88,7 @@ class TaskCheckpointing:
 
 
 def _carried_out(task: TaskCheckpointing, command: TaskCommand | StartSnapshot | InputsComplete, now: int) -> _Answer:
-    """What the barrier handler asks for: the snapshots' part is done here, the rest is handed on."""
+    """Carry out the commands of the barrier handler that are about snapshots.  The host gets the others."""
     match command:
         case StartSnapshot():
             return _begun(task, command, now)

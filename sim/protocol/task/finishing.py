@@ -18,7 +18,7 @@ from sim.protocol.value_class import value_class
 
 @value_class
 class Finishing:
-    """How jobs end."""
+    """The rules by which jobs end."""
 
     name: str
     end_of_data_first: bool = True  # else the end of a task is the first that others hear of
@@ -93,7 +93,7 @@ class SnapshotBegun:
 
 @value_class
 class SnapshotEnded:
-    """Acknowledged, declined or cancelled."""
+    """A snapshot was acknowledged, declined or cancelled."""
 
     now: int
     checkpoint: int
@@ -155,6 +155,8 @@ EndCommand = FinishOperators | QuiesceTimers | ForwardEndOfData | ReportEndOfDat
 
 
 class EndState(Enum):
+    """The states of a task's end."""
+
     RUNNING = "running"
     FINISHING = "finishing"  # operators finish
     WAITING = "waiting"  # the end of data is out
@@ -168,6 +170,8 @@ _Answer = tuple["TaskEnd", tuple[EndCommand, ...]]
 
 @value_class
 class TaskEnd:
+    """The end of one task."""
+
     rule: Finishing
     checkpointing: bool
     unread: int  # output channels that have not been read to the end
@@ -182,7 +186,7 @@ class TaskEnd:
 
     @property
     def data_ended(self) -> bool:
-        """Nothing the operators do comes after this (a snapshot taken now holds all of it)."""
+        """Whether the operators have finished.  A snapshot taken now holds all of their output."""
         return self.state not in (EndState.RUNNING, EndState.FINISHING)
 
     @property
@@ -192,7 +196,7 @@ class TaskEnd:
 
     @property
     def closing(self) -> bool:
-        """Too late for another checkpoint."""
+        """Whether it is too late for another checkpoint."""
         return self.state in (EndState.LEAVING, EndState.CLOSING, EndState.FINISHED)
 
     def on(self, event: EndEvent) -> _Answer:
@@ -271,7 +275,7 @@ def _ended(end: TaskEnd) -> _Answer:
 
 
 def _known_to_readers(end: TaskEnd) -> tuple[EndCommand, ...]:
-    """A finished task takes no part in checkpoints, so all that it wrote must have been read."""
+    """Whether readers have read all output.  A finished task takes no part in checkpoints, so none of its output may be in flight."""
     return () if end.unread else (ReportFinished(),)
 
 

@@ -56,6 +56,8 @@ _Answer = tuple["SnapshotInProgress", tuple[TaskCommand, ...]]
 
 @value_class
 class SnapshotInProgress:
+    """A snapshot of one task, from its first phase to its acknowledgement."""
+
     start: StartSnapshot
     options: BarrierOptions  # of the barriers it writes: a forced aligned one is restored
     phases: Phases
@@ -116,7 +118,7 @@ class SnapshotInProgress:
                 done = DeclineCheckpoint(self.checkpoint, event.reason), CancelSnapshot(self.checkpoint)
                 after, commands = changed(self, ended=True), done
             case AbortNotified():
-                if self.holds_task:  # a mail: it is heard when the thread is free again
+                if self.holds_task:  # the mail waits until the thread is free
                     after, commands = changed(self, aborted=True), ()
                 else:
                     after, commands = changed(self, ended=True), (CancelSnapshot(self.checkpoint),)
