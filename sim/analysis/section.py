@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 
 class TextTable(NamedTuple):
+    """A table of texts with a title."""
+
     title: str
     header: list[str]
     rows: list[list[str]]

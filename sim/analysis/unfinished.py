@@ -14,7 +14,7 @@ Durations = npt.NDArray[np.floating[Any]]
 
 
 class Duration(NamedTuple):
-    """NaN: nothing began."""
+    """A quantile of durations, or a bound of it.  NaN: nothing began."""
 
     value: float
     is_bound: bool  # it may be longer than the value

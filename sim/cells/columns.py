@@ -65,7 +65,7 @@ MEANING: dict[str, str] = {
     "status": "ok or error",
     "error": "why there is no result",
     "job_status": "at the end of the run: RUNNING, FINISHED, or FAILED or RESTARTING FOR EVER and the reason",
-    "violations": "of what checkpoints promise; -1: nobody looked",
+    "violations": "of what checkpoints promise; -1: not checked",
     "violation": "the first one's story",
     "warmup_ms": "left out at the beginning (run.warmup)",
     "nothing": "columns without a value as there was nothing to measure; a value that is missing for another reason counts as worst",
@@ -84,11 +84,11 @@ MEANING: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ComparedColumn:
-    """What a sweep needs to know about a column of numbers to compare settings by it."""
+    """A column of numbers by which settings are compared."""
 
     worse: Literal["more", "less", "neither"]
     ends: str = ""  # what must happen for its value to be known; until then it is a bound; empty: it is of the run as it was
-    follows: str = ""  # it is measured on completed checkpoints: a bound whenever this column is one
+    follows: str = ""  # measured on completed checkpoints: a bound whenever that column is one
     of: Literal["restarts", "commits", "first_uploads", ""] = ""  # where there was none of these there was nothing to measure
 
     @property

@@ -61,7 +61,7 @@ def end_with_parent(*, forked_by_main_thread: bool) -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != parent.pid:  # it is dead already
+        if os.getppid() != parent.pid:  # the parent is dead already
             os._exit(1)
     threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
 

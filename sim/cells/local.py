@@ -100,7 +100,7 @@ def _short_ones_here(
         ended += 1
         yield outcome
     if ended == len(items):
-        yield from here  # it has none left, and a last look for the watch
+        yield from here  # none is left; a last call of the watch
         return
     long_ones = run_each(work, items[ended:], jobs=cores(), watch=lambda done, ns: watch(ended + done, reached_ns + ns), died=died)
     with closing(long_ones):

@@ -17,7 +17,7 @@ from sim.runtime.run.manifest import identity
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A run.  Pure: the same id gives the same outcome on any engine, process or cluster, whatever the name of the cell."""
+    """A single run.  The same id gives the same outcome on any engine, process or cluster, under any name."""
 
     scenario: Scenario  # run.replications is 1
     id: str  # hash of effective scenario, seed and code version

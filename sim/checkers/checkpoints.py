@@ -1,4 +1,4 @@
-"""The coordinator's promises, read off the journal: ids grow, nothing completes before everybody has acknowledged it.
+"""The coordinator's promises, read off the journal: ids grow, and a checkpoint completes after all its acknowledgements.
 
 Laws 18, 22 and 23 of every run; one pass over the journal.
 """
@@ -28,7 +28,7 @@ def broken_promises(journal: Iterable[Entry], stats: Mapping[int, CheckpointStat
     newest = 0
     awaited: dict[int, int] = {}  # tasks that must acknowledge
     acknowledged: dict[int, set[int]] = {}
-    durable: set[int] = set()  # all acknowledged; the next thing is the metadata
+    durable: set[int] = set()  # all tasks have acknowledged; the metadata is next
     ended: dict[int, Happening] = {}
     for row in journal:
         happening, checkpoint = row.happening, row.checkpoint

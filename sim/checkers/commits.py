@@ -1,4 +1,4 @@
-"""Exactly once, end to end: what transactional sinks made visible, each input record once, only with its checkpoint, in whole files.
+"""Exactly once, end to end: sinks commit each input record once, only with its checkpoint, in complete files.
 
 Laws 14, 15 and 17.  Records of an input channel are numbered; the intervals a writer commits must tile each of its channels.
 """
@@ -78,7 +78,7 @@ def uncommitted(
 
 
 class _Books:
-    """How far each channel of each writer is committed."""
+    """The records that each writer has committed, by input channel."""
 
     def __init__(self, teller: Teller, covered: Covered | None = None, counted_from: int = 0) -> None:
         self.teller = teller

@@ -25,7 +25,7 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @dataclass(slots=True)
 class Cut:
-    """One checkpoint, by channel [bytes]; `UNKNOWN`: that end has not taken part."""
+    """The cut of one checkpoint, by channel [bytes].  `UNKNOWN`: that end has not taken part."""
 
     written: Numbers
     consumed: Numbers
@@ -54,14 +54,14 @@ class Cut:
 
 @dataclass(slots=True)
 class Cuts:
-    """Filled while a run goes on.  `writer`, `reader`: the tasks at the ends of each channel."""
+    """The cuts of all checkpoints, filled during a run.  `writer`, `reader`: the tasks at the ends of each channel."""
 
     writer: Sequence[int]
     reader: Sequence[int]
     of_checkpoint: dict[int, Cut] = field(default_factory=dict)
 
     def ends(self, channel: int) -> tuple[int, int]:
-        """Its writer and its reader."""
+        """The writer and the reader of a channel."""
         return self.writer[channel], self.reader[channel]
 
     def of(self, checkpoint: int) -> Cut:

@@ -20,7 +20,7 @@ DEALT = "a rescaled job goes on with everything its checkpoint holds, once"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The tasks of each vertex and the channels of each edge."""
+    """The shape of a job: the tasks of each vertex and the channels of each edge."""
 
     vertices: tuple[str, ...]
     tasks: tuple[Numbers, ...]
@@ -69,7 +69,7 @@ def misdealt_state(
 
 
 def _streams(tally: RecordTally, channels: Numbers, *, kept: bool) -> dict[str, Numbers]:
-    """What is to be compared, by what it is called; `kept`: the streams stand where they stood."""
+    """The numbers to compare, by name.  `kept`: the streams have kept their positions."""
     written, read = tally.written[channels], tally.read[channels]
     if kept:
         return {"written": written, "read": read}
@@ -77,7 +77,7 @@ def _streams(tally: RecordTally, channels: Numbers, *, kept: bool) -> dict[str, 
 
 
 def _same(before: Numbers, after: Numbers) -> bool:
-    """Subtask by subtask where their number is the same."""
+    """Whether two rows are equal: subtask by subtask if the parallelism is the same, else in sum."""
     if len(before) == len(after):
         return bool((before == after).all())
     return int(before.sum()) == int(after.sum())

@@ -1,4 +1,4 @@
-"""What is kept can be restored: every file a retained checkpoint or a savepoint names is there, in full."""
+"""Kept snapshots can be restored: every file that a retained checkpoint or a savepoint names is complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEPT_WHOLE = "every file a retained checkpoint or a savepoint names is there in 
 class KeptSnapshot(NamedTuple):
     """A snapshot that may be restored."""
 
-    what: str  # as a person would call it
+    what: str  # its name in a sentence
     files: int  # that it names
     missing: tuple[str, ...]  # paths
 

@@ -1,4 +1,4 @@
-"""What only a JobManager can do does not happen while there is none, and a new one counts only what it has seen itself.
+"""Without a JobManager none of its actions happens, and a new JobManager counts only what it has seen itself.
 
 Laws 82 and 83 of every run; one pass over the journal.
 """

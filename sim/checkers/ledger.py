@@ -16,7 +16,7 @@ Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @dataclass(slots=True)
 class RecordTally:
-    """Where tasks stand, in records since the beginning of the job."""
+    """The positions of tasks, in records since the beginning of the job."""
 
     served: Numbers  # by task
     late: Numbers  # by task: of those served, how many have not written their outputs
@@ -33,7 +33,10 @@ class RecordTally:
 
 @dataclass(slots=True)
 class Ledger:
-    """`inputs`, `outputs`: the channels of each task; `ends`: the task at the read and at the written end of each channel."""
+    """The account of records that no restore changes.
+
+    `inputs`, `outputs`: the channels of each task; `ends`: the task at the read and at the written end of each channel.
+    """
 
     inputs: Sequence[Numbers]
     outputs: Sequence[Numbers]

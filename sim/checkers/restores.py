@@ -21,7 +21,7 @@ _FAILURES = frozenset({
 
 
 class Surplus(NamedTuple):
-    """What a restore from a completed checkpoint does whose cut is not exact."""
+    """The effect of restoring a completed checkpoint whose cut is not exact."""
 
     twice_bytes: int  # read again by tasks whose state has them already
     lost_bytes: int  # never read again by tasks whose state has them not

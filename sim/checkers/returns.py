@@ -1,4 +1,4 @@
-"""What a restart brings back, compared with the ledger: every task goes on where its checkpoint left it, with the state it had.
+"""Restarts, compared with the ledger: every task goes on at the position of its checkpoint, with the state of that moment.
 
 One violation per restart and kind of fault, about the first task it shows in; the others are counted.
 """
@@ -27,7 +27,7 @@ _Wording = Callable[[int, int], str]
 
 
 class Written(NamedTuple):
-    """What each output of a task must hold: `num` records per `den` served, on each channel or (not `per_channel`) on all together."""
+    """The rule of an output: `num` records per `den` served, on each channel or (not `per_channel`) on all together."""
 
     task: int
     channels: Numbers

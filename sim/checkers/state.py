@@ -1,4 +1,4 @@
-"""State that is stored carries a stamp: whose it is, of which cut.  A restored task must have got its own, all of it, once."""
+"""Stored state carries a stamp with its owner and its cut.  A restored task must have got all of its own state, once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Kind = Literal["keyed", "windows", "operator"]
 
 
 class Stamp(NamedTuple):
-    """Names the state of one subtask at one cut."""
+    """The stamp on state: the subtask and the cut that it belongs to."""
 
     instance: int  # of the job
     checkpoint: int
@@ -26,7 +26,7 @@ class Stamp(NamedTuple):
 
 
 class Brought(NamedTuple):
-    """State that a restored task has got."""
+    """State that a restored task has received."""
 
     kind: Kind
     stamp: Stamp | None  # None: the state carries none

@@ -1,4 +1,4 @@
-"""The journal retold: of all that happened only the rows that matter, in sentences with simulated times."""
+"""Stories: selected rows of the journal, as sentences with simulated times."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SENTENCES: dict[Happening, str] = {
 
 
 class Teller:
-    """Knows the journal and what the tasks are called."""
+    """Tells stories from a journal, with the names of tasks."""
 
     def __init__(self, journal: Sequence[Entry], names: Sequence[tuple[str, int]]) -> None:
         self.journal = journal
@@ -79,7 +79,7 @@ class Teller:
         return self.story(lambda row: row.checkpoint == checkpoint and (row.task in tasks or row.happening in frame))
 
     def cut(self, checkpoint: int, tasks: Collection[int]) -> tuple[str, ...]:
-        """How some tasks came to their cut, and what became of the checkpoint."""
+        """The story of some tasks at their cuts, and of the end of the checkpoint."""
         return self.story(
             lambda row: row.checkpoint == checkpoint and (row.happening in FRAME or (row.task in tasks and row.happening in CUTS))
         )

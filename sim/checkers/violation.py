@@ -1,4 +1,4 @@
-"""A violation is a value: which law, when, where, what happened instead, and the shortest story that shows it."""
+"""A violation as a value: the law, when, where, the fact instead, and the shortest story that shows it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Violation:
+    """A law that a run has broken."""
+
     law: str  # what must hold
     time_ns: int  # when it stopped holding
     where: str  # checkpoint, task, channel or file

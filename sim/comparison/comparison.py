@@ -1,6 +1,6 @@
 """Results of a study by strategy, which show themselves as a table and a sentence.
 
-Everything below the results is computed when somebody looks at it, once.
+All other values are computed at their first use, once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RUNS_ON = "runs on"
-"""What became of a job that neither failed nor finished."""
+"""The status of a job that neither failed nor finished."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`expect:` of a scenario: a metric of the result tables against a bound.  A metric nobody knows is an error, never a pass.
+"""`expect:` of a scenario: a metric of the result tables against a bound.  An unknown metric is an error, never a pass.
 
 A metric is ``<table>.<column>.<statistic>``, e.g. ``checkpoints.end_to_end_duration.p99``; the statistics are p0 to p100, mean,
 min, max, sum and count.  ``checkpoints.completed`` and ``checkpoints.failed`` count.  Rows before the warm-up, checkpoints that
@@ -39,12 +39,16 @@ class ExpectationError(Readable, ValueError):
 
 
 class Value(NamedTuple):
+    """A measured value, and the number of rows behind it."""
+
     number: float  # NaN: unknown
     sample: int  # rows that it is made of
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
+    """One line of `expect:`: a metric and its bound."""
+
     metric: str
     condition: Condition
     table: str
@@ -135,7 +139,7 @@ def _bound(metric: str, text: str, unit: str) -> float:
 
 
 def _rows(result: Result, table: str, warmup_ns: int) -> pd.DataFrame:
-    """What lies after the warm-up; of checkpoints whether they are a first upload."""
+    """The rows after the warm-up.  Rows of checkpoints also say whether they are a first upload."""
     from sim.analysis.strategies.first_upload import first_uploads
 
     warmup_ms, rows = warmup_ns / 1e6, result.tables[table]

@@ -1,4 +1,4 @@
-"""A sentence on what a killed task manager costs before any state is read: a range, for nobody knows when heartbeats will fall."""
+"""A sentence on the cost of a killed task manager before any state is read: a range, as the phases of heartbeats are unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TENTH_NS = 100_000_000
 
 
 def outage_sentence(scenario: Scenario) -> str:
-    """Asks the restart strategy, heartbeats and slots of a scenario."""
+    """The sentence, from the restart strategy, heartbeats and slots of a scenario."""
     overheads = scenario.overheads
     law = outages(scenario.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     ready = sorted(outage.ready_ns for outage in law if outage.ready_ns is not None)

@@ -25,7 +25,7 @@ RUNS = "runs"
 """In the summary: the folders of runs beside it."""
 _MOVES = ".moves.json"
 _OURS = ".ours"
-"""In the place for new results: a folder without it is somebody else's."""
+"""A marker in the folder for new results.  A folder without it was not made by ckptsim."""
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def _content(place: Path) -> list[Path]:
 
 
 def _old(folder: Path) -> list[str]:
-    """What stands beside a summary of ours: the folders of the runs it lists, and the files made of them."""
+    """The files beside a summary of ours: the folders of the runs that it lists, and the files made of them."""
     summary = folder / SUMMARY
     try:
         summary_json: Any = json.loads(summary.read_text()) if summary.is_file() else {}
@@ -87,7 +87,7 @@ def _old(folder: Path) -> list[str]:
 
 
 def _is_plain(name: object) -> bool:
-    """Not a way to somewhere else."""
+    """Whether a path is a plain folder or file, and no link."""
     return isinstance(name, str) and name not in ("", ".", "..") and Path(name).name == name
 
 

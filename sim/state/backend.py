@@ -12,17 +12,17 @@ _SECOND = 1_000_000_000
 
 
 class CannotFreeze(Exception):  # noqa: N818  # named like what it says of the state
-    """The synchronous part of a snapshot throws, and the task fails; says why."""
+    """The synchronous part of a snapshot fails, and so does its task.  The message says why."""
 
 
 class Backend(Protocol):
-    """The keyed state of one subtask."""
+    """The state backend of one subtask: its keyed state."""
 
     def update(self, writes: int, now_ns: int) -> None:
-        """So many entries were rewritten since the last call."""
+        """The number of entries that were rewritten since the last call."""
 
     def resize(self, size_bytes: int, expired_bytes: int = 0, records: int = 0) -> None:
-        """It holds so much by now: new keys came since the last call, or a snapshot was restored.
+        """The new size of the state: new keys came since the last call, or a snapshot was restored.
 
         `expired_bytes` are not among them any more since; `records`: served since.
         """
@@ -42,17 +42,17 @@ class Backend(Protocol):
         """The task is gone."""
 
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
-        """Stand where a snapshot says, and go on from there; says what that takes."""
+        """Restore a snapshot.  Returns the reads and the work that this takes."""
 
 
 def canonical(size_bytes: int, rate_bytes_per_second: int | None, sync_ns: int) -> FrozenState:
-    """A canonical savepoint: one sorted stream over all entries, bound by the processor whatever the backend (FLIP-203)."""
+    """A canonical savepoint: one sorted stream over all entries, bound by the processor with any backend (FLIP-203)."""
     work_ns = 0 if rate_bytes_per_second is None else size_bytes * _SECOND // rate_bytes_per_second
     return FrozenState(sync_ns, (WriteStep((File("savepoint", size_bytes, "savepoint"),), 1, work_ns, slows_task=True),))
 
 
 def keyed_bytes(parts: Sequence[KeyedPart]) -> int:
-    """What the restoring subtask gets of these parts."""
+    """The bytes of these parts that the restoring subtask gets."""
     return sum(int(sum(handle.size_bytes for handle in part.handles) * part.share) for part in parts)
 
 

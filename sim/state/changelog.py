@@ -1,7 +1,7 @@
 """State whose changes are logged and uploaded as they happen, beside any other backend (FLIP-158, ChangelogKeyedStateBackend).
 
 A checkpoint refers to the last materialisation of the backend below and to the log since then.  So it writes little more than the log's
-tail, whatever the backend below compacts.  The state a run begins with has been written by then: it opens the log.
+tail, however much the backend below compacts.  The state a run begins with has been written by then: it opens the log.
 
 In memory nothing is uploaded.  A checkpoint copies all changes since the last materialisation on the task thread, and the acknowledgement
 carries them (InMemoryStateChangelogWriter#collectChanges).
@@ -27,7 +27,10 @@ class _Image(NamedTuple):
 
 
 class ChangelogBackend:
-    """Positions are bytes since the log began.  The writer of its files asks for them by `cut` and reports by `logged`."""
+    """A backend with a changelog in front of it.
+
+    Positions are bytes since the log began.  The writer of its files asks for them by `cut` and reports by `logged`.
+    """
 
     def __init__(self, inner: Backend, state: State, options: Changelog, size_bytes: int, load_bytes_per_second: int | None) -> None:
         self.inner = inner
@@ -88,7 +91,7 @@ class ChangelogBackend:
         return replace(frozen, steps=steps)
 
     def materialised(self, number: int, frozen: FrozenState, handles: Sequence[Handle]) -> None:
-        """All its files are durable: the log before it is needed no more."""
+        """A materialisation is durable: the log before it is not needed any more."""
         self.inner.stored(number, "checkpoint", handles)
         self._from_bytes, self._begun = self._begun[number], {}
         self._log = [(end_bytes, handle) for end_bytes, handle in self._log if end_bytes > self._from_bytes]

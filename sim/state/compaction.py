@@ -12,17 +12,20 @@ from typing import Protocol
 
 
 class Compacts(Protocol):
-    """A tree, as the thread sees it."""
+    """A tree, as the compaction thread sees it."""
 
     def compact(self, now_ns: int) -> int | None:
         """Begin what is due; when it will be over, or None: nothing is due."""
 
     def compacted(self) -> None:
-        """That time has come."""
+        """The compaction is over."""
 
 
 class CompactionThread:
-    """Trees tell it how far they have come; what is over by then is over, and the next in line begins when it ended."""
+    """The compaction thread of one task manager, with the trees that wait for it.
+
+    Trees report their times.  A compaction that is over by then is finished, and the next one begins at its end.
+    """
 
     def __init__(self) -> None:
         self._waiting: deque[Compacts] = deque()
@@ -38,14 +41,14 @@ class CompactionThread:
             self._next(self._ends_ns)
 
     def ask(self, tree: Compacts, now_ns: int) -> None:
-        """Something of this tree is due."""
+        """A compaction of this tree is due."""
         if tree is not self._served and tree not in self._waiting:
             self._waiting.append(tree)
         if self._served is None:
             self._next(now_ns)
 
     def forget(self, tree: Compacts) -> None:
-        """It is gone, or stands elsewhere."""
+        """Forget a tree that is gone, or was restored."""
         if tree in self._waiting:
             self._waiting.remove(tree)
         if tree is self._served:

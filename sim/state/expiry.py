@@ -13,13 +13,13 @@ from typing import NamedTuple
 from sim.state.sorted_tables import distinct
 
 _STEPS = 32
-"""A time to live has so many: within a step new keys and rewrites come evenly."""
+"""Steps within a time to live.  New keys and rewrites are evenly spread over a step."""
 _MOST_STEPS = 256
 """A call has at most so many.  After a longer time the steps are longer."""
 
 
 class Cohort(NamedTuple):
-    """Keys that were last written in this time, evenly."""
+    """The keys that were last written within one interval, evenly spread over it."""
 
     begin_ns: int
     end_ns: int
@@ -31,7 +31,7 @@ Ages = tuple[Cohort, ...]
 
 
 class ExpiryTurnover(NamedTuple):
-    """What became of the keys since the last call."""
+    """The change of the live keys since the last call."""
 
     live_bytes: int
     expired_bytes: int
@@ -43,7 +43,7 @@ def together(parts: Iterable[tuple[Ages, Fraction]]) -> Ages:
 
 
 class Expiry:
-    """The live keys of one subtask.  Those that a run begins with were written evenly over the time to live before it."""
+    """The live keys of one subtask, by age.  Those that a run begins with were written evenly over the time to live before it."""
 
     def __init__(self, ttl_ns: int, size_bytes: int, entry_bytes: int) -> None:
         self.ttl_ns = ttl_ns
@@ -56,7 +56,7 @@ class Expiry:
         return sum(cohort.size_bytes for cohort in self.ages)
 
     def stand(self, ages: Ages, now_ns: int) -> None:
-        """Have these keys, as a snapshot has them: they keep the times of their last writes."""
+        """Take over the keys of a snapshot, with the times of their last writes."""
         self.ages, self._now_ns = ages, now_ns
 
     def advance(self, added_bytes: int, rewritten: int, now_ns: int) -> ExpiryTurnover:

@@ -42,14 +42,14 @@ class WriteStep(NamedTuple):
 
 @dataclass(frozen=True)
 class FrozenState:
-    """State frozen in the synchronous part of a snapshot.  Its sizes are asked for again and again, and added up once."""
+    """State frozen in the synchronous part of a snapshot.  Its sizes are cached: they are read often."""
 
     sync_ns: int = 0  # what that cost the task thread
     steps: tuple[WriteStep, ...] = ()
     reused: tuple[Handle, ...] = ()  # written before this snapshot, referred to
-    awaited: tuple[File, ...] = ()  # being written beside the snapshots, whatever becomes of them; waited for
+    awaited: tuple[File, ...] = ()  # written independently of snapshots, and waited for
     ahead_bytes: int = 0  # of these two, written since the last snapshot
-    image: Hashable = None  # what the backend has to know to stand here again
+    image: Hashable = None  # what the backend needs to be restored to this moment
     held_ns: int = 0  # by which a busy disk holds up this snapshot, in the synchronous part or in the asynchronous one
 
     @cached_property
@@ -69,7 +69,7 @@ class FrozenState:
 
 
 class KeyedPart(NamedTuple):
-    """The keyed state of one subtask in a snapshot, as a restore reads it."""
+    """A part of the keyed state of one subtask in a snapshot, as a restore reads it."""
 
     type: SnapshotType
     image: Hashable
@@ -78,7 +78,7 @@ class KeyedPart(NamedTuple):
 
 
 class Restoring(NamedTuple):
-    """What bringing a state back takes."""
+    """The reads and the work of a restore."""
 
     reads: tuple[tuple[Handle, int], ...] = ()  # a file, and how many bytes of it
     threads: int = 1

@@ -1,6 +1,6 @@
 """State on the heap: always written in full, as one stream (HeapSnapshotStrategy, CopyOnWriteStateTable).
 
-The synchronous part freezes copy-on-write tables and copies no entry, so it costs the same whatever the size.
+The synchronous part freezes copy-on-write tables and copies no entry, so its cost does not depend on the size.
 Expired entries stay until the incremental cleanup comes by: each access to state moves it on by some entries.
 """
 
@@ -18,6 +18,8 @@ _SECOND = 1_000_000_000
 
 
 class Hashmap:
+    """The heap backend of one subtask."""
+
     def __init__(self, state: State, size_bytes: int, options: StateOptions) -> None:
         self.state = state
         self.size_bytes = size_bytes
@@ -51,7 +53,7 @@ class Hashmap:
         """Nothing is reused."""
 
     def stop(self) -> None:
-        """Nothing of it works in the background."""
+        """The heap backend does no work in the background."""
 
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:  # noqa: ARG002
         self._restored_bytes = keyed_bytes(parts)
@@ -73,7 +75,7 @@ class Hashmap:
 
 @lru_cache(maxsize=256)
 def _one_stream(sync_ns: int, size_bytes: int, work_ns: int) -> FrozenState:
-    """The same for all subtasks and checkpoints whose state is as large."""
+    """The one stream of a snapshot, cached by its size."""
     if not size_bytes:
         return FrozenState(sync_ns)
     return FrozenState(sync_ns, (WriteStep((File("state", size_bytes, "exclusive"),), 1, work_ns),))

@@ -12,6 +12,8 @@ from sim.state.files import Handle
 
 
 class Increments:
+    """The stored files of one subtask that later snapshots may refer to."""
+
     def __init__(self) -> None:
         self._uploaded: dict[int, Mapping[str, Handle]] = {}  # checkpoint -> its files by name
         self._base = 0  # number of the checkpoint built upon; 0: none

@@ -45,7 +45,7 @@ class TreeImage(NamedTuple):
 class LsmTree:
     """The tree of one subtask: `keys` entries of `entry_bytes`, all loaded at the start.
 
-    `thread`: who compacts; None: one of its own.  `grows`: whether keys will be added.
+    `thread`: the thread that compacts; None: one of its own.  `grows`: whether keys will be added.
     """
 
     def __init__(self, options: Lsm, keys: int, entry_bytes: int, thread: CompactionThread | None = None, *, grows: bool = False) -> None:
@@ -89,7 +89,7 @@ class LsmTree:
         return 0 if self._running is None else max(self._running.ends_ns - now_ns, 0)
 
     def stand(self, image: TreeImage, now_ns: int) -> None:
-        """Be as in a snapshot again; what ran and what was in memory is lost."""
+        """Restore the tree of a snapshot.  The memtable and a compaction under way are lost."""
         self.levels = [list(level) for level in image.levels]
         self._entries = [0] * len(self.levels)
         self._count(*range(len(self.levels)))
@@ -101,7 +101,7 @@ class LsmTree:
         self._compact(now_ns)
 
     def leave(self) -> None:
-        """It is needed no more, or not as it is: what is being compacted comes to nothing."""
+        """Leave the compaction thread.  A compaction under way is dropped."""
         self.thread.forget(self)
         self._running = None
 

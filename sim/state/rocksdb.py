@@ -25,7 +25,10 @@ _MANIFEST_BYTES, _EDIT_BYTES = 120, 134  # an empty manifest, and one record per
 
 
 class RocksDb:
-    """`shared`: the thread that compacts for every database of the task manager, used if the tree's options say so."""
+    """The RocksDB backend of one subtask.
+
+    `shared`: the thread that compacts for every database of the task manager, used if the tree's options say so.
+    """
 
     def __init__(self, state: State, size_bytes: int, options: StateOptions, shared: CompactionThread | None = None) -> None:
         entry_bytes = state.value_bytes if state.turns_over else min(state.value_bytes, size_bytes)
@@ -103,7 +106,9 @@ class RocksDb:
             if any(part.type == "canonical" for part in parts):
                 read = streamed(parts, self.options.load_bytes_per_second)
                 return read._replace(work_ns=max(read.work_ns, merge_ns))
-            reads = tuple((handle, handle.size_bytes) for part in parts for handle in part.handles)  # whole tables, whatever is needed
+            reads = tuple(
+                (handle, handle.size_bytes) for part in parts for handle in part.handles
+            )  # complete tables, even if only a part is needed
             return Restoring(reads, self.options.transfer_threads, after_ns=merge_ns)
         self.tree.stand(only.image, now_ns)
         self._is_anew = False
@@ -118,7 +123,7 @@ class RocksDb:
         return self.state.sync_ns + flush_ns + len(self.tree.live) * self.state.lsm.link_ns
 
     def _other_files(self, scope: Scope) -> tuple[File, ...]:
-        """They change all the time and are written with every snapshot."""
+        """The files beside the tables.  They change all the time, so every snapshot writes them."""
         manifest_bytes = _MANIFEST_BYTES + _EDIT_BYTES * self.tree.edits
         sizes = {"CURRENT": _CURRENT_BYTES, "MANIFEST": manifest_bytes, "OPTIONS": _OPTIONS_BYTES}
         return tuple(File(name, size_bytes, scope) for name, size_bytes in sizes.items())

@@ -30,7 +30,7 @@ class Table(NamedTuple):
 
 
 class Density(NamedTuple):
-    """So many keys lie on so many places."""
+    """A number of keys on a number of places."""
 
     keys: int = 1
     places: int = 1

@@ -35,7 +35,7 @@ class Done(simpy.Event):
 
 
 class Attempts:
-    """The clock of one storage: what takes time in it takes it here, so that an outage or a time limit can end it."""
+    """The clock of one storage.  All its waiting is done here, so that an outage or a time limit can end it."""
 
     def __init__(self, env: simpy.Environment, retry: Retry) -> None:
         self.env = env
@@ -64,7 +64,7 @@ class Attempts:
         done.fire()
 
     def forget(self, done: Done) -> None:
-        """It will not fire any more."""
+        """Drop an event that will not fire any more."""
         self._pending.pop(done, None)
 
     def fail_until(self, until_ns: int) -> None:
@@ -103,7 +103,7 @@ class Attempts:
         self.env.timeout(limit_ns).callbacks.append(expire)
         try:
             return (yield from go_on(work, next(work), wait))
-        except StopIteration as end:  # it takes no time
+        except StopIteration as end:  # the work takes no time
             return end.value  # type: ignore[no-any-return]
         finally:
             awaited = None

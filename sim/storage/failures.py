@@ -1,10 +1,10 @@
-"""What can go wrong with storage: for the moment (and then it is tried again), or for good."""
+"""Failures of storage: transient ones, after which a client tries again, and final ones."""
 
 from __future__ import annotations
 
 
 class Transient(Exception):  # noqa: N818  # it is not an error yet: it is tried again
-    """One attempt came to nothing."""
+    """An attempt has failed.  The client tries again."""
 
 
 class Unreachable(Transient):
@@ -12,16 +12,16 @@ class Unreachable(Transient):
 
 
 class TimedOut(Transient):
-    """No answer within the time a request may take."""
+    """A request has had no answer within its time limit."""
 
 
 class Refused(Transient):
-    """Too many requests: come back later (S3's 503 Slow Down)."""
+    """Storage turns a request away, as there are too many (S3's 503 Slow Down)."""
 
 
 class StorageFailed(Exception):  # noqa: N818  # named like the event it brings about
-    """For good: the attempts are used up.  What was being written is given up half-written."""
+    """All attempts have failed.  The file being written is given up."""
 
 
 class DiskFull(StorageFailed):
-    """No space left on a local disk."""
+    """A local disk has no space left."""

@@ -1,6 +1,6 @@
-"""Checkpoint storage as its users see it: write, open, read, delete; what that costs is the medium's business.
+"""Checkpoint storage as its users see it: write, open, read, delete.  The medium decides what that costs.
 
-Knows bytes and files; what they hold is the caller's business.
+It knows bytes and files, and not their content.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class FileSystem:
         return (yield from stream.close())
 
     def read(self, size_bytes: int, *name: str | int, host: int = 0) -> Work[None]:
-        """Process: read so much of the file of this name.  Raises StorageFailed."""
+        """Process: read bytes of a file.  Raises StorageFailed."""
         yield from self.medium.read(size_bytes, name, host)
 
     def delete(self, files: Iterable[FileId], *, host: int = -1, threads: int = 1) -> Work[None]:
-        """Process: delete files, each gone from the moment it is asked for.  Raises StorageFailed."""
+        """Process: delete files.  Each is unreadable from the moment of the call.  Raises StorageFailed."""
         yield from in_parallel(self.attempts.env, [self._delete(file, host) for file in files], threads)
 
     def _delete(self, file: FileId, host: int) -> Work[None]:
@@ -68,7 +68,7 @@ class FileSystem:
 
 
 class CheckpointStorage(FileSystem):
-    """Where the checkpoints of one job lie (Flink: CheckpointStorageAccess, CheckpointStreamFactory)."""
+    """The checkpoint storage of one job (Flink: CheckpointStorageAccess, CheckpointStreamFactory)."""
 
     def __init__(self, env: simpy.Environment, options: Storage, seed: int, floor_ns: int = 0) -> None:
         """`floor_ns`: what a file of flat storage costs beside what the options say."""
@@ -95,7 +95,7 @@ class CheckpointStorage(FileSystem):
         return size_bytes <= self.options.inline_threshold_bytes
 
     def end_merging(self, checkpoint: int) -> Work[None]:
-        """Process: it is subsumed or aborted; physical files that its small files share are closed.  Raises StorageFailed."""
+        """Process: a checkpoint is subsumed or aborted.  The physical files of its small files are closed.  Raises StorageFailed."""
         if self.merged is not None:
             yield from self.merged.end(checkpoint)
 
@@ -108,11 +108,11 @@ class CheckpointStorage(FileSystem):
         return self._disks.of(host)
 
     def lose_disk(self, host: int) -> None:
-        """A task manager is gone and its disk with it: its files are deleted; its successor's disk is empty."""
+        """A task manager is lost with its disk: all files there are deleted, and its successor has an empty disk."""
         self._disks.lose(host)
 
     def fail_until(self, until_ns: int) -> None:
-        """An outage begins now: what is under way breaks off, nothing is reached before `until_ns`; clients retry."""
+        """An outage begins now: requests under way break off, and storage is unreachable until `until_ns`.  Clients retry."""
         self.attempts.fail_until(until_ns)
 
     @property

@@ -1,4 +1,4 @@
-"""Every file there ever was: when it became durable, when it was deleted, whether it was given up half-written."""
+"""The ledger of all files of a run: when each became durable, was deleted, or was given up half-written."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import NewType
 
 Name = tuple[str | int, ...]
-"""(kind, vertex, index, checkpoint, ...): what is random about a file is a function of its name and the seed."""
+"""(kind, vertex, index, checkpoint, ...).  Random properties of a file are functions of its name and the seed."""
 
 FileId = NewType("FileId", int)
 
 
 @dataclass(slots=True)
 class StoredFile:
+    """A file, and its times."""
+
     id: FileId
     name: Name
     host: int  # task manager that writes it; -1: the JobManager
@@ -32,7 +34,7 @@ class StoredFile:
 
 
 class FileLedger:
-    """Files by id, in the order they were created."""
+    """All files by id, in the order in which they were created."""
 
     def __init__(self) -> None:
         self._files: list[StoredFile] = []
@@ -63,7 +65,7 @@ class FileLedger:
         return stored
 
     def close(self, stored: StoredFile, now: int) -> None:
-        """It is durable, unless its writer gave it up before."""
+        """A file becomes durable, unless its writer has given it up."""
         if stored.given_up_ns is None:
             stored.durable_ns = now
             if stored.inside is None:

@@ -18,7 +18,7 @@ from sim.storage.work import Work
 
 
 class PhysicalFiles(Protocol):
-    """Where physical files lie; `FileSystem` is one."""
+    """The storage of physical files.  `FileSystem` implements it."""
 
     @property
     def attempts(self) -> Attempts: ...
@@ -32,7 +32,7 @@ class PhysicalFiles(Protocol):
 
 
 class _Group(NamedTuple):
-    """Whose small files share."""
+    """The key of small files that may share a physical file."""
 
     host: int
     by: int | None  # checkpoint; None: across their boundaries
@@ -40,6 +40,8 @@ class _Group(NamedTuple):
 
 
 class MergedFiles:
+    """The logical files of a job and the physical files that hold them."""
+
     def __init__(self, system: PhysicalFiles, options: FileMerging) -> None:
         self.system = system
         self.options = options
@@ -84,7 +86,7 @@ class MergedFiles:
 
     def delete(self, logical: StoredFile, physical: FileId, host: int) -> Work[None]:
         """Process: the physical file goes with the last logical file in it, once it is closed."""
-        if physical not in self._inside:  # an older job wrote it
+        if physical not in self._inside:  # an older job wrote the file
             needed = (file for file in self.system.files if file.inside == physical and file.deleted_ns is None)
             self._inside[physical] = [*needed, logical]
         self._inside[physical].remove(logical)

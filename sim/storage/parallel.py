@@ -25,6 +25,8 @@ def in_parallel(env: simpy.Environment, works: Sequence[Work[T]], threads: int) 
 
 
 class _Threads:
+    """Threads that take pieces of work from one list."""
+
     def __init__(self, env: simpy.Environment, works: Sequence[Work[T]], threads: int) -> None:
         self.env = env
         self.works = works

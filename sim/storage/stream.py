@@ -1,4 +1,4 @@
-"""A file from its first byte to its last: what a medium does to it is noted in the ledger."""
+"""A file that is being written, from its first byte to its last.  The ledger notes what the medium does to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class FileStream:
-    """Write, write, close: processes, one after the other.  The file exists from the first byte on, is durable once it is closed."""
+    """A file that is being written, piece by piece.  It exists from the first byte on, and is durable once it is closed."""
 
     def __init__(self, sink: Sink, files: FileLedger, name: Name, host: int, clock: Callable[[], int], *, disk: bool = False) -> None:
         self.name = name
@@ -58,6 +58,6 @@ class FileStream:
     def _or_give_up(self, work: Work[T]) -> Work[T]:
         try:
             return (yield from work)
-        except BaseException:  # interrupted, failed for good, or forgotten by the one who waited
+        except BaseException:  # interrupted, failed for good, or its waiter is gone
             self.give_up()
             raise

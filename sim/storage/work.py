@@ -39,7 +39,7 @@ class Carried:
         self._awaited: simpy.Event | None = None
 
     def wait_for(self, event: simpy.Event) -> None:
-        """It goes on when the event has happened: at once if it has."""
+        """Go on when the event has happened: at once if it is over."""
         if event.callbacks is None:
             self._go_on(event)
         else:

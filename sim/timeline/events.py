@@ -14,6 +14,8 @@ Event = dict[str, Any]
 
 
 class TimelineSlice(NamedTuple):
+    """A slice of a track."""
+
     name: str
     begin_ns: int
     end_ns: int
@@ -50,7 +52,7 @@ def counter(process: int, name: str, time_ns: int, values: Mapping[str, float]) 
 
 
 def named(process: int, name: str, tracks: dict[int, str]) -> list[Event]:
-    """What a process and its tracks are called, in their order."""
+    """The names of a process and of its tracks, in their order."""
     events: list[Event] = [
         {"ph": "M", "pid": process, "name": "process_name", "args": {"name": one_line(name)}},
         {"ph": "M", "pid": process, "name": "process_sort_index", "args": {"sort_index": process}},

@@ -15,6 +15,8 @@ _COLUMNS = (("busy_ns",), ("idle_ns",), ("soft_ns", "hard_ns"))
 
 @dataclass(frozen=True, slots=True)
 class TimelineSample:
+    """What threads did and what lay in queues, in one step."""
+
     time_ns: int
     spent: np.ndarray  # by task and state, since the sample before [ns]
     input_bytes: np.ndarray  # by vertex: received and not read yet
@@ -24,7 +26,7 @@ class TimelineSample:
 
 @dataclass(slots=True)
 class Samples:
-    """`attach` is called with each job instance; samples lie between two times [ns]."""
+    """The samples of all job instances between two times [ns].  `attach` is called with each instance."""
 
     step_ns: int
     begin_ns: int
@@ -36,6 +38,8 @@ class Samples:
 
 
 class _Looking:
+    """The sampler of one job instance."""
+
     def __init__(self, samples: Samples, instance: JobInstance) -> None:
         self.samples = samples
         self.instance = instance

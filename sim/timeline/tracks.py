@@ -65,6 +65,6 @@ def _draw_vertices(page: Drawing, context: Context, samples: Sequence[TimelineSa
 
 
 def _in_order(place: str) -> tuple[str, int]:
-    """Node 10 stands behind node 9."""
+    """Names in natural order: node 10 behind node 9."""
     stem, _, number = place.rpartition(" ")
     return (stem, int(number)) if number.isdigit() else (place, 0)

@@ -22,7 +22,7 @@ from sim.quantities.results import has_sample
 
 @dataclass(frozen=True, slots=True)
 class Consequences:
-    """NaN: nothing of the kind happened, e.g. no failure and so no downtime."""
+    """The costs of a strategy beyond its checkpoints.  NaN: nothing of the kind happened, e.g. no failure and so no downtime."""
 
     commits: Annotated[float, "per run"]
     committed_records: Annotated[float, "per run"]

@@ -34,7 +34,7 @@ _COLUMN = {
 
 @dataclass(frozen=True, slots=True)
 class NotCompleted:
-    """Checkpoints of one fate; each would have taken longer than it was seen to take."""
+    """The checkpoints of one fate that did not complete: each would have taken longer than it was seen to take."""
 
     fate: str  # expired, failed, interrupted, under way at the end
     count: int

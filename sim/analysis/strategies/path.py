@@ -34,7 +34,7 @@ _ASYNC = ["async_queue", "async_work", "upload", "channel_state"]
 
 @dataclass(frozen=True, slots=True)
 class BarrierPath:
-    """The parts of an end-to-end duration [ms]; NaN: not measured."""
+    """The parts of an end-to-end duration [ms].  NaN: not measured."""
 
     queue_ms: Annotated[float, "behind data, or for a task thread that must take the trigger"]
     queue_vertex: Annotated[str, "the vertex in front of which most of it passes; a source: before its task thread answers"]

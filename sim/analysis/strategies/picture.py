@@ -64,7 +64,7 @@ def through_time(runs: Mapping[str, Tables], title: str, warmup_s: float = 0.0) 
 
 
 def alike(curves: Mapping[str, pd.Series[float]]) -> dict[str, list[str]]:
-    """Name -> names of the same curve, itself first: nobody sees the line that lies below another."""
+    """Name -> names of the same curve, itself first: a line that lies below another is invisible."""
     found: dict[str, list[str]] = {}
     for name, curve in curves.items():
         same = next((other for other in found if curves[other].equals(curve)), name)
@@ -81,7 +81,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def _drawn(tables: Tables) -> pd.Series[float]:
-    """Everything of a strategy that is drawn, one after the other."""
+    """The curves of a strategy, one after the other."""
     import pandas as pd
 
     series, checkpoints = tables["series"], tables["checkpoints"].set_index("trigger_timestamp")

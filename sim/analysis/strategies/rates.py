@@ -20,7 +20,7 @@ _FEWEST = 8
 
 
 class KeepingUp(NamedTuple):
-    """What sources emit and are due to emit, records/s, in the time before anything went wrong."""
+    """The rates of a job that does not keep up: emitted and due records/s, in the time before anything went wrong."""
 
     emitted_per_second: float
     due_per_second: float

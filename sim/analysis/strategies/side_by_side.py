@@ -30,7 +30,7 @@ NOT_COMPLETED = "{}: {} {}"
 
 @dataclass(frozen=True, slots=True)
 class StrategyRow:
-    """A row of a comparison."""
+    """A strategy as a row of a comparison."""
 
     label: str
     axes: tuple[tuple[str, str], ...]  # (axis, value) of the scenario's variations

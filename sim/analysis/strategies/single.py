@@ -41,7 +41,7 @@ class Single:
 
 
 class Singles(NamedTuple):
-    """None: there is no such checkpoint."""
+    """The single checkpoints of a strategy that sentences are about.  None: there is no such checkpoint."""
 
     median: Single | None  # of two in the middle the quicker
     slowest: Single | None

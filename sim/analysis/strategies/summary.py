@@ -26,7 +26,7 @@ __all__ = ["Summary", "Tables", "summarize", "throughput"]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """NaN: not measured, e.g. a percentile without a completed checkpoint."""
+    """The results of a strategy as one row.  NaN: not measured, e.g. a percentile without a completed checkpoint."""
 
     completed: Annotated[int, "checkpoints triggered after the warm-up, without first uploads; n of every percentile"]
     failed: Annotated[int, "checkpoints"]

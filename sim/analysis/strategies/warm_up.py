@@ -28,6 +28,8 @@ BY = 0.1
 
 
 class WarmUpEnd(NamedTuple):
+    """The end of a warm-up, and what settled last."""
+
     ns: int
     cause: str = ""  # what settled last; empty: the scenario says how long
 

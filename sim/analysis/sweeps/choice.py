@@ -33,7 +33,7 @@ EQUAL = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Exceeded:
-    """The value of a window that breaks a limit."""
+    """A window whose value breaks a limit."""
 
     column: str
     window: str
@@ -42,7 +42,7 @@ class Exceeded:
 
 @dataclass(frozen=True, slots=True)
 class UnknownPercentile:
-    """A limit of a percentile that stands on too few observations."""
+    """A limit of a percentile that has too few observations."""
 
     column: str
     sample: int
@@ -51,7 +51,7 @@ class UnknownPercentile:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is known of a setting."""
+    """The standing of one setting among the others."""
 
     setting: Setting
     value: float  # mean over the windows in which some setting ends
@@ -78,9 +78,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`best` is empty if no setting can be chosen.
+    """The settings in their order, and the recommended one.  `best` is empty if no setting can be chosen.
 
-    Settings stand in their order: those with the samples of all percentiles, then the others that could be chosen, then the rest.
+    First stand settings with the samples of all percentiles, then the others that could be chosen, then the rest.
     Among them those with fewest windows behind come first, then those with the least mean.
     """
 

@@ -30,7 +30,7 @@ ERROR = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What settings race for, and the number of comparisons that share the error."""
+    """The rule of a race: its column, its limits, and the number of comparisons that share the error."""
 
     settings: tuple[str, ...]
     least: str

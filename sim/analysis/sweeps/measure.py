@@ -18,6 +18,8 @@ class MeasureError(Readable, ValueError):
 
 
 class _Unit(NamedTuple):
+    """A unit of result columns, with its parser and its texts."""
+
     ending: str
     symbol: str
     parse: Callable[[object], float]

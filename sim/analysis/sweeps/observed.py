@@ -1,7 +1,7 @@
 """The rows of a sweep -> a value per window and setting: what did not end is a bound, what failed is lost, and both are counted.
 
 Windows are the sample: seeds repeat within them, so their mean is the value of a window.  A *world* is a window with a seed and with what
-else varies beside the settings.  All settings meet the same worlds with the same random numbers.
+else varies beside the settings (a block of the design).  All settings meet the same worlds with the same random numbers.
 
 A row says of its columns which values are bounds (`unfinished`) and where there was nothing to measure (`nothing`).  A value that is
 missing for another reason is lost, unless it is missing for every setting: no setting gains by a run that failed, or that has no value.
@@ -28,7 +28,7 @@ _NO_AXES = ("cell", "scenario", "seed")
 
 @dataclass(frozen=True)
 class Observed:
-    """Tables of a column with a row per window and a column per setting."""
+    """The values of one column: tables with a row per window and a column per setting."""
 
     scores: pd.DataFrame  # means over seeds; what did not end counts as the longest known there; NaN: lost, or nothing to measure
     unfinished: pd.DataFrame  # whether some run had not ended what the column measures

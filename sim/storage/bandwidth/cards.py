@@ -1,4 +1,4 @@
-"""Network cards of the task managers, as far as storage uses them: what comes in and what goes out, each shared by all streams."""
+"""Network cards of the task managers, as storage uses them: one link for input and one for output, each shared by all streams."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sim.storage.bandwidth.network import Link, Steady
 
 
 class Cards:
-    """Two links per task manager (host -1: the JobManager); none if nothing limits them."""
+    """The network cards of all task managers, two links each (host -1: the JobManager).  Without a limit there are no links."""
 
     def __init__(self, bytes_per_second: int | None) -> None:
         self._rate = bytes_per_second

@@ -11,7 +11,7 @@ from sim.storage.work import Work
 
 
 class LocalDisk:
-    """No latency, no outage: those are of checkpoint storage.  A file takes its space as it grows."""
+    """The local disk of one task manager, without latency and outages.  A file takes its space as it grows."""
 
     def __init__(self, attempts: Attempts, options: Disk) -> None:
         self.options = options
@@ -44,6 +44,8 @@ class LocalDisk:
 
 
 class _LocalFile:
+    """A file on a local disk, while it is written."""
+
     def __init__(self, disk: LocalDisk, name: Name, host: int) -> None:
         self.disk = disk
         self.name = name

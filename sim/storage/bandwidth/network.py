@@ -1,6 +1,6 @@
 """Bytes on their way: flows cross links and share them max-min fairly; whenever a flow begins or ends the shares are new.
 
-A link is whatever has a bandwidth: the network card of a task manager, a node, a disk.  Its bandwidth may change with time.
+A link is anything with a bandwidth: the network card of a task manager, a node, a disk.  The bandwidth may change with time.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _SECOND = 1_000_000_000
 
 
 class Link(Protocol):
+    """A link of the network."""
+
     def bandwidth(self, now: int) -> tuple[int, int | None]:
         """(bandwidth [B/s, times SCALE], time [ns] until which it stays so; None: for ever)."""
 
@@ -37,6 +39,8 @@ class Steady:
 
 
 class _Flow:
+    """A transfer under way."""
+
     __slots__ = ("done", "left", "links", "rate")
 
     def __init__(self, size_bytes: int, links: Sequence[Link], done: Done) -> None:
@@ -47,7 +51,7 @@ class _Flow:
 
 
 class SharedNetwork:
-    """Flows of the moment.  Several that begin or end at one instant cost one new distribution."""
+    """The flows under way, and the links that they share.  Flows that begin or end at one instant cost one new distribution."""
 
     def __init__(self, attempts: Attempts) -> None:
         self.attempts = attempts
@@ -58,7 +62,7 @@ class SharedNetwork:
         self._wakes_ns: int | None = None  # the next wake-up there will be
 
     def transfer(self, size_bytes: int, links: Sequence[Link]) -> Work[None]:
-        """Process: push so much across all these links.  Without links, or without bytes, it takes no time."""
+        """Process: transfer bytes across all these links.  Without links, or without bytes, it takes no time."""
         if not links or not size_bytes:
             return
         flow = _Flow(size_bytes, links, self.attempts.pending())
@@ -66,7 +70,7 @@ class SharedNetwork:
         self._change()
         try:
             yield flow.done
-        except BaseException:  # it broke off, or its waiter is gone
+        except BaseException:  # the transfer broke off, or its waiter is gone
             self.attempts.forget(flow.done)
             if flow in self._flows:
                 del self._flows[flow]
@@ -88,7 +92,7 @@ class SharedNetwork:
                 self._arm()
 
     def _settle(self) -> None:
-        """Bring every flow up to now, let go what has arrived, share anew."""
+        """Bring every flow up to the present, end those that have arrived, distribute bandwidth anew."""
         now = self.attempts.now
         self._changed = False
         passed, self._since_ns = now - self._since_ns, now
@@ -121,7 +125,7 @@ class SharedNetwork:
         self._arm()
 
     def _arm(self) -> None:
-        """See to it that there is a wake-up no later than the next due time."""
+        """Arm a wake-up no later than the next due time."""
         if self._due_ns is not None and (self._wakes_ns is None or self._due_ns < self._wakes_ns):
             self._wakes_ns = self._due_ns
             self.attempts.env.timeout(self._due_ns - self.attempts.now).callbacks.append(self._wake)

@@ -1,7 +1,7 @@
 """A distributed file system of the HDFS family: blocks, replication pipelines, one metadata server.
 
 A file costs a request to create it, one for each block, one to close it.  The bytes of a block cross the writer's network card, and
-each replica's card and disk at once, so the slowest of them sets the pace.  All links are shared fairly with everybody else.
+each replica's card and disk at once, so the slowest of them sets the pace.  All links are shared fairly with other transfers.
 Source: HDFS architecture guide; hdfs-default.xml for the defaults.
 """
 
@@ -24,6 +24,8 @@ _SECOND = 1_000_000_000
 
 
 class DistributedFileSystem:
+    """The distributed file system of one run."""
+
     def __init__(self, attempts: Attempts, network: SharedNetwork, cards: Cards, options: Dfs, seed: int) -> None:
         self.attempts = attempts
         self.network = network
@@ -78,12 +80,14 @@ class DistributedFileSystem:
         return host % self.options.nodes if self.options.local_first and host >= 0 else None
 
     def _limit(self) -> list[Link | None]:
-        """What one stream can do alone on its link."""
+        """The link that limits one stream."""
         rate = self.options.stream_bytes_per_second
         return [] if rate is None else [Steady(rate)]
 
 
 class _DfsFile:
+    """A file of the distributed file system, while it is written."""
+
     def __init__(self, dfs: DistributedFileSystem, name: Name, host: int) -> None:
         self.dfs = dfs
         self.name = name
@@ -130,6 +134,8 @@ class _Node:
 
 
 class _SlowDisk:
+    """The disk of a node that is slow at times."""
+
     def __init__(self, bytes_per_second: int, history: Slowness) -> None:
         self._healthy = bytes_per_second * SCALE
         self._history = history

@@ -15,11 +15,13 @@ _SECOND = 1_000_000_000
 
 
 class FlatStorage:
+    """Flat storage."""
+
     def __init__(self, attempts: Attempts, options: Storage, seed: int, floor_ns: int = 0) -> None:
         self.attempts = attempts
         self.options = options
         self.seed = seed
-        self.floor_ns = floor_ns  # of every file, whatever the options say
+        self.floor_ns = floor_ns  # least time of every file, beside the options
 
     def open(self, name: Name, host: int) -> _FlatFile:  # noqa: ARG002  # all hosts are alike
         return _FlatFile(self, name)
@@ -58,6 +60,8 @@ class FlatStorage:
 
 
 class _FlatFile:
+    """A file of flat storage, while it is written."""
+
     def __init__(self, medium: FlatStorage, name: Name) -> None:
         self.medium = medium
         self.name = name
@@ -69,4 +73,4 @@ class _FlatFile:
         yield from self.medium.spend(self.medium.close_ns(self.name))
 
     def give_up(self) -> None:
-        """Nothing is held."""
+        """A file of flat storage holds no resource."""

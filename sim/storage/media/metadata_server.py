@@ -1,4 +1,4 @@
-"""The one server that knows where files are (HDFS: NameNode): requests wait in line, so a flood of files slows everybody down."""
+"""The metadata server (HDFS: NameNode): requests wait in line, so many small files slow all clients down."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _SECOND = 1_000_000_000
 
 
 class MetadataServer:
-    """First come, first served, one at a time; the latency of the way there and back comes on top, and does not occupy the server."""
+    """The metadata server: it serves one request at a time, first come, first served.
+
+    The latency of the way there and back comes on top, and does not occupy the server.
+    """
 
     def __init__(self, attempts: Attempts, latency: Distribution, service: Distribution | None, seed: int) -> None:
         self.attempts = attempts

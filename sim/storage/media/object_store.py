@@ -24,7 +24,7 @@ _SECOND = 1_000_000_000
 
 
 class RequestLimit:
-    """So many requests per second and prefix, a second's worth at once: what the generic cell rate algorithm lets through."""
+    """A limit of requests per second and prefix, with a burst of one second (generic cell rate algorithm)."""
 
     def __init__(self, per_second: int) -> None:
         self.per_second = per_second
@@ -41,6 +41,8 @@ class RequestLimit:
 
 
 class ObjectStorage:
+    """The object store of one run."""
+
     def __init__(self, attempts: Attempts, network: SharedNetwork, cards: Cards, options: ObjectStore, seed: int) -> None:
         self.attempts = attempts
         self.network = network

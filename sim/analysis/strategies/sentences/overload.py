@@ -1,4 +1,4 @@
-"""The sentence that a job does not keep up with what is due, whatever fails later."""
+"""The sentence that a job does not keep up with its load, even before any failure."""
 
 from __future__ import annotations
 
