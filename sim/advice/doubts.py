@@ -1,4 +1,4 @@
-"""The history that a job was imported from, and how much of its advice it allows: tails, and how sure anybody can be.
+"""The history that a job was imported from, and how much of its advice it allows: tails, and the confidence that it allows.
 
 A tail of the history that the simulation has not is taken into account by its ratio.  It is known of today's setting; of others it
 is an assumption, and said to be one.
@@ -56,7 +56,7 @@ def corrected(
 
 
 def _raise(table: np.ndarray[tuple[int, int], np.dtype[np.float64]], least_ms: float) -> None:
-    """Move durations up, all alike, until their mean is no less."""
+    """Raise all durations alike, up to this mean."""
     table[:, _DURATION] += max(least_ms - float(table[:, _DURATION].mean()), 0.0)
 
 
@@ -132,7 +132,7 @@ def _history(backtest: Backtest, limit_ms: float) -> str:
 
 
 def kept_but_for_the_tail(settings: Sequence[Setting], backtest: Backtest | None, limits: Limits) -> list[Setting]:
-    """Settings of which nobody knows whether they keep the limit on checkpoints: simulated they do, with today's tail they do not."""
+    """Settings that keep the limit on checkpoints as simulated, and break it with today's tail."""
     if backtest is None or limits.checkpoint_ms is None or backtest.tail <= 1:
         return []
     return [

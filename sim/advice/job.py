@@ -26,7 +26,7 @@ ENDLESS = 10**12
 
 
 def job_file(source: Path, text: str | None, folder: Path) -> Path:
-    """The scenario file: the one somebody wrote, or an imported one, which is kept in the folder of the results."""
+    """The scenario file: the given one, or an imported one, which is kept in the folder of the results."""
     if text is None:
         return source
     write_parted(text, folder / "job.yaml")

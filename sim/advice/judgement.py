@@ -59,7 +59,7 @@ Margins = Callable[[_Name, str], float]
 
 
 def no_margin(name: _Name, column: str) -> float:
-    """Predictions are right."""
+    """No margin: predictions count as exact."""
     del name, column
     return 0.0
 
@@ -84,7 +84,7 @@ class Tight(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What must hold; None: no such limit."""
+    """The limits of an advice.  None: no such limit."""
 
     recovery_ms: float | None = None  # failure -> all lost work is done again
     checkpoint_ms: float | None = None  # p99 of the end-to-end duration
@@ -290,14 +290,14 @@ def _picked(lost: _Values, kept: _Flags, lack: _Values, names: Sequence[_Name], 
 
 
 def _with_room(lost: _Values, roomy: _Flags) -> _Flags:
-    """What loses about as little time as any of them."""
+    """The settings that lose about as little time as the best one."""
     lost = np.where(roomy, lost, np.inf)
     good: _Flags = roomy & (lost <= lost.min(axis=1, keepdims=True) * (1 + SAME) + NEGLIGIBLE)
     return good
 
 
 def _without_room(lost: _Values, kept: _Flags, lack: _Values) -> _Flags:
-    """What lacks about as little room as any that does not lose notably more time."""
+    """The settings that lack about as little room as the best one, among those that do not lose notably more time."""
     lost = np.where(kept, lost, np.inf)
     cheap = kept & (lost <= lost.min(axis=1, keepdims=True) + NOTABLE)
     lack = np.where(cheap, lack, np.inf)

@@ -1,4 +1,4 @@
-"""Which intervals run: a ladder with today's in it, what theory proposes, and the steps beside the best one.
+"""The intervals that run: a ladder with today's in it, the one that theory proposes, and the neighbours of the best one.
 
 Intervals run from the shortest on, as long as longer ones can still keep the limits and pay off.  Long intervals are the most expensive
 to simulate.

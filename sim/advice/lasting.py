@@ -19,13 +19,13 @@ from sim.advice.trials import Trial
 from sim.analysis.number_texts import bytes_text, ms_text
 
 LATER, EARLIER = (2.0, 4.0, 8.0, 16.0), (0.5, 0.25, 0.125, 0.0)
-"""Times that are tried, in horizons from now."""
+"""Times that are tried, as multiples of the horizon."""
 HALVINGS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """A setting keeps its limits for so long [s], and no longer than until it breaks them; None: at no time that was tried."""
+    """The time for which a setting keeps its limits [s], and a later time at which it breaks one; None: never, among the times tried."""
 
     setting: tuple[str, str]
     kept_s: float | None
@@ -77,7 +77,7 @@ def horizon_sentence(horizon: Horizon) -> str:
 
 
 def lasting_sentence(race: Race, found: Lasting | None) -> str:
-    """When a limit breaks, and at which size; empty: nobody knows."""
+    """When a limit breaks, and at which size; empty: that is unknown."""
     if found is None:
         return ""
     name = name_of(found.setting)

@@ -12,7 +12,10 @@ _Name = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """`settings`: (interval, protocol) of those left out; none: `what` says what was."""
+    """Settings that did not run, and the reason.
+
+    `settings`: (interval, protocol) of each; none: `what` names them.
+    """
 
     reason: str
     settings: tuple[_Name, ...] = ()

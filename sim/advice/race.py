@@ -85,7 +85,7 @@ class NoLevers:
 
 @dataclass
 class Race:
-    """A job, its limits and all runs so far.  `run` stores every row, so a repeated race runs nothing again."""
+    """The race of all settings of a job.  `run` stores every row, so a repeated race runs nothing again."""
 
     bench: Bench
     limits: Limits
@@ -160,7 +160,7 @@ class Race:
     def _within_reason(self, settings: Sequence[Setting]) -> Sequence[Setting]:
         """Without a limit on recovery: those that recover about as fast as today's, unless another one has more room or loses notably less.
 
-        Nobody who asks for short checkpoints has asked for an interval of many times today's.
+        A limit on checkpoints is no wish for an interval of many times today's.
         """
         now = next((setting for setting in settings if setting.name == self._today), None)
         if self.limits.recovery_ms is not None or now is None:
@@ -266,7 +266,7 @@ class Race:
         return self.affords(*self._scenarios(self.runs | dict.fromkeys(candidates, replications)), share)
 
     def covers(self, candidates: Sequence[Candidate], replications: int, share: float, what: str) -> bool:
-        """The same; if it does not, what is not run is noted."""
+        """Whether a share of both bounds covers these runs.  If not, the left-out settings are noted."""
         return self.noted(what, covered=self.affords_runs(candidates, replications, share))
 
     def noted(self, what: str, *, covered: bool) -> bool:

@@ -38,6 +38,8 @@ ASSUMED_MTBF_MS = 86_400_000.0
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """The report of an advice: verdict, texts and tables, JSON."""
+
     chosen: Setting | None
     advised: Candidate | None  # the change that sets it
     parts: Sequence[str | TextTable]  # text and tables, in this order
@@ -107,7 +109,7 @@ def _remarks(race: Race) -> list[str | TextTable | None]:
         names = " and ".join(f"its {name} ({', '.join(map(str, point.values()))} on)" for name, point in race.bench.worlds.items())
         remarks.append(f"Load: two pieces of its trace, {names}. Limits have to hold in both; differences and losses are means.")
     if race.limits.visible_ms is not None and not any(math.isfinite(setting.visible_ms) for setting in race.settings):
-        remarks.append("No sink is transactional: output is visible at once, whatever is set.")
+        remarks.append("No sink is transactional: output is visible at once under any setting.")
     remarks.append(shorter_intervals(race))
     remarks += [f"Not run: {reason}." for reason in race.given_up]
     return remarks

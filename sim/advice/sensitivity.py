@@ -1,4 +1,4 @@
-"""How much unknown inputs matter: each is varied alone, and the advice is made again among the nearest settings.
+"""The effect of unknown inputs: each is varied alone, and the choice is made again among the nearest settings.
 
 The rows are those of a tornado diagram: first inputs that change the advice, then those that move the numbers most.
 """

@@ -28,6 +28,8 @@ _BARRIERS, _DEBLOAT = "checkpoint.barriers", "cluster.network.debloat"
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
+    """A way of barriers with its options, as a change of the scenario."""
+
     name: str
     point: Point = field(hash=False)
     aligned: bool = True  # the barrier never overtakes data
@@ -45,7 +47,7 @@ def protocols() -> tuple[Protocol, ...]:
 
 
 def sinks_of(scenario: Scenario) -> dict[str, SinkKind | None]:
-    """Vertex that nobody reads -> its sink: as the job says, or as its name tells; None: unknown."""
+    """Vertex without readers -> its sink: as the job says, or as its name tells; None: unknown."""
     read = {upstream for upstream, _ in scenario.job.edges}
     last = [vertex for vertex in scenario.job.vertices if vertex.name not in read]
     found = {vertex.name: SINKS[vertex.connector] for vertex in scenario.job.vertices if vertex.connector}
@@ -77,7 +79,7 @@ def _advised(kind: BarrierKind, debloat: str) -> Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A setting to try; `point` is the change against today's."""
+    """A setting to try.  `point` is the change against today's."""
 
     interval: str
     protocol: str

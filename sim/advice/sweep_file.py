@@ -1,4 +1,4 @@
-"""The trials of an advice as a sweep file, so that anybody can inspect and repeat them: ``ckptsim sweep sweep.yaml``."""
+"""The trials of an advice as a sweep file, for users to inspect and repeat: ``ckptsim sweep sweep.yaml``."""
 
 from __future__ import annotations
 

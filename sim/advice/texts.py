@@ -28,7 +28,7 @@ COUNTED = 0.005
 
 
 def verdict(race: Race, choice: Choice) -> list[str]:
-    """What to do, and how sure that is."""
+    """The verdict: the advised setting, and the confidence in it."""
     limits = race.limits
     bounds = limits_text(limits)
     chosen = race.chosen
@@ -58,7 +58,7 @@ def _but_lost(race: Race, chosen: Setting) -> str:
 
 
 def condition_of(race: Race, chosen: Setting) -> str:
-    """What has to hold of sinks that nobody named; empty: nothing.  Those that lose records must not have barriers that overtake data."""
+    """The condition on sinks whose kind is unknown; empty: none.  Some sinks lose records when barriers overtake data."""
     return condition(race.scenario, race.protocols.get(chosen.protocol, race.now))
 
 

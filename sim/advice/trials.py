@@ -47,7 +47,7 @@ _KILLED = {TASK_MANAGER: "task-manager", TASK: "random-task"}
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A setting in one world, undisturbed or not; `point` is the complete change of the scenario."""
+    """A run of a setting in one world, undisturbed or with a failure.  `point` is the complete change of the scenario."""
 
     world: str
     candidate: Candidate
@@ -116,7 +116,7 @@ class Bench:
             yield Trial(name, candidate, FAILING_TASK, {**self.common, **changes, **self._state({}), **candidate.point, **length})
 
     def _state(self, extra: Point, ahead_s: float | None = None) -> Point:
-        """What state is held at in trials.  Another job, say with other keys or another rate, has another state by then."""
+        """The change that keeps state at its size in trials.  A job with other keys or another rate has another state by then."""
         if not self.horizon.states:
             return {}
         if not any(key.startswith("job.") for key in extra):

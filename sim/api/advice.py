@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Advice(Advised):
-    """What to set, why, and how sure that is; it shows itself as text and tables."""
+    """An advice: the setting, its reasons, and how sure it is.  It shows itself as text and tables."""
 
     @property
     def study(self) -> Study:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class ImportedJob(verb.ImportedJob):
-    """A job that was read, and how sure that is: its scenario, what is UNKNOWN in it, what is not modelled, and its backtest."""
+    """An import for notebooks: the scenario of a real job, its UNKNOWN inputs, what is not modelled, and its backtest."""
 
     @property
     def study(self) -> Study:
@@ -94,7 +94,10 @@ def explain_job(
     *sources: str | PathLike[str], checkpoint: int | None = None, job: str | None = None, deadline: str | None = None,
     headers: Mapping[str, str] | None = None, progress: bool = True,
 ) -> Explanation:  # fmt: skip
-    """The same without an import: nothing is watched or simulated.  `sources`, `job`, `deadline`, `headers` as of `import_job`."""
+    """Explain the checkpoints of a real job without an import: nothing is watched or simulated.
+
+    The arguments are those of `import_job`.
+    """
     if not sources:
         raise TypeError("explain_job needs an address, a folder, or files")
     return explain_verb.explain_job(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Plots:
-    """``results.plot``: each method returns a `Picture`, of the first run of every strategy.  ValueError: there is nothing to draw."""
+    """The pictures of results (``results.plot``).  Each method draws the first run of every strategy.  ValueError: nothing to draw."""
 
     def __init__(self, comparison: Comparison) -> None:
         self._comparison = comparison

@@ -14,11 +14,11 @@ from sim.verbs.listener import Listener
 PATIENCE_S = 2.0
 EVERY_S = 0.5
 MARK = {"ckptsim": "progress"}
-"""In the metadata of the line: whoever keeps a notebook leaves it out."""
+"""A mark in the metadata of the line: tools that keep notebooks leave it out."""
 
 
 class Notebook(Listener):
-    """Shows how far the work is, and nothing else: what a verb says is in its result."""
+    """The progress of a verb below a cell of a notebook.  Messages of the verb are in its result."""
 
     def __init__(self, *, show: bool = True) -> None:
         self._show = show
@@ -32,7 +32,7 @@ class Notebook(Listener):
 
 @contextmanager
 def watching(what: str, total_ns: int, count: int | None, *, show: bool = True, what_each: str = "runs") -> Iterator[Watch]:
-    """Yields a receiver of (finished items, simulated or spent time of all [ns]).  `count` None: nobody knows how many there will be."""
+    """Yields a receiver of (finished items, simulated or spent time of all [ns]).  `count` None: the number is unknown."""
     if not show or not _in_notebook():
         yield no_watch
         return

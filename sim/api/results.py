@@ -219,7 +219,7 @@ class Results:
         return iter(self.strategies)
 
     def __len__(self) -> int:
-        """Strategies."""
+        """The number of strategies."""
         return len(self.runs)
 
     def __repr__(self) -> str:
@@ -250,7 +250,7 @@ class Results:
         return Runs(self.comparison.name, self.question, {name: runs[0].scenario for name, runs in self.runs.items()})
 
     def _stories(self) -> Iterator[str]:
-        """What went wrong, first lines only."""
+        """Violations and errors, first lines only."""
         broke = "a run broke what checkpoints promise"
         yield from (f"{name}: no result: {error.splitlines()[0]}" for name, error in self.errors.items())
         yield from (f"{name}: {broke}: {stories[0].splitlines()[0]}" for name, stories in self.violations.items())

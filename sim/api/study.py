@@ -91,7 +91,7 @@ class Study:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What nobody knows: values marked UNKNOWN, what no recording has, how far an import is off its own history."""
+        """Assumptions: values marked UNKNOWN, values that no recording has, and how far an import is off its own history."""
         from sim.report.results import assumptions
 
         return assumptions(self.read, self.origin.text)
@@ -175,7 +175,7 @@ class Study:
         return iter(self.scenarios)
 
     def __len__(self) -> int:
-        """Combinations."""
+        """The number of combinations."""
         return len(self.models)
 
     def __repr__(self) -> str:
@@ -186,7 +186,7 @@ class Study:
         return paragraph(self.question) + table_html(*self._rows()) + preformatted(self._beginning())
 
     def _beginning(self) -> str:
-        """The text, cut off where nobody reads on."""
+        """The beginning of a text."""
         lines = self.origin.text.rstrip().splitlines()
         rest = [f"... and {len(lines) - MOST_ROWS} more lines"] if len(lines) > MOST_ROWS else []
         return "\n".join([*lines[:MOST_ROWS], *rest, *(f"# changed: {line}" for line in self.origin.changes)])

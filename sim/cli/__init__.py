@@ -1,4 +1,4 @@
-"""The command `ckptsim`: one thin file per verb.  Whatever is heavy is imported inside the verbs: `--help` answers in a blink.
+"""The command `ckptsim`: one thin file per verb.  Heavy packages are imported inside the verbs: `--help` answers in a blink.
 
 People and scripts call it.  It knows every room by its front door, and nothing of how a run goes.
 """
@@ -68,7 +68,7 @@ def _print_version(requested: bool) -> None:
 def _group(
     version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="The version of ckptsim.")] = False,
 ) -> None:
-    """More than one verb, whatever is registered."""
+    """The command is a group even with one verb."""
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from sim.cli.console.listener import Console
 from sim.cli.console.terminal import put
 from sim.cli.options import DeadlineOption, Engine, EngineOption, HeaderOption, JobOption, SetOption, StrategyOption, header_of
 
-WHAT = "A folder of results, or a scenario file.  Of a real job: http(s)://HOST:8081, or whatever else import reads."
+WHAT = "A folder of results, or a scenario file.  Of a real job: http(s)://HOST:8081, or another source of import."
 
 
 def explain_checkpoints(

@@ -38,7 +38,7 @@ def import_recording(
 ) -> None:
     """Turn a real Flink job into a scenario: of a recording the configuration alone, of any other source what was measured.
 
-    Every value says where it comes from; what nobody could tell is marked UNKNOWN, with the question to answer.
+    Every value says where it comes from; what the source does not tell is marked UNKNOWN, with the question to answer.
     """
     with speaking():
         from sim.verbs.importing import import_job

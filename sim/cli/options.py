@@ -64,7 +64,7 @@ def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
 
 
 def header_of(given: str) -> tuple[str, str]:
-    """``NAME: VALUE`` -> both."""
+    """Split ``NAME: VALUE``."""
     name, colon, value = given.partition(":")
     if not colon or not name.strip() or not given.isprintable() or not given.isascii():
         raise UserError("--header: write 'NAME: VALUE'", Code.USAGE)
@@ -81,7 +81,7 @@ def in_environment(name_or_file: str | None, scenario: Path) -> list[str]:
 
 
 def spark_settings(master: str | None, conf: list[str] | None) -> dict[str, str] | None:
-    """What --conf says, before anything else is done; None: not on Spark."""
+    """The settings of --conf, checked before anything runs; None: not on Spark."""
     if master is None:
         if conf:
             raise UserError("--conf is for Spark: say --master as well", Code.USAGE)

@@ -55,7 +55,7 @@ def write_report(
 
 
 def _show(found: WrittenReport | Made) -> None:
-    """What is run for the page, as its verb shows it."""
+    """Print the results that were made for the page, as their verb does."""
     from sim.verbs.report import WrittenReport
     from sim.verbs.sweep import Sweep
 

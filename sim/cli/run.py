@@ -79,7 +79,7 @@ def _print_json(found: RunOutcome) -> None:
 
 
 def show_run(found: RunOutcome) -> None:
-    """Table, sentence and what else came of it."""
+    """Print the table, the sentence and further outcomes."""
     from sim.analysis.strategies.side_by_side import texts
 
     comparison = found.comparison
@@ -109,7 +109,7 @@ def show_run(found: RunOutcome) -> None:
 
 
 def _tell(strategy: str, stories: Sequence[str]) -> None:
-    """The first story whole; the others are in the folder."""
+    """Print the first story in full; the others are in the folder."""
     put(f"\nviolation: {strategy}: {stories[0]}")
     if len(stories) > 1:
         print(f"  and {len(stories) - 1} more, in the file violations.txt of its folder below")

@@ -78,7 +78,7 @@ def _print_json(found: Sweep) -> None:
 
 
 def show_sweep(found: Sweep) -> None:
-    """What the sweep file wants to know."""
+    """Print the answer to the question of the sweep file."""
     if found.definition.question is None:
         return
     if found.definition.text:

@@ -84,7 +84,7 @@ def cut_windows(
 
 
 def _settings(master: str | None, conf: list[str] | None) -> dict[str, str] | None:
-    """What --conf says; None: not on Spark."""
+    """The settings of --conf; None: not on Spark."""
     from sim.traces.anywhere import HERE, must_be_spark
 
     must_be_spark(master, conf)
@@ -92,7 +92,7 @@ def _settings(master: str | None, conf: list[str] | None) -> dict[str, str] | No
 
 
 def _show(found: ReadTraces, *, as_json: bool) -> None:
-    """Tables on stdout; what is in none of them on stderr.  As JSON all of it, on stdout."""
+    """Print the tables on stdout, and what is in none of them on stderr.  As JSON all of it goes to stdout."""
     if as_json:
         print(json.dumps(found.plain()))
         return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def show_table(table: pd.DataFrame) -> None:
-    """Every row but those that are 0 on both sides."""
+    """Print every row but those that are 0 on both sides."""
     from sim.verbs.validate import PERCENTILES, unit_of
 
     nonzero = table[(table["observed_p50"] != 0) | (table["predicted_p50"] != 0)]
@@ -45,7 +45,7 @@ def show_summaries(found: Validation) -> None:
 
 
 def show_orderings(orderings: pd.DataFrame) -> None:
-    """Nothing, where no two recordings differ in one setting."""
+    """Print the orderings; nothing if no two recordings differ in one setting."""
     if orderings.empty:
         return
     print()
@@ -78,7 +78,7 @@ def _number(value: float) -> str:
 
 
 def share(number: float, *, signed: bool = False) -> str:
-    """In per cent; '-': there is none."""
+    """A share in per cent; '-': there is none."""
     if not math.isfinite(number):
         return "-"
     return (f"{number:+.1%}" if signed else f"{number:.1%}") if number else "0 %"

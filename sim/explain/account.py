@@ -21,7 +21,7 @@ NOTABLE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class AccountLine:
-    """Parts of one kind that follow one another at one place."""
+    """A line of an account: consecutive parts of one kind at one place."""
 
     parts: tuple[PathPart, ...]
     place: str
@@ -43,7 +43,7 @@ class AccountLine:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Why a checkpoint took as long as it did."""
+    """The explanation of one checkpoint: its critical path with causes."""
 
     strategy: str
     job: int  # number of the job instance; 0 if there is only one
@@ -58,7 +58,7 @@ class Account:
 
     @property
     def changes(self) -> tuple[WhatIf, ...]:
-        """What would spare a notable share of the duration; nobody knows for a checkpoint that was given up."""
+        """The changes that would save a notable share of the duration; none for an aborted checkpoint."""
         saved: dict[str, WhatIf] = {}
         for line in self.lines:
             if (change := line.what_if) is not None:

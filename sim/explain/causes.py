@@ -24,7 +24,7 @@ _SECOND = 1_000_000_000
 
 
 class Causes:
-    """What is known about one checkpoint of one job instance."""
+    """The causes of the parts of one checkpoint, in words."""
 
     def __init__(self, instance: ObservedInstance, checkpoint: int) -> None:
         self.instance = instance
@@ -162,7 +162,7 @@ class Causes:
         return text if slow is None else f"{text}; {slow.place} (bandwidth divided by {float(slow.factor):g})"
 
     def _compacted(self, task: int, files: Sequence[StoredFile]) -> str:
-        """How much of it only a compaction made new; empty: little."""
+        """The share of an upload that compactions rewrote, in words; empty: it is small."""
         names = self.instance.compacted(self.checkpoint, task)
         anew = sum(file.size_bytes for file in files if str(file.name[-1]) in names)
         return f", of which a compaction wrote {bytes_text(anew)} anew" if 2 * anew > sum(file.size_bytes for file in files) else ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class NoCheckpointError(Readable, LookupError):
-    """There is nothing to explain."""
+    """There is no checkpoint to explain."""
 
 
 def with_checkpoints(scenarios: Mapping[str, Scenario]) -> dict[str, Scenario]:

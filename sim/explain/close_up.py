@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Queued(NamedTuple):
-    """What lay in a channel before a barrier [bytes]."""
+    """The content of a channel before a barrier [bytes]."""
 
     at_writer: int
     at_reader: int  # received, or on the way
@@ -40,7 +40,7 @@ class ObservedInstance:
 
     context: Context
     queued: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # (checkpoint, task): by output channel, two columns
-    waiting: dict[tuple[int, int, int], int] = field(default_factory=dict)  # (checkpoint, who cuts, reader): records its window holds
+    waiting: dict[tuple[int, int, int], int] = field(default_factory=dict)  # (checkpoint, task that cuts, reader): records in its window
     merged: dict[tuple[int, int], frozenset[str]] = field(default_factory=dict)  # (checkpoint, task): tables below level 0
     paths: Paths | None = None
 
@@ -74,6 +74,8 @@ class ObservedInstance:
 
 @dataclass(frozen=True, slots=True)
 class CloseUp:
+    """The result of a run, and what was observed of its job instances."""
+
     result: Result
     instances: tuple[ObservedInstance, ...]
 
@@ -82,7 +84,7 @@ def look(
     scenario: Scenario, *, engine: Engine = "compiled", progress: Callable[[int], None] | None = None,
     attach: Callable[[JobInstance], None] = lambda _: None,
 ) -> CloseUp:  # fmt: skip
-    """Simulate again: the same run, since nothing that is watched changes anything.  `attach`: whoever else wants to look."""
+    """Simulate again: the run is the same, as observers change nothing.  `attach`: a further observer."""
     instances: list[ObservedInstance] = []
 
     def watch(job: JobInstance) -> None:

@@ -27,6 +27,8 @@ class FolderError(Readable, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Runs:
+    """The scenarios to run again."""
+
     name: str
     question: str
     scenarios: dict[str, Scenario]  # by label: the first replication
@@ -35,7 +37,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class KeptRuns:
-    """A folder of results: the study that was run, and the folders of its runs by what they ran."""
+    """The results of `run` in a folder: the study, and the folders of its runs."""
 
     study: ScenarioFile
     text: str  # of the scenario file
@@ -44,7 +46,7 @@ class KeptRuns:
     versions: frozenset[str]  # of the code
 
     def folder_of(self, scenario: Scenario) -> Path | None:
-        """None: it was not run, or is not the same any more."""
+        """The folder of a run.  None: the scenario was not run, or has changed since."""
         return self.folders.get(_plain(scenario))
 
 

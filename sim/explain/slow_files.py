@@ -17,6 +17,8 @@ _MOST_BLOCKS = 1000
 
 
 class SlowPlace(NamedTuple):
+    """A slow place that a file had to pass."""
+
     factor: Fraction  # what the bandwidth is divided by
     place: str  # in words: which node, or the stream itself
 

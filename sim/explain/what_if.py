@@ -25,6 +25,8 @@ _UNLIMITED = 10**15
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
+    """A change of a scenario, and the time that it would save at most."""
+
     change: str  # what would be different: "without ..." or "with ..."
     saved_ns: int  # at most
     scenario: Scenario | None  # the same run with the change; None: no setting says that

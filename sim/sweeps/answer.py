@@ -89,7 +89,7 @@ def _means(question: Question, results: pd.DataFrame) -> TextTable:
 
 
 def _columns(question: Question) -> list[str]:
-    """The columns of the table of means: what decides stands there too, and last if it is not asked for."""
+    """The columns of the table of means.  Columns that decide stand there, too: last, unless they are asked for."""
     least = [question.least] if question.least else []
     return list(dict.fromkeys([*question.show, *least, *(limit.column for limit in question.limits)]))
 
@@ -108,7 +108,7 @@ def _samples(question: Question, results: pd.DataFrame) -> str:
 
 
 def _over(tables: Sequence[pd.DataFrame], question: Question) -> str:
-    """What the mean is taken over."""
+    """The sample of the mean, in words."""
     seen = [observed(rows, question.settings, question.show[0]) for rows in tables]
     counts = sorted({len(table.scores) for table in seen})
     count = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])

@@ -1,4 +1,4 @@
-"""A batch of rows as a file that proves itself: its name is the checksum of its bytes, and its columns are those of this version.
+"""A batch of rows as a file whose integrity can be checked: its name is the checksum of its bytes.  Its columns are those of this version.
 
 The checksum is checked before anything is parsed: a damaged file can make a parser allocate any amount of memory.
 """

@@ -1,6 +1,6 @@
 """A sweep as a race (`answer.racing`): some worlds first, then the others for the settings that may still be the best.
 
-A world is a window with a seed, and whatever else varies beside the settings.  Windows are the sample: every window comes before a
+A world is a window with a seed, and all that varies beside the settings.  Windows are the sample: every window comes before a
 second world of one.  The reference of the answer runs in all worlds.
 """
 
@@ -28,7 +28,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A setting that is out."""
+    """A setting that has lost the race."""
 
     group: str  # the value of `by`
     setting: Setting
@@ -38,7 +38,7 @@ class Left:
 
 
 class SweepRace:
-    """Which cells run, round by round."""
+    """The race of a sweep: the cells that run, round by round."""
 
     def __init__(self, question: Question, planned: Sequence[Cell]) -> None:
         self.left: list[Left] = []
@@ -115,7 +115,7 @@ class SweepRace:
 
 
 class _Place:
-    """Where a cell stands: its setting, its world, and the value of `by`."""
+    """The place of a cell in the design: its setting, its world, and the value of `by`."""
 
     def __init__(self, cell: Cell, question: Question) -> None:
         axes = dict(cell.scenario.axes)

@@ -66,7 +66,7 @@ class SweepResult:
 
     @cached_property
     def left_out(self) -> str:
-        """How much was left out where the scenarios leave that to the runs; empty: they say so themselves."""
+        """The warm-ups that were left out, if the runs determine them; empty: the scenarios say how long."""
         if not any(scenario.run.finds_warm_up for scenario in self.definition.scenarios):
             return ""
         found = self._fine.loc[self._fine["strategy"] != "none", "warmup_ms"]

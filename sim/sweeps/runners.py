@@ -55,7 +55,7 @@ def sweep(
 
 
 def _keeping(waiting: WaitingRows, watch: Watch) -> Watch:
-    """A watch that keeps rows which wait while no other comes: the next cell may take an hour."""
+    """A watch that writes waiting rows to disk, as the next cell may take an hour."""
 
     def look(finished: int, simulated_ns: int) -> None:
         waiting.put_if_due()

@@ -30,7 +30,7 @@ _CHECKS = ("violations", "violation")
 
 
 class Store:
-    """`folder`/cells/<checksum>.parquet."""
+    """The rows of a sweep in a folder: `folder`/cells/<checksum>.parquet."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,7 +51,7 @@ class Store:
 
     @contextmanager
     def keeping(self) -> Iterator[WaitingRows]:
-        """Where rows wait for a batch; the last batch is kept however the block ends."""
+        """A context in which rows wait for a batch.  The last batch is kept however the block ends."""
         waiting = WaitingRows(self)
         try:
             yield waiting
@@ -108,7 +108,7 @@ class Store:
             self._skipped[path.name] = why
 
     def _contradicting(self) -> list[Path]:
-        """Files with different outcomes of the same cell: nobody knows which one is right."""
+        """Files with different outcomes of the same cell.  None of them can be trusted."""
         first: dict[str, tuple[Path, Row]] = {}
         found: dict[Path, None] = {}
         for path, row in ((path, row) for path, rows in self._batches.items() for row in rows if row["status"] == "ok"):
@@ -119,7 +119,7 @@ class Store:
 
 
 class WaitingRows:
-    """Finished rows that are not on disk yet.  None waits for longer than PATIENCE_S, whether or not another row comes."""
+    """Finished rows that are not on disk yet.  None waits for longer than PATIENCE_S, even if no other row comes."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

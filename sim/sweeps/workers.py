@@ -1,4 +1,4 @@
-"""What runs the cells of a sweep: processes of this machine, or a Spark cluster."""
+"""The workers that run the cells of a sweep: processes of this machine, or a Spark cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Workers(ExitStack):
-    """`jobs`: local processes; `master`: a Spark cluster instead, with `conf` for its settings.
+    """The workers of a sweep: `jobs` local processes, or a Spark cluster (`master`) with `conf` for its settings.
 
     Spark takes ten seconds of CPU to start.  It starts with the first cells and stays until the block ends: rounds of a sweep share it.
     """

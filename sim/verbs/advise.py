@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AdviceOptions:
-    """What an advice has to keep, and how far it looks; quantities as texts, under the names that they have in Python."""
+    """The limits and bounds of an advice, as texts with units, under their names in Python."""
 
     p99: str | None = None  # of checkpoints
     recovery: str | None = None
@@ -51,7 +51,7 @@ class AdviceOptions:
 
     @property
     def limits(self) -> Limits:
-        """OptionError: a value is none."""
+        """The limits as numbers.  OptionError: a value is no quantity."""
         loss = None if self.loss is None else float(parsed("loss", self.loss, parse_share))
         return Limits(_ms("recovery", self.recovery), _ms("p99", self.p99), loss, _ms("visible", self.visible))
 
@@ -202,7 +202,7 @@ def _findings(job: AdvisedJob, bench: Bench) -> list[Remark]:
 
 
 def _keep(advised: Advised, job: AdvisedJob, options: AdviceOptions, findings: Sequence[str]) -> None:
-    """What a report says beside the rows."""
+    """Keep the answer of the advice for a report."""
     first, *others = advised.report.parts
     verdict, parts = (first, others) if isinstance(first, str) else ("", list(advised.report.parts))
     keep_answer(
@@ -218,7 +218,7 @@ def _keep(advised: Advised, job: AdvisedJob, options: AdviceOptions, findings: S
 
 
 def _ms(option: str, text: str | None) -> float | None:
-    """OptionError: no duration, or none at all."""
+    """A duration in ms; None: it is not given.  OptionError: it is no duration."""
     if text is None:
         return None
     if (found := parsed(option, text, parse_duration) / 1e6) <= 0:

@@ -1,4 +1,4 @@
-"""The command that does the same again, made of values: so it is the same for a shell and for Python, and names no place of a machine."""
+"""The command that repeats a call, made of values: it is the same for shell and Python, and holds no path of this machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def command_line(verb: str, arguments: Sequence[str | Path], options: Mapping[st
 
 
 def portable(file: str | Path) -> str:
-    """The name of a file in a message that is kept: as it was given, unless that is of one machine only."""
+    """The name of a file in a message that is kept: as given, or relative if it is absolute."""
     return relative_path(Path(file)) if Path(file).is_absolute() else str(file)
 
 

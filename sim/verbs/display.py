@@ -1,4 +1,4 @@
-"""What notebooks and consoles show: tables of bounded size, and pictures that appear without `%matplotlib`."""
+"""Display in notebooks and consoles: tables of bounded size, and pictures without `%matplotlib`."""
 
 from __future__ import annotations
 

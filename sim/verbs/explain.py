@@ -1,4 +1,4 @@
-"""`explain` of a real job: what its checkpoints spent their time on, from whatever `import` reads; nothing is simulated."""
+"""`explain` of a real job: what its checkpoints spent their time on, from any source that `import` reads; nothing is simulated."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def explain_job(
 def explain_source(
     source: RecordingSource, checkpoint: int | None = None, *, verify: bool = False, listener: Listener | None = None
 ) -> Explanation:
-    """Explain what was read before.  RecordingError: to verify, and no scenario comes of it."""
+    """Explain a source that was read before.  RecordingError: it has to be simulated, and gives no scenario."""
     found = answer(history_of(source), checkpoint)
     history = plain(found)
     if not verify:

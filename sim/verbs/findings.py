@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 class Remark(NamedTuple):
+    """A line about a job, which may be a warning."""
+
     text: str
     is_warning: bool = False
 
@@ -47,7 +49,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
 
 
 def tell(findings: Iterable[Remark], listener: Listener) -> tuple[str, ...]:
-    """Each is told at once; all of them as lines."""
+    """Pass each remark to the listener.  Returns all of them as lines."""
     lines = []
     for finding in findings:
         (listener.warning if finding.is_warning else listener.message)(finding.text)

@@ -30,7 +30,7 @@ _MOST = 4
 
 @dataclass(frozen=True, slots=True)
 class SimulatedDurations:
-    """Completed checkpoints of a simulation, without the first."""
+    """Durations of completed checkpoints in a simulation, without the first one."""
 
     change: str  # empty: the job as it is
     count: int
@@ -51,13 +51,15 @@ class SimulatedDurations:
 
 @dataclass(frozen=True, slots=True)
 class Helped:
+    """The simulations of a job as it is, and with changes that would have helped."""
+
     as_it_is: SimulatedDurations
     changes: tuple[SimulatedDurations, ...]
     confidence: str  # the factors within which such predictions were right; empty: no history tells
 
     @property
     def text(self) -> str:
-        """80 columns."""
+        """The text, 80 columns wide."""
         lines = [f"Simulated, the job as it is: {self.as_it_is}.", *(f"{change.change.capitalize()}: {change}." for change in self.changes)]
         lines.append(self.how_sure)
         return "\n".join(fill(line, WIDTH, subsequent_indent="  ") for line in lines)
@@ -82,7 +84,7 @@ class Helped:
 
 
 def helped(source: RecordingSource, accounts: Sequence[Account], listener: Listener) -> Helped:
-    """RecordingError: no scenario comes of the source."""
+    """Simulate the job with the changes that its checkpoints call for.  RecordingError: the source gives no scenario."""
     draft, _ = with_backtest(source, draft_of(source), listener)
     study = loads(text_of(draft), "imported")
     scenario = study.scenarios[0]
@@ -93,7 +95,7 @@ def helped(source: RecordingSource, accounts: Sequence[Account], listener: Liste
 
 
 def _changes(accounts: Sequence[Account], scenario: Scenario) -> dict[str, Scenario]:
-    """By what is different; those that spare most of a checkpoint first."""
+    """The changes to simulate, those that save most of a checkpoint first."""
     names = {vertex.name: vertex for vertex in scenario.job.vertices}
     notable = [(line, NOTABLE * account.path.duration_ns) for account in accounts for line in account.lines]
     lines = [line for line, least_ns in notable if line.what_if is not None and line.duration_ns >= least_ns]

@@ -27,7 +27,7 @@ Draft: TypeAlias = Import | Inference
 
 @dataclass(frozen=True, slots=True)
 class ImportedJob:
-    """A job that was read, and how sure that is."""
+    """An import: the scenario of a real job, its unknown inputs, and its backtest."""
 
     name: str
     text: str  # the scenario with its history in it; every value says where it comes from
@@ -84,7 +84,7 @@ def draft_of(source: RecordingSource, *, compare: bool = False) -> Draft:
 
 
 def with_backtest(source: RecordingSource, draft: Draft, listener: Listener) -> tuple[Draft, list[str]]:
-    """The same with its backtest, and the lines of it; as it is where nothing can be compared."""
+    """The scenario with its backtest, and the lines of the backtest; unchanged if nothing can be compared."""
     from sim.evidence.backtest import imports
     from sim.evidence.backtest.runs import RUNS
 
@@ -96,7 +96,7 @@ def with_backtest(source: RecordingSource, draft: Draft, listener: Listener) -> 
 
 
 def text_of(draft: Draft) -> str:
-    """The scenario, which runs as it is, whatever was read.  RecordingError: it would not."""
+    """The text of the scenario, which is checked to run as it is.  RecordingError: it would not."""
     text = write(draft.document, draft.question, draft.comments)
     try:
         loads(text, "imported")
@@ -123,7 +123,7 @@ def _imported(name: str, source: RecordingSource, seen: Checkpoints, draft: Draf
 
 
 def _tell(draft: Draft, listener: Listener) -> None:
-    """What is not in the file, and what should be looked at in it."""
+    """Report what the file does not hold, and what to check in it."""
     for lost in draft.not_modelled:
         listener.message(f"not modelled: {lost}")
     for flow in getattr(draft, "unbalanced", ()):
@@ -140,7 +140,7 @@ def source_of(
     sources: Sequence[str | PathLike[str]], job: str | None, sample: str, deadline: str | None, headers: Mapping[str, str],
     save: Path | None = None, *, keep_secrets: bool = False, under_way: bool = False, listener: Listener,
 ) -> RecordingSource:  # fmt: skip
-    """What is known of a job.  `under_way`: of a live one, also of a checkpoint that has not ended.
+    """Read what is known of a job.  `under_way`: of a live one, also of a checkpoint that has not ended.
 
     RecordingError: not readable.  OptionError: what does not go together.
     """

@@ -1,4 +1,4 @@
-"""What a verb says while it works.  The command prints it, a notebook shows how far the work is, and a program may hear nothing."""
+"""The events of a verb at work.  The command prints them, a notebook shows the progress, and a program may ignore them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sim.cells.local import Watch, no_watch
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C or its like, and what is left of the work."""
+    """The work was interrupted, by Ctrl-C or a signal.  The message says what is kept."""
 
 
 class Listener:
-    """The events of a verb, in the order in which they come.  This one is silent; others override what they show."""
+    """A listener that ignores all events of a verb.  Others override the events that they show."""
 
     def message(self, text: str) -> None:
         """A line about the job, the work or the folder."""
@@ -24,7 +24,7 @@ class Listener:
         self.message(f"warning: {text}")
 
     def result(self, result: Any) -> None:
-        """What a verb has found, before it is kept: keeping and drawing may take longer than finding."""
+        """The result of a verb, before it is kept: keeping and drawing may take longer than finding."""
 
     def progress(
         self, what: str, total_ns: int, count: int | None, *, what_each: str = "cells", details: Callable[[], str] = str,

@@ -29,7 +29,7 @@ def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
 
 
 def writable_folder(path: Path) -> Path:
-    """Made before anything runs, so that no work is done for results that cannot be kept.  OptionError: it cannot be written."""
+    """Make the folder of the results before anything runs.  OptionError: it cannot be written."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         probe = path / f".writable.{os.getpid()}"

@@ -21,7 +21,7 @@ Made: TypeAlias = running.RunOutcome | sweeping.Sweep
 
 @dataclass(frozen=True, slots=True)
 class WrittenReport:
-    """A page, and what was run for it."""
+    """A page that was written, and the results that were made for it."""
 
     file: Path | None  # None: cells failed, and a page would show less than was asked for
     made: Made | None = None  # None: the results were there

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StudySource:
-    """Where a study comes from."""
+    """The source of a study: a text, its place, and the changes to it."""
 
     text: str  # of the scenario file
     name: str
@@ -48,13 +48,13 @@ class StudySource:
 
     @property
     def folder(self) -> Path:
-        """Where the traces that it names are looked for."""
+        """The folder in which the traces of the study are looked for."""
         return self.file.parent
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A study to run, and what says it again."""
+    """A study to run, and the command that repeats it."""
 
     origin: StudySource
     study: ScenarioFile
@@ -67,12 +67,12 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """Strategies side by side, and whether they do what the scenario expects."""
+    """The result of `run`: strategies side by side, and whether the expectations of the scenario hold."""
 
     request: RunRequest
     comparison: Comparison
     expectations: tuple[dict[str, Any], ...]  # a row per expectation and strategy: metric, condition, value, whether it holds
-    findings: tuple[str, ...]  # lines about the job, as they were told
+    findings: tuple[str, ...]  # lines about the job
     folder: Path | None
 
     @property
@@ -88,7 +88,7 @@ class RunOutcome:
 
     @property
     def outcomes(self) -> list[str]:
-        """What else came of it: the range of an outage, repetitions, refusals, and expectations that hold or fail."""
+        """Further outcomes: the range of an outage, repetitions, refusals, and expectations that hold or fail."""
         found, rows = self.comparison, self.expectations
         lines = [found.outage] if found.outage else []
         lines += [f"At least once, as asked for: {name}: {repetition}." for name, repetition in found.repetitions.items()]
@@ -160,7 +160,7 @@ def run(
 
 
 def keep_comparison(found: RunOutcome, folder: Path) -> None:
-    """Keep what was run without a folder: the same files."""
+    """Keep results that were made without a folder, in the same files."""
     comparison = found.comparison
     bare = [(0, result) for result in comparison.baselines.values()]
     results = [*bare, *(pair for own in comparison.results.values() for pair in enumerate(own))]

@@ -69,7 +69,7 @@ class Sweep(SweepResult):
 
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
-    """A sweep to run, and what says it again."""
+    """A sweep to run, and the command that repeats it."""
 
     definition: Definition
     file: Path
@@ -133,7 +133,7 @@ def _findings(definition: Definition) -> Iterator[Remark]:
 
 @contextmanager
 def _watching(listener: Listener, planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
-    """Says what is there already and how far the others are; Ctrl-C says what is kept."""
+    """A watch that reports finished and running cells.  After Ctrl-C it reports what is kept."""
     missing, distinct = store.missing(planned), len({cell.id for cell in planned})
     for finding in store.findings():
         listener.message(finding)
@@ -178,7 +178,7 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
 
 
 def _tell_failures(found: Sweep, command: str, listener: Listener) -> None:
-    """What went wrong, and how to run again what has no row."""
+    """Report failed cells, and the command that runs cells without a row again."""
     failed, broken = found.failed, found.broken
     for _, row in failed[:MOST_LISTED].iterrows():
         listener.message(f"cell {row['cell']}: {row['error']}")

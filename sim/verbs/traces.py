@@ -28,7 +28,7 @@ MOST_SHOWN = 200
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ReadTraces:
-    """What became of files: the rows of all tables, and what stands in none of them."""
+    """The result of reading traces: row counts per table, and rows that are in none."""
 
     counts: pd.DataFrame  # `trace`, `kind` (of a table, quarantine, passed, note), `count`, `reason`, `file`, `line`
     remarks: tuple[str, ...]  # about files that were skipped or renamed
@@ -77,7 +77,7 @@ class ReadTraces:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class TraceWindows:
-    """Windows of traces, with features."""
+    """Windows of traces, with their features."""
 
     table: pd.DataFrame  # a row per window: where it begins, its load, bursts and failures
     remarks: tuple[str, ...]
@@ -95,7 +95,7 @@ def choices(
     format_: str | None = None, time: str | None = None, time_unit: str | None = None, value: str | None = None,
     meaning: str | None = None, per: str | None = None,
 ) -> Choices:  # fmt: skip
-    """What a user says of files, from texts.  OptionError: a unit or a duration that is none.  ChoiceError: what does not go together."""
+    """The choices of a user about files, from texts.  OptionError: no unit, or no duration.  ChoiceError: what does not go together."""
     unit_s = None if time_unit is None else parsed("time_unit", f"1 {time_unit}", parse_duration) / 1e9
     per_ns = None if per is None else parsed("per", per, parse_duration)
     if per_ns is not None and per_ns <= 0:
@@ -164,7 +164,7 @@ def _named(files: list[str]) -> str:
 
 
 def _where(row: pd.Series[Any]) -> str:
-    """Where the first of the rows stands that are in quarantine for one reason."""
+    """The place of the first row that is in quarantine for one reason."""
     line, count = row["line"], row["count"]
     if line is None or not line >= 1:  # the file as a whole
         return ""

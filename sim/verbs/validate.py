@@ -35,7 +35,7 @@ _STOPPED = "nothing is kept: all recordings are judged by one call"
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Validation:
-    """The truth table of recordings; it shows how far predictions are off, by quantity."""
+    """The truth table of recordings: observed and predicted values by quantity."""
 
     judged: Mapping[str, Judgement]  # by the name of the recording
     skipped: tuple[str, ...]  # files without a table, and why

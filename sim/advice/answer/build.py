@@ -40,6 +40,8 @@ ROOM = 2
 
 @dataclass(frozen=True, slots=True)
 class AdviceAnswer:
+    """The answer of an advice: a screenful, all texts and tables, JSON, and patches."""
+
     screen: str  # twelve lines of eighty characters, below the verdict
     parts: list[str | TextTable]  # the same in full
     data: dict[str, Any]  # as JSON
@@ -120,7 +122,7 @@ def advised_scenario(race: Race, chosen: Setting) -> Scenario:
 
 
 def levers_left(race: Race, levers: Levers, chosen: Setting | None) -> list[str]:
-    """What levers did that were tried and are not advised: of each one the setting nearest to the limits."""
+    """A table of the levers that were tried and are not advised, each with its setting nearest to the limits."""
     nearest: dict[str, Setting] = {}
     pulled = {change.name for change in (() if chosen is None else levers.changes(chosen.name))}
     for setting in race.settings:
@@ -139,7 +141,7 @@ def _left_because(race: Race, setting: Setting, chosen: Setting | None) -> str:
 
 
 def _others(candidate: Candidate, changes: Sequence[Change]) -> dict[str, str]:
-    """What is to be done that no key of Flink's configuration says."""
+    """The changes of an advice that no key of Flink's configuration can express."""
     found = {}
     for change in changes:
         if not change.lever.is_configuration:
@@ -149,7 +151,7 @@ def _others(candidate: Candidate, changes: Sequence[Change]) -> dict[str, str]:
 
 
 def _difference(found: Sequence[KeyChange], others: dict[str, str]) -> list[str]:
-    """As a block of code; nothing if nothing changes."""
+    """The difference of the configuration as a block of code; nothing if nothing changes."""
     lines = [line for item in found for line in item.lines()] + [f"+ {what}: {value}" for what, value in others.items()]
     return ["\n".join(["# against today; what is not set has Flink's default", *lines])] if lines else []
 
@@ -186,7 +188,7 @@ def _is_aligned(race: Race, setting: Setting) -> bool:
 def _assumptions(
     race: Race, candidate: Candidate, changes: Sequence[Change], planned: dict[Trial, int]
 ) -> list[tuple[Assumption, str, Setting]]:
-    """What the advised setting does at the bounds of what a lever takes for granted."""
+    """The advised setting at the bounds of the assumptions of its levers."""
     found = []
     for change in changes:
         if change.assumption is None:

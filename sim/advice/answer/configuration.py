@@ -19,7 +19,7 @@ WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """One key of Flink: what it is today, and what it shall be; None: not set."""
+    """The change of one key of Flink.  None: the key is not set."""
 
     key: str
     today: str | None

@@ -96,7 +96,7 @@ def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change]) ->
 
 
 def _change(differences: Sequence[KeyChange], others: Sequence[str], most: int) -> list[str]:
-    """As many lines of the difference as fit."""
+    """The lines of the difference that fit on the screen."""
     lines = [line for difference in differences for line in difference.lines()] + [f"+ {other}" for other in others]
     if not lines:
         return []

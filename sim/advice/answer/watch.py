@@ -29,7 +29,7 @@ SLOWER = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Predicted ranges, in ms, bytes and records per second.  `factor`: within which durations are predicted."""
+    """The ranges to watch after a change, in ms, bytes and records per second.  `factor`: within which durations are predicted."""
 
     factor: float
     least_ms: float

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 _S = 1_000_000_000
 AHEAD_NS = 7200 * _S
-"""For so long advice holds, unless another time is asked for."""
+"""The default horizon: advice holds for so long."""
 OBSERVED_NS = 60 * _S
 """A run without checkpoints that shows how many records a vertex serves."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrowingState:
-    """The state of one vertex, of which keys come or go."""
+    """The state of one vertex that grows or expires."""
 
     vertex: str
     now_bytes: int  # at the end of the history, or at the beginning of a scenario without one
@@ -82,7 +82,7 @@ class GrowingState:
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """For how long advice has to hold, and what grows until then."""
+    """The time for which advice has to hold, and the state that grows until then."""
 
     ahead_ns: int = AHEAD_NS
     states: tuple[GrowingState, ...] = ()

@@ -1,6 +1,6 @@
 """The unknown inputs of a job: values that its scenario file marks UNKNOWN, and plausible other values.
 
-State and bandwidth may be off by a factor of ten, for nobody can see them from outside.  Service times are visible in metrics, so two
+State and bandwidth may be off by a factor of ten, as no metric shows them.  Service times are visible in metrics, so two
 is enough for them.  Where a mark says what is known ("at least 1,186/s", "at most 1 kB", "between 0.5 and 0.7"), no value is outside.
 """
 
@@ -44,7 +44,7 @@ _PROFILES = ("2.x", "1.20")
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A marked value.  `path` is its place in the scenario, `assumed` the value there."""
+    """An input that the scenario marks UNKNOWN.  `path` is its place in the scenario, `assumed` the value there."""
 
     path: DocumentPath
     assumed: Any

@@ -1,4 +1,4 @@
-"""What has to be said before a setting is carried out: sinks that barriers must not overtake, edges that stay aligned, levers."""
+"""Cautions before a setting is applied: sinks that barriers must not overtake, edges that stay aligned, levers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ WATERMARKS = "nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkp
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """`short` fits into half a line, `text` is a sentence or two."""
+    """A caution.  `short` fits into half a line, `text` is a sentence or two."""
 
     short: str
     text: str
     source: str
-    is_question: bool = False  # somebody has to answer it first
+    is_question: bool = False  # the user has to answer it first
 
 
 def refusals(scenario: Scenario) -> list[Caution]:
@@ -44,7 +44,7 @@ def refusals(scenario: Scenario) -> list[Caution]:
 
 
 def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) -> list[Caution]:
-    """What to know before a setting is carried out, questions first."""
+    """The cautions before a setting is applied, questions first."""
     found = [*([] if protocol.aligned else _of_overtaking(scenario)), *_of_transactions(scenario), *_of_levers(changes)]
     return sorted(found, key=lambda caution: not caution.is_question)
 

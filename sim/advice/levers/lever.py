@@ -41,7 +41,7 @@ FOLDER = "<a folder of the checkpoint storage>"
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What a change takes for granted and nobody measured.  `points`: the assumed value and its bounds, as changes of the scenario."""
+    """An assumption of a change that was not measured.  `points`: the assumed value and its bounds, as changes of the scenario."""
 
     what: str  # "a state access in RocksDB"
     assumed: str
@@ -66,7 +66,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A setting that breaks limits, and why: what levers look at."""
+    """A setting that breaks limits, and the parts that its time is spent on.  Levers look at it."""
 
     scenario: Scenario  # its undisturbed trial
     plain: Mapping[str, Any]  # the document of the job
@@ -83,6 +83,8 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Lever:
+    """A change of a job, and the parts of a checkpoint that it shortens."""
+
     name: str
     helps: frozenset[str]  # parts that it shortens
     proposes: Callable[[Situation], Iterator[Change]] = field(hash=False)  # nothing: it does not apply to this job

@@ -34,7 +34,7 @@ _OPERATORS = ("service",)
 
 @dataclass(frozen=True, slots=True)
 class NeededChange:
-    """A change with which the nearest setting would keep the limits, or all that would not do."""
+    """A change with which the nearest setting would keep the limits, or the changes that would not suffice."""
 
     sentence: str
     factors: tuple[float, ...]  # those that it names
@@ -42,7 +42,7 @@ class NeededChange:
 
 
 def requirements(race: Race, planned: dict[Trial, int], assumed: dict[str, Any]) -> list[NeededChange]:
-    """What would be enough, then what would not.
+    """The changes that would be enough, then those that would not.
 
     `planned` collects the trials that run, `assumed` the present values of the changed keys.
     """

@@ -1,7 +1,7 @@
 """Which levers are pulled: those that shorten what breaks the limits, one after the other, each on top of the best so far.
 
 A lever is tried by the same trials as any setting.  As soon as one keeps the limits, what it needed is taken away again, as far as the
-limits allow: whoever reads the advice has to carry it out.
+limits allow: the user has to carry out each of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROUNDS = 4
 """Levers on top of each other, at most."""
 BETTER = 0.95
-"""A lever that leaves more than this share of what breaks the limits helps nobody."""
+"""A lever that leaves more than this share of what breaks the limits does not help."""
 CLEARLY = 1.15
 """Barriers and intervals are given up where upload alone is longer than the limit by this factor."""
 
@@ -59,7 +59,7 @@ class Pulled:
 
 
 class Levers(NoLevers):
-    """The levers of one race: which settings ran with which of them."""
+    """The levers of one race, and the settings that ran with each."""
 
     def __init__(self) -> None:
         self.tried: dict[tuple[str, str], Pulled] = {}
@@ -96,7 +96,7 @@ class Levers(NoLevers):
             return ""
         spent_ms = situation_of(race, nearest.name).milliseconds
         own_ms = sum(spent_ms.get(part, 0.0) for part in (UPLOAD, SYNC, ASYNC_WORK))
-        return f"{PARTS[UPLOAD]} alone takes {ms_text(own_ms)}, whatever barriers do" if own_ms > CLEARLY * bound_ms else ""
+        return f"{PARTS[UPLOAD]} alone takes {ms_text(own_ms)} under any barriers" if own_ms > CLEARLY * bound_ms else ""
 
     def _pulled(self, race: Race, name: tuple[str, str]) -> Pulled:
         return self.tried.get(name) or Pulled(parse_duration(name[0]), race.protocols.get(name[1], race.now))

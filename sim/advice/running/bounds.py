@@ -27,7 +27,7 @@ Lack = Callable[[], str]
 
 
 class BudgetUsedError(Exception):
-    """Runs would take more processor time, or more time, than the bounds leave."""
+    """The bounds do not cover these runs."""
 
 
 class TimeUpError(BudgetUsedError):
@@ -43,7 +43,7 @@ class NothingRanError(Readable, RuntimeError):
 
 
 def any_amount(steady: Sequence[Scenario], failing: Sequence[Scenario], share: float) -> bool:
-    """Bounds without end."""
+    """Unlimited bounds: they cover all runs."""
     del steady, failing, share
     return True
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class _TimeUp(BaseException):
-    """Ends the runs that go on, as Ctrl-C does: a cell takes any other exception for its own error."""
+    """The end of the time on the clock, raised in runs like Ctrl-C: a cell takes any other exception for its own error."""
 
 
 class TrialRunner:

@@ -42,6 +42,8 @@ OPTIONS = {"folder": "--out", "begin": "--from", "end": "--to", "changes": "--se
 
 
 class Code(IntEnum):
+    """The exit codes of the command."""
+
     FINE = 0
     EXPECTATION_FAILED = 1
     VIOLATED = 1  # a run broke what checkpoints promise
@@ -53,7 +55,7 @@ class Code(IntEnum):
 
 
 class UserError(Readable):
-    """Something to tell the user, with its exit code."""
+    """An error that the user can mend, with its exit code."""
 
     def __init__(self, message: str, code: Code) -> None:
         super().__init__(message)
@@ -61,13 +63,13 @@ class UserError(Readable):
 
 
 def print_message(message: str) -> None:
-    """On stderr.  On a terminal no word is broken."""
+    """Print a message on stderr.  On a terminal no word is broken."""
     print(fitted(printable(message), sys.stderr), file=sys.stderr, flush=True)
 
 
 @contextmanager
 def speaking() -> Iterator[None]:
-    """Around the body of every verb."""
+    """The context of every verb: it turns errors into messages and exit codes."""
     try:
         yield
         sys.stdout.flush()
@@ -103,7 +105,7 @@ def stoppable(kept: str) -> Iterator[None]:
 
 
 def interrupted(kept: str = "") -> None:
-    """What is left of the work.  After SIGHUP there may be nobody to read it."""
+    """Report what is kept of the work.  After SIGHUP the terminal may be gone."""
     try:
         print_message(f"interrupted{f': {kept}' if kept else ''}")
         sys.stdout.flush()

@@ -14,7 +14,7 @@ from sim.verbs.listener import Listener
 
 
 class Console(Listener):
-    """`show` prints what a verb has found, before it is kept.
+    """The console as the listener of a verb.  `show` prints the result, before it is kept.
 
     A reader that goes away (``| head``) does not keep results from being kept: `finish` raises its BrokenPipeError afterwards.
     """

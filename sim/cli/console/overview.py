@@ -10,7 +10,7 @@ _WIDTH = 79
 
 
 class Overview(TyperGroup):
-    """A verb's `rich_help_panel` is its task; verbs of one task stand together, as they were added."""
+    """The overview of the verbs, grouped by task (`rich_help_panel`), in the order in which they were added."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
         return list(self.commands)

@@ -21,7 +21,7 @@ LEAST_SHARE = 0.02
 def bar(what: str, total_ns: int, count: int | None, *, what_each: str = "cells", details: Callable[[], str] = str) -> Iterator[Watch]:
     """Yields a receiver of (finished cells, ns so far).  `details` says more.
 
-    `count` None: nobody knows how many there will be, and `details` says how long it takes.
+    `count` None: the number is unknown, and `details` says how long it takes.
     """
     if not sys.stderr.isatty():
         yield log_lines(what, total_ns, count, what_each, details)

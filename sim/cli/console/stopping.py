@@ -16,7 +16,7 @@ from types import FrameType
 from sim.cells.ending import ENDING
 
 PATIENCE_S = 10.0
-"""Stopping work takes a moment.  Whoever asks again later wants the end at any price."""
+"""Stopping work takes a moment.  A signal after this time ends the command at once."""
 
 AGAIN_S = 0.05
 """Between two looks whether the work is being stopped."""
@@ -27,7 +27,7 @@ _reported = False
 
 
 def listen() -> None:
-    """From now on.  Signals that are ignored, as under `nohup`, stay ignored."""
+    """Handle signals from now on.  Signals that are ignored, as under `nohup`, stay ignored."""
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
@@ -41,7 +41,7 @@ def stopped_by() -> int | None:
 
 
 def exit_code() -> int:
-    """As shells count it."""
+    """The exit code of a command that a signal ended, as shells count it."""
     return 128 + (stopped_by() or signal.SIGINT)
 
 
@@ -95,7 +95,7 @@ def _unwinds() -> bool:
 
 
 def _silent_if_ours(lost: sys.UnraisableHookArgs) -> None:
-    """An exception that was swallowed is raised again, so nobody needs to read about it."""
+    """Silence the report of an exception of ours that was swallowed: it is raised again."""
     if lost.exc_value is None or lost.exc_value is not _raised:
         sys.__unraisablehook__(lost)
 

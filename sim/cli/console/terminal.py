@@ -12,7 +12,7 @@ LONGEST_CELL = 200  # characters
 
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> None:
-    """On stdout.  `text_cells`: no cell is a number, and long ones may be wrapped.
+    """Print a table on stdout.  `text_cells`: no cell is a number, and long ones may be wrapped.
 
     A terminal too narrow for a row per strategy gets a column per strategy.  One too narrow for both gets the table in pieces.
     """
@@ -35,7 +35,7 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bo
 
 
 def put(text: str) -> None:
-    """Prose on stdout, which may hold what others wrote.  On a terminal no word is broken."""
+    """Print prose on stdout, also text of users.  On a terminal no word is broken."""
     print(fitted(printable(text), sys.stdout))
 
 

@@ -125,7 +125,7 @@ def _question(given: SweepDocument, scenarios: Sequence[Scenario], labels: Seque
     for scenario in scenarios:
         for axis, value in scenario.axes:
             values.setdefault(axis, set()).add(value)
-    assert given.answer is not None  # noqa: S101 - else nobody asks
+    assert given.answer is not None  # noqa: S101 - there is no question else
     windows = windows_of(scenarios, given.answer.by or "")
     return question(given.answer, list(values), values, reading, labels=labels, windows=windows, precise=given.precision is not None)
 

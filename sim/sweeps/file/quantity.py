@@ -26,6 +26,8 @@ class QuantityError(Readable, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuantity:
+    """A value of a scenario with its kind."""
+
     kind: str
     value: Fraction
 

@@ -18,7 +18,10 @@ _HERE = "answer"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`settings` are compared across all other varied values; each value of `by` has its own answer."""
+    """The question of a sweep.
+
+    `settings` are compared across all other varied values; each value of `by` has its own answer.
+    """
 
     settings: tuple[str, ...]
     show: tuple[str, ...]

@@ -25,7 +25,7 @@ MOST = 1000
 
 
 class TraceWindow(NamedTuple):
-    """The piece of the trace in a run."""
+    """A piece of a trace, as the changes of the scenario that replay it."""
 
     name: str
     changes: Point
@@ -33,11 +33,15 @@ class TraceWindow(NamedTuple):
 
 
 class WindowPlan(NamedTuple):
+    """The windows of a sweep, and a description of their trace."""
+
     windows: list[TraceWindow]
     description: str = ""  # what the trace is, and how many windows it makes
 
 
 class _Piece(NamedTuple):
+    """The beginning and the length of a piece of a trace."""
+
     begin_ns: int
     length_ns: int | None = None  # None: the sweep file has the length
     trace: Path | None = None
@@ -98,7 +102,7 @@ def _rate(given: Windows, trace: Path, column: str, scenario_folder: Path) -> di
 
 
 def _common_rate(given: Windows, folder: Path, scenario_folder: Path) -> dict[str, Any] | None:
-    """That of the one trace of all windows; None: a table of windows has the traces."""
+    """The rate that all windows share; None: a table of windows has the traces."""
     if given.source is None or given.trace is None:
         return None
     file = folder / given.trace

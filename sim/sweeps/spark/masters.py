@@ -44,7 +44,10 @@ class MasterError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """`conf`: for the session.  `environment`: for the driver, before it starts.  `sends`: whether executors get our package from us."""
+    """The settings of a Spark session.
+
+    `conf`: for the session.  `environment`: for the driver, before it starts.  `sends`: whether executors get our package from us.
+    """
 
     conf: Mapping[str, str]
     environment: Mapping[str, str]
@@ -106,7 +109,7 @@ def is_here(master: str) -> bool:
 
 
 def _python(master: str, own: Mapping[str, str], environment: Mapping[str, str], *, here: bool) -> str:
-    """The Python of executors; PySpark reads it from its own environment, whatever the setting says."""
+    """The Python of executors.  PySpark reads it from its own environment and ignores the setting."""
     if _PYTHON in own:
         return own[_PYTHON]
     if here:

@@ -85,7 +85,7 @@ def rows_on(spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch
 
 
 class _Jobs:
-    """Makes jobs of cells, and learns from them how many cells fit into a task."""
+    """The Spark jobs of a sweep, and the number of cells that fit into a task."""
 
     def __init__(self, spark: Any, engine: Engine, check: bool, kernel: Any = None) -> None:
         from pyspark import cloudpickle

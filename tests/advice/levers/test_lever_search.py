@@ -95,7 +95,7 @@ def test_no_interval_is_tried_that_cannot_help(job):
     plain = {parse_duration(interval) // 10**9 for interval, protocol in found.trials if protocol == "aligned"}
 
     assert {10, 20, 30, 60} == plain
-    assert any("upload of state alone takes 8.1 s, whatever barriers do" in reason for reason in found.given_up)
+    assert any("upload of state alone takes 8.1 s under any barriers" in reason for reason in found.given_up)
 
 
 def test_levers_that_are_not_advised_are_named_with_their_reason(job):
