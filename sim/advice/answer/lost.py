@@ -82,8 +82,8 @@ class LostTaskManager:
     `added_ms` None: the job may fail for good.
     """
 
-    recovery_ms: float
-    added_ms: tuple[float, float] | None
+    recovery_ms: float  # from a failing task
+    added_ms: tuple[float, float] | None  # None: the job may fail for good
     limit_ms: float
 
     @property
