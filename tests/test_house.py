@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "packed_records": set(),
     "quantities": set(),  # names, units and words
     "model": {"packed_records", "quantities", "units"},
-    "series": {"units"},  # what a column in a table of others means
+    "series": {"foreign", "units"},  # what a column in a table of others means
     "scenario": LEAVES | {"series"},
     "protocol": LEAVES,  # never the plane ...
     "plane": LEAVES,  # ... nor the plane the protocol
@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "timeline": BELOW_CLI | {"explain", "history", "recordings"},  # the same, as a picture
     "report": BELOW_CLI | {"cells", "comparison", "evidence", "explain", "history", "recordings"},  # results as a page
     "sweeps": BELOW_CLI | {"cells", "series"},
-    "advice": BELOW_CLI | {"cells", "evidence", "sweeps"},  # it tries settings by sweeps
+    "advice": BELOW_CLI | {"cells", "evidence", "series", "sweeps"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "series", "sweeps"},  # how the package gets to where Spark works
     "verbs": BELOW_VERBS,  # what the command and Python have in common
     "api": BELOW_VERBS | {"verbs"},

@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 def read_traces(
     folder: str | PathLike[str], tables: str | PathLike[str] = "tables", *, format: str | None = None,  # noqa: A002 - the command's word
     time: str | None = None, time_unit: str | None = None, value: str | None = None, meaning: str | None = None, per: str | None = None,
-    master: str | None = None, conf: Mapping[str, str] | None = None,
+    zone: str | None = None, master: str | None = None, conf: Mapping[str, str] | None = None,
 ) -> ReadTraces:  # fmt: skip
-    """Read CSV series, arrivals, failures, recordings and logs into Parquet tables in the folder `tables`.
+    """Read CSV series, JSON of Prometheus and Grafana, arrivals, failures, recordings and logs into Parquet tables in the folder `tables`.
 
     `counts` of the result has a row per trace and table with the `count` of its rows.  Rows that could not be used are of the kind
     `quarantine`, with file, line and reason.  A row of the kind `note` says how a file was read: in which unit its times are, and what its
     values are taken as.  `time`, `time_unit` ("ms") and `value` name columns of your own tables, `meaning` says what they are: rates (the
-    default), arrivals, speeds or failures; a rate counts for `per` (a second).  `master`: "here" or a Spark cluster; by default here what
-    is small.  `conf`: settings of the cluster.  ValueError: an impossible choice, or nothing to read.
+    default), arrivals, speeds or failures; a rate counts for `per` (a second).  `zone`: of dates that name none ("Europe/Berlin").
+    `master`: "here" or a Spark cluster; by default here what is small.
+    `conf`: settings of the cluster.  ValueError: an impossible choice, or nothing to read.
     """
     from sim.verbs import traces as verb
 
-    chosen = verb.choices(format, time, time_unit, value, meaning, per)
+    chosen = verb.choices(format, time, time_unit, value, meaning, per, zone)
     return verb.read_traces(str(folder), str(tables), chosen, master=master, conf=conf, listener=Notebook())
 
 

@@ -35,11 +35,19 @@ def _option(name: str, metavar: str, help_text: str) -> Any:
 
 @traces_app.command("read")
 def read(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Of traces, or one file; s3://, gs://, hdfs://.", show_default=False)],
+    folder: Annotated[
+        str,
+        typer.Argument(
+            metavar="FOLDER",
+            help="Of traces, or one file; s3://, gs://, hdfs://; the URL of a range query of Prometheus.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="Where the tables go.")] = "tables",
     format_: Annotated[str | None, _option("--format", "NAME", "What all tables of text are. (Default: told by their columns.)")] = None,
     time: Annotated[str | None, _option("--time", "COLUMN", "Of your own tables: the time; 0, 1, ... without names.")] = None,
     time_unit: Annotated[str | None, _option("--time-unit", "UNIT", "Of numbers: s, ms, us, ns. (Default: their size tells.)")] = None,
+    zone: Annotated[str | None, _option("--zone", "ZONE", "Of dates that name none: Europe/Berlin and so on. (Default: UTC.)")] = None,
     value: Annotated[str | None, _option("--value", "COLUMN", "Of your own tables: the value.")] = None,
     as_: Annotated[str | None, _option("--as", "WHAT", "It is: rates, arrivals, speeds, failures. (Default: rates.)")] = None,
     per: Annotated[str | None, _option("--per", "DURATION", "A value of --as rates counts so long. (Default: a second.)")] = None,
@@ -47,16 +55,16 @@ def read(
     conf: ConfOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="The counts of rows and the remarks as one JSON object.")] = False,
 ) -> None:
-    """Read CSV series, arrivals, cluster events, failures, recordings and logs into Parquet tables; dirty rows are counted, never lost.
+    """Read CSV series, JSON of Prometheus and Grafana, offsets, arrivals, cluster events, failures, recordings and logs into tables.
 
-    What a file is, its content tells. Rows that cannot be used stand in the table `quarantine`, with file, line and reason.
+    What a file is, its content tells. Dirty rows are counted, never lost: the table `quarantine` has them, with file, line and reason.
     """
     with speaking():
         on_spark = _settings(master, conf)
         from sim.verbs.traces import choices, read_traces
 
         console = Console(partial(_show, as_json=as_json))
-        chosen = choices(format_, time, time_unit, value, as_, per)
+        chosen = choices(format_, time, time_unit, value, as_, per, zone)
         found = read_traces(folder, out, chosen, master=master, conf=on_spark, listener=console)
         console.finish()
         raise typer.Exit(_code(found))

@@ -19,6 +19,9 @@ RATES = (
 )  # fmt: skip
 """The names of columns of rates, the surest first."""
 
+GRAFANA_TIME = "Time"
+"""The column of times in a CSV file that Grafana exports from a panel; each other one has the name of a series."""
+
 _UNITS = {
     Fraction(1): ("s", "sec", "secs", "second", "seconds"),
     Fraction(1, 10**3): ("ms", "msec", "msecs", "milli", "millis", "millisecond", "milliseconds"),
@@ -43,6 +46,11 @@ def first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
     """The first of the names that is a column, whatever its case and signs: ``Time (ms)`` is ``time_ms``."""
     written = {"_".join(_parts(column)): column for column in reversed(columns)}
     return next((written[name] for name in names if name in written), None)
+
+
+def rate_of(columns: Sequence[str]) -> str | None:
+    """The column of rates: one with such a name, else the other one of two.  None: there are several."""
+    return first_of(RATES, columns) or (columns[1] if len(columns) == 2 else None)
 
 
 def unit_of_times(column: str) -> Fraction | None:

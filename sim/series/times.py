@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import islice
 from statistics import median
+from zoneinfo import ZoneInfo, available_timezones
 
 from sim.series.headers import unit_of_times
 from sim.units import UnitError, format_duration, parse_number
@@ -41,24 +42,30 @@ class Clock:
 
     unit_s: Fraction | None = Fraction(1)  # of numbers; None: the cells are dates
     epoch: bool = False  # numbers count from 1970
-    zoneless: bool = False  # some dates name no zone, and are taken as UTC
+    zoneless: bool = False  # some dates name no zone, and are taken as those of `zone`
     unread: str = ""  # a cell, if none was a time
+    zone: str = "UTC"  # of dates that name none, such as Europe/Berlin
 
-    def seconds(self, text: str) -> Fraction | None:
-        """A cell as seconds, exact; None: it is no time of this clock."""
+    def seconds(self, text: str, after: Fraction | None = None) -> Fraction | None:
+        """A cell as seconds, exact; None: it is no time of this clock.
+
+        `after`: the time of the row before.  It tells the two passes of an hour apart in which clocks were set back.
+        """
         if self.unit_s is None:
-            return _date(text)
+            return _date(text, self.zone, after)
         number = _number(text)
         return None if number is None else number * self.unit_s
 
     def __str__(self) -> str:
         if self.unit_s is None:
-            return "ISO 8601 without a zone, taken as UTC" if self.zoneless else "ISO 8601"
+            return f"ISO 8601 without a zone, taken as {self.zone}" if self.zoneless else "ISO 8601"
         return ("epoch " if self.epoch else "") + _UNIT_NAMES.get(self.unit_s, f"units of {format_duration(round(self.unit_s * 10**9))}")
 
 
-def clock_of(column: str, cells: Iterable[str], unit_s: Fraction | None = None) -> Clock:
+def clock_of(column: str, cells: Iterable[str], unit_s: Fraction | None = None, zone: str | None = None) -> Clock:
     """The clock of a column by its first cells.  The unit of numbers is the one given, else told by the column's name, else by their size.
+
+    `zone`: of dates that name none; None: UTC.
 
     A name that says seconds is no promise: numbers of 10^11 and more are no seconds.
     """
@@ -66,12 +73,17 @@ def clock_of(column: str, cells: Iterable[str], unit_s: Fraction | None = None) 
     numbers = [float(number) for cell in sample if (number := _number(cell)) is not None]
     dates = [found for cell in sample if (found := DATE.fullmatch(cell)) is not None]
     if len(dates) > len(numbers):
-        return Clock(None, zoneless=any(found["zone"] is None for found in dates))
+        return Clock(None, zoneless=any(found["zone"] is None for found in dates), zone=zone or "UTC")
     if not numbers:
         return Clock(unit_s or unit_of_times(column) or Fraction(1), unread=sample[0] if sample else "")
     usual, known = median(numbers), unit_s or unit_of_times(column)
     unit = known if known is not None and (unit_s is not None or known != 1) else _unit_by_size(usual)
     return Clock(unit, epoch=usual * unit >= _SINCE_1970)
+
+
+def is_zone(name: str) -> bool:
+    """Whether it is the name of a time zone, such as Europe/Berlin."""
+    return name in available_timezones()
 
 
 def _unit_by_size(usual: float) -> Fraction:
@@ -85,7 +97,7 @@ def _number(text: str) -> Fraction | None:
         return None
 
 
-def _date(text: str) -> Fraction | None:
+def _date(text: str, zone: str, after: Fraction | None) -> Fraction | None:
     found = DATE.fullmatch(text.strip())
     if found is None:
         return None
@@ -97,7 +109,17 @@ def _date(text: str) -> Fraction | None:
     if hour > 23 or minute > 59 or second > 59:
         return None
     digits = found["digits"] or "0"
-    return int(day.timestamp()) + hour * 3600 + minute * 60 + second + Fraction(int(digits), 10 ** len(digits)) - _offset_s(found["zone"])
+    within = second + Fraction(int(digits), 10 ** len(digits))
+    if found["zone"] is None and zone != "UTC":
+        return _in_zone(day + timedelta(hours=hour, minutes=minute), zone, within, after)
+    return int(day.timestamp()) + hour * 3600 + minute * 60 + within - _offset_s(found["zone"])
+
+
+def _in_zone(minute: datetime, zone: str, within: Fraction, after: Fraction | None) -> Fraction:
+    """A local minute as seconds since 1970: in an hour that comes twice the first one that is not before `after`."""
+    local = minute.replace(tzinfo=ZoneInfo(zone))
+    first, second = (int(local.replace(fold=fold).timestamp()) + within for fold in (0, 1))
+    return second if after is not None and first <= after < second else first
 
 
 def _offset_s(zone: str | None) -> int:

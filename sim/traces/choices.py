@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sim.foreign import Readable
-from sim.series.headers import TIMES, first_of
+from sim.series.headers import GRAFANA_TIME, TIMES, first_of
+from sim.series.monitoring.samples import TIME
+from sim.series.times import is_zone
 from sim.traces.formats import FORMATS, arrivals, events, rates, recognised, speeds
 from sim.traces.parsing import Format
 
@@ -29,9 +31,12 @@ class Choices:
     value: str | None = None  # column
     meaning: str | None = None
     per_s: float | None = None  # seconds that a value counts; None: nothing is said, values are per second
+    zone: str | None = None  # of dates that name none; None: UTC
 
     def __post_init__(self) -> None:
         names = [format_.name for format_ in FORMATS]
+        if self.zone is not None and not is_zone(self.zone):
+            raise ChoiceError(f"--zone: '{self.zone}' is no time zone: write one such as Europe/Berlin or UTC")
         if self.format is not None and self.format not in names:
             raise ChoiceError(f"--format: expected {', '.join(names)}, not '{self.format}'")
         if self.meaning is not None and self.meaning not in MEANINGS:
@@ -49,7 +54,16 @@ class Choices:
         time = self.time or first_of(TIMES, columns)
         if own and time in columns and (self.value is None or self.value in columns):
             return self._own(time or columns[0])
-        return recognised(columns)
+        return recognised(columns) or self._of_grafana(columns)
+
+    def of_source(self, column: str) -> Choices:
+        """The choices for a table of rates with this one source, unless the user has chosen a column."""
+        return self if self.value is not None or self.format is not None else replace(self, time=TIME, value=column, meaning="rates")
+
+    def _of_grafana(self, columns: Sequence[str]) -> Format | None:
+        """The table of a panel with one series: its second column has whatever name the legend says."""
+        one_series = len(columns) == 2 and columns[0] == GRAFANA_TIME
+        return replace(self, time=columns[0], value=columns[1]).format_of(columns) if one_series else None
 
     def names_columns_by_number(self, columns: int) -> bool:
         """Whether the user names columns by their number from 0, as in a table without a header."""

@@ -12,13 +12,15 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from sim.recordings.source.rest.saved import is_answer
+from sim.series.monitoring.documents import table_of_document
+from sim.series.monitoring.samples import MonitoringError, MonitoringTable
 from sim.sweeps.spark.staging import staging
 from sim.traces.checkpoints import labelled_windows, log_rows, recording_rows
 from sim.traces.choices import Choices
 from sim.traces.lines import GZIP, TraceFileError, unpacked
 from sim.traces.listing import TraceFile, filesystem_of
 from sim.traces.parquet import parquet_rows
-from sim.traces.reading import RowOrigin, quarantined, read_rows
+from sim.traces.reading import RowOrigin, monitoring_rows, quarantined, read_rows
 
 MOST_JSON, MOST_LOG = 64 << 20, 2 << 30
 """Limits in bytes: for documents parsed as a whole, and for files copied to be read line by line."""
@@ -54,7 +56,7 @@ def _rows(source: RowOrigin, file: TraceFile, choices: Choices) -> Iterator[pa.R
             return
         if not _is_log(file, head):
             if head[: len(ZIP)] == ZIP or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
-                yield from _document_rows(source, stream)
+                yield from _document_rows(source, stream, choices)
             elif head[:2] in _BYTE_ORDER:
                 yield quarantined(source, "is UTF-16: save it as UTF-8")
             elif b"\0" in head:
@@ -80,7 +82,7 @@ def _is_log(file: TraceFile, head: bytes) -> bool:
     return len(file.paths) > 1 or bool(_LOG_LINE.search(head))
 
 
-def _document_rows(source: RowOrigin, stream: BinaryIO) -> Iterator[pa.RecordBatch]:
+def _document_rows(source: RowOrigin, stream: BinaryIO, choices: Choices) -> Iterator[pa.RecordBatch]:
     """Rows of a document or archive, which is read as a whole."""
     with staging() as folder:
         copy = folder / "job"
@@ -88,7 +90,20 @@ def _document_rows(source: RowOrigin, stream: BinaryIO) -> Iterator[pa.RecordBat
         with copy.open("rb") as begin:
             if begin.read(len(ZIP)) == ZIP and not zipfile.is_zipfile(copy):
                 raise TraceFileError("is a damaged zip")
+        if (table := _monitored(copy)) is not None:
+            yield from monitoring_rows(source, table, choices)
+            return
         yield from labelled_windows(source, copy) or recording_rows(source, copy)
+
+
+def _monitored(copy: Path) -> MonitoringTable | None:
+    """Rates of Prometheus or Grafana.  TraceFileError: it is of theirs, and there are none."""
+    try:
+        return table_of_document(copy.read_text("utf-8-sig"))
+    except UnicodeDecodeError:
+        return None
+    except MonitoringError as error:
+        raise TraceFileError(str(error)) from None
 
 
 def _logs(source: RowOrigin, filesystem: Any, places: list[str]) -> Iterator[pa.RecordBatch]:

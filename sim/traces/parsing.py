@@ -36,7 +36,8 @@ class Format:
 class ColumnReader:
     """How the columns of a file are read.  Its first rows settle that, so that no later block is read in another unit."""
 
-    def __init__(self) -> None:
+    def __init__(self, zone: str | None = None) -> None:
+        self._zone = zone  # of dates that name none
         self._clocks = dict[str, Clock]()
         self._meanings = dict[str, str]()
 
@@ -44,7 +45,7 @@ class ColumnReader:
         """The clock of a column of times."""
         column = str(texts.name)
         if column not in self._clocks:
-            clock = clock_of(column, texts, None if unit_s is None else Fraction(unit_s).limit_denominator(10**9))
+            clock = clock_of(column, texts, None if unit_s is None else Fraction(unit_s).limit_denominator(10**9), self._zone)
             if clock.unread:
                 return clock  # a later block may tell
             self._clocks[column] = clock
@@ -63,7 +64,7 @@ class ColumnReader:
 def seconds(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
     """A column of times as seconds; NaN: no time.  The same as `Clock.seconds` of each cell, to the precision of a double."""
     if clock.unit_s is None:
-        return dates(texts)
+        return dates(texts) if clock.zone == "UTC" else _local_dates(texts, clock)
     numbers = number(texts)
     return numbers * float(clock.unit_s) if clock.unit_s >= 1 else numbers / round(1 / clock.unit_s)  # 0.001 is not exact, 1000 is
 
@@ -75,6 +76,16 @@ def dates(texts: pd.Series[str]) -> pd.Series[float]:
     moments = pd.to_datetime(plain, errors="coerce", utc=True, format="ISO8601").astype("datetime64[ns, UTC]")
     nanoseconds = moments.astype("int64").astype(float)  # and not a pd.Timedelta: with NumPy 2.5 pandas 2.3 warns of each
     return (nanoseconds / 1e9).where(moments.notna())
+
+
+def _local_dates(texts: pd.Series[str], clock: Clock) -> pd.Series[float]:
+    """Row after row: an hour that comes twice is told by the row before."""
+    found, before = list[float](), None
+    for text in texts:
+        at = clock.seconds(text, before)
+        before = before if at is None else at
+        found.append(np.nan if at is None else float(at))
+    return pd.Series(found, index=texts.index, dtype=float)
 
 
 def number(texts: pd.Series[str]) -> pd.Series[float]:

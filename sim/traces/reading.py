@@ -6,6 +6,8 @@ It holds a block of the file at a time.  A file of unknown format is a row in qu
 from __future__ import annotations
 
 import csv
+import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import BinaryIO
@@ -15,6 +17,8 @@ import pandas as pd
 import pyarrow as pa
 
 from sim.foreign import printable
+from sim.series.monitoring.offsets import are_offsets, table_of_offsets
+from sim.series.monitoring.samples import MonitoringError, MonitoringTable
 from sim.traces.choices import Choices
 from sim.traces.lines import TraceFileError, TraceLine, lines
 from sim.traces.order import out_of_order
@@ -29,6 +33,7 @@ LEAST_IN_ORDER, ENOUGH = 0.5, 10
 """The least share of rows in order, and the least number of rows to judge that: else the file is no series."""
 LONGEST_ROW = 200  # characters of a row in quarantine
 _DELIMITERS = ",;\t|"
+_DELIMITER_LINE = re.compile("\ufeff?sep=.")
 
 
 class RowOrigin:
@@ -54,6 +59,8 @@ def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices())
         if first is None:
             yield quarantined(source, "the file is empty")
             return
+        if _DELIMITER_LINE.fullmatch(first.text):  # Grafana's "Download for Excel"
+            first = next(remaining, first)
         if first.fault:
             yield _quarantine(source, [(first.number, f"its first line: {first.fault}", first.text)])
             return
@@ -63,7 +70,10 @@ def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices())
         names = [str(i) for i in range(len(columns))] if headless else columns
         header = columns if headless and not choices.names_columns_by_number(len(columns)) else names
         rows = chain([first], remaining) if headless else remaining
-        yield from _known_rows(source, choices.format_of(header), header, names, delimiter, rows, first)
+        if are_offsets(header) and choices.value is None and choices.format is None:
+            yield from _offset_rows(source, header, delimiter, rows, choices)
+        else:
+            yield from _known_rows(source, choices, header, names, delimiter, rows, first)
     except TraceFileError as error:
         yield quarantined(source, str(error))
 
@@ -71,14 +81,45 @@ def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices())
 def table_rows(source: RowOrigin, names: list[str], rows: Iterable[TraceLine], choices: Choices) -> Iterator[pa.RecordBatch]:
     """Batches of a table whose columns have names, and whose rows are lines with commas."""
     try:
-        yield from _known_rows(source, choices.format_of(names), names, names, ",", rows, TraceLine(0, ""))
+        yield from _known_rows(source, choices, names, names, ",", rows, TraceLine(0, ""))
     except TraceFileError as error:
         yield quarantined(source, str(error))
 
 
+def monitoring_rows(source: RowOrigin, table: MonitoringTable, choices: Choices) -> Iterator[pa.RecordBatch]:
+    """Batches of rates of a monitoring system: of its one source, or of the one that --value names."""
+    for note in table.notes:
+        yield noted(source, note)
+    _, *sources = table.columns
+    if len(sources) > 1 and choices.value is None:
+        yield quarantined(source, f"has the rates of {', '.join(sources)}: name one by --time time --value")
+        return
+    chosen = choices.of_source(sources[0])
+    yield from table_rows(source, table.columns, (TraceLine(i, _line(row)) for i, row in enumerate(table.rows, start=1)), chosen)
+
+
+def _offset_rows(
+    source: RowOrigin, names: list[str], delimiter: str, rows: Iterable[TraceLine], choices: Choices
+) -> Iterator[pa.RecordBatch]:
+    """Batches of the rates of a topic, from a file of offsets, which is read as a whole."""
+    fields = ((line.number, _fields(line, delimiter) or []) for line in rows if line.text.strip())
+    try:
+        table = table_of_offsets(names, ((number, dict(zip(names, row, strict=False))) for number, row in fields if len(row) == len(names)))
+    except MonitoringError as error:
+        yield quarantined(source, str(error))
+    else:
+        yield from monitoring_rows(source, table, choices)
+
+
+def _line(row: list[str]) -> str:
+    written = io.StringIO()
+    csv.writer(written, lineterminator="").writerow(row)
+    return written.getvalue()
+
+
 def _known_rows(
     source: RowOrigin,
-    format_: Format | None,
+    choices: Choices,
     header: list[str],
     names: list[str],
     delimiter: str,
@@ -86,9 +127,10 @@ def _known_rows(
     first: TraceLine,
 ) -> Iterator[pa.RecordBatch]:
     """Rows of a table of this format; one in quarantine, at its `first` line, if nobody knows the format."""
+    format_ = choices.format_of(header)
     twice = sorted({name for name in names if names.count(name) > 1})
     if format_ is not None and not twice:
-        yield from _Blocks(source, format_, names, delimiter).read(rows)
+        yield from _Blocks(source, format_, names, delimiter, choices.zone).read(rows)
         return
     unknown = f"no known format has the columns {', '.join(header)[:LONGEST_ROW]}: name yours by --time and --value"
     why = unknown if format_ is None else f"has the column '{twice[0]}' twice"
@@ -98,10 +140,10 @@ def _known_rows(
 class _Blocks:
     """Blocks of a file, in order: the block before decides whether time goes on."""
 
-    def __init__(self, source: RowOrigin, format_: Format, columns: list[str], delimiter: str) -> None:
+    def __init__(self, source: RowOrigin, format_: Format, columns: list[str], delimiter: str, zone: str | None) -> None:
         self.source, self.format, self.columns, self.delimiter = source, format_, columns, delimiter
         self.latest = -np.inf
-        self.reader = ColumnReader()
+        self.reader = ColumnReader(zone)
         self.blocks = self.rows = 0
 
     def read(self, rows: Iterable[TraceLine]) -> Iterator[pa.RecordBatch]:

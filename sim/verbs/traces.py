@@ -12,6 +12,7 @@ from sim.explain.runs import FolderError
 from sim.sheet import write_csv
 from sim.traces.anywhere import cut_anywhere, must_be_spark, read_anywhere
 from sim.traces.choices import Choices
+from sim.traces.fetched import local_copy
 from sim.traces.listing import list_files
 from sim.traces.tables import NO_TABLE
 from sim.traces.windows import CUTS
@@ -93,34 +94,35 @@ class TraceWindows:
 
 def choices(
     format_: str | None = None, time: str | None = None, time_unit: str | None = None, value: str | None = None,
-    meaning: str | None = None, per: str | None = None,
+    meaning: str | None = None, per: str | None = None, zone: str | None = None,
 ) -> Choices:  # fmt: skip
     """The choices of a user about files, from texts.  OptionError: no unit, or no duration.  ChoiceError: what does not go together."""
     unit_s = None if time_unit is None else parsed("time_unit", f"1 {time_unit}", parse_duration) / 1e9
     per_ns = None if per is None else parsed("per", per, parse_duration)
     if per_ns is not None and per_ns <= 0:
         raise OptionError("per", "a value counts longer than that")
-    return Choices(format_, time, unit_s, value, meaning, None if per_ns is None else per_ns / 1e9)
+    return Choices(format_, time, unit_s, value, meaning, None if per_ns is None else per_ns / 1e9, zone)
 
 
 def read_traces(
     folder: str, tables: str, chosen: Choices, *, master: str | None = None, conf: Mapping[str, str] | None = None,
     listener: Listener | None = None,
 ) -> ReadTraces:  # fmt: skip
-    """Read all files below `folder` into Parquet tables in the folder `tables`.
+    """Read all files below `folder`, or the answer to a range query of Prometheus (its URL), into Parquet tables in the folder `tables`.
 
     `master`: "here", or a Spark cluster; None: here what is small.
     TraceFileError: there is nothing to read.  OptionError: the tables cannot be written.  MasterError: settings of Spark without it.
     """
     listener = listener or Listener()
     must_be_spark(master, conf)
-    files, remarks = list_files(folder, without=tables)
-    if "://" not in tables:
-        writable_folder(Path(tables))
-    try:
-        counts = read_anywhere(files, tables, chosen, master=master, conf=conf)
-    except KeyboardInterrupt:
-        raise Stopped(f"tables in {tables} may be of two runs: the same command writes all of them anew") from None
+    with local_copy(folder) as place:
+        files, remarks = list_files(place, without=tables)
+        if "://" not in tables:
+            writable_folder(Path(tables))
+        try:
+            counts = read_anywhere(files, tables, chosen, master=master, conf=conf)
+        except KeyboardInterrupt:
+            raise Stopped(f"tables in {tables} may be of two runs: the same command writes all of them anew") from None
     found = ReadTraces(counts, tuple(remarks))
     listener.result(found)
     return found

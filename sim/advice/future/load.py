@@ -14,6 +14,7 @@ from sim.scenario import ScenarioError
 from sim.scenario.job.document import Trace
 from sim.scenario.job.trace import TraceError, columns_and_rows, length_ns, read_trace
 from sim.scenario.text.problems import Problem, did_you_mean
+from sim.series.headers import rate_of
 from sim.sweeps.file.design import Point
 from sim.units import format_duration
 
@@ -55,9 +56,10 @@ def _driven(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tuple[st
         path, column = rest, ""
     file = Path(path).resolve()
     columns, _ = columns_and_rows(file)
-    if not column and len(columns) != 2:
+    column = column or rate_of(columns) or ""
+    if not column:
         raise TraceError(f"--load {text}: which column? {file.name} has {', '.join(columns) or 'none'}: write {path}:COLUMN")
-    trace: dict[str, Any] = {"trace": str(file), "column": column or columns[1]}
+    trace: dict[str, Any] = {"trace": str(file), "column": column}
     if _key(plain, name) == "rate-per-subtask":
         trace["scale"] = float(Fraction(1, scenario.job.vertex(name).emitting))
     return f"job.{name}.source.{_key(plain, name)}", trace

@@ -54,7 +54,7 @@ class Step(Section):
 
 
 class Trace(Section):
-    """Rates from a CSV file (also .csv.gz) or a table of `ckptsim traces`, relative to the scenario."""
+    """Rates from a CSV file (also .csv.gz), JSON of Prometheus or Grafana, or a table of `ckptsim traces`, relative to the scenario."""
 
     trace: str = Field(min_length=1)
     """CSV file or table of rates, relative to the scenario."""
@@ -64,6 +64,8 @@ class Trace(Section):
     """Column of the time stamps: seconds, epoch milliseconds and the like, or ISO 8601; default: one with such a name, else the first."""
     time_unit: Annotated[str, choice("s", "ms", "us", "ns")] | None = None
     """Unit of numbers in that column; default: as its name ends, else by their size (seconds, or milliseconds and finer since 1970)."""
+    zone: str | None = None
+    """Time zone of dates that name none, such as Europe/Berlin; default: UTC."""
     every: Duration | None = None
     """Rows at a fixed distance instead of time stamps."""
     scale: Axis[Number] | None = None

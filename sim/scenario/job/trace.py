@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -20,10 +21,15 @@ from sim.scenario.job.document import Trace
 from sim.scenario.text.problems import did_you_mean
 from sim.series.cells import cell_text
 from sim.series.headers import TIMES, first_of, other_than_records
-from sim.series.times import EXPECTED, SAMPLE, Clock, clock_of
+from sim.series.monitoring.documents import table_of_document
+from sim.series.monitoring.offsets import are_offsets, table_of_offsets
+from sim.series.monitoring.samples import MonitoringError, MonitoringTable
+from sim.series.times import EXPECTED, SAMPLE, Clock, clock_of, is_zone
 from sim.units import DURATIONS, UnitError, format_duration, parse_number
 
 MAX_BYTES = 200 * 10**6
+_DELIMITER_LINE = re.compile(r"\Asep=.\r?\n")
+"""The first line of what Grafana writes for Excel."""
 _START = 0
 """The column of packed steps with their times."""
 Row = TypeVar("Row", bound=dict[str, Any])
@@ -95,7 +101,7 @@ def length_ns(trace: Trace, folder: FilePath) -> int:
 def series_of(trace: Trace, folder: FilePath) -> RateSeries:
     """All of a file.  TraceError: it gives no rates."""
     file = folder / trace.trace
-    return _series(file, file_stamp(file), trace.column, trace.time, trace.time_unit, trace.every)
+    return _series(file, file_stamp(file), trace.column, trace.time, trace.time_unit, trace.zone, trace.every)
 
 
 @lru_cache(maxsize=8)
@@ -105,22 +111,26 @@ def _series(
     column: str,
     time: str | None,
     time_unit: str | None,
+    zone: str | None,
     every_ns: int | None,
 ) -> RateSeries:
     """All of a file, read once for the many windows of a sweep.  `stamp` is not used here: another one is another file."""
     columns, rows = columns_and_rows(file)
     time = time or time_column(columns)
+    if zone is not None and not is_zone(zone):
+        raise TraceError(f"{file}: zone: '{zone}' is no time zone: write one such as Europe/Berlin or UTC")
     must_have(file, columns, [column, *([] if every_ns else [time])])
     if time == column and not every_ns:
         raise TraceError(f"{file}: the column '{column}' cannot be both the time and the rate: name another with time:")
     clock: Clock | None = None
     if not every_ns:
-        clock, rows = clocked(time, rows, None if time_unit is None else UNITS[time_unit])
+        clock, rows = clocked(time, rows, None if time_unit is None else UNITS[time_unit], zone)
     steps, latest_rate = list[tuple[int, int, int]](), None
     first: Fraction | None = None
+    at: Fraction | None = None
     start_ns, latest_ns, before_ns, count = 0, -1, 0, 0
     for number, (line, row) in enumerate(rows):
-        at = Fraction(every_ns * number, 10**9) if clock is None else moment(clock, row[time], file, line)  # type: ignore[operator]
+        at = Fraction(every_ns * number, 10**9) if clock is None else moment(clock, row[time], file, line, at)  # type: ignore[operator]
         first = at if first is None else first
         before_ns, start_ns, count = start_ns, round((at - first) * 10**9), number + 1
         if (written := row[column]) is None:
@@ -144,16 +154,18 @@ def time_column(columns: Sequence[str]) -> str:
     return first_of(TIMES, columns) or (columns[0] if columns else "")
 
 
-def clocked(column: str, rows: Iterator[tuple[int, Row]], unit_s: Fraction | None = None) -> tuple[Clock, Iterator[tuple[int, Row]]]:
+def clocked(
+    column: str, rows: Iterator[tuple[int, Row]], unit_s: Fraction | None = None, zone: str | None = None
+) -> tuple[Clock, Iterator[tuple[int, Row]]]:
     """(the clock of a column by its first rows, all rows)."""
     first = list(islice(rows, SAMPLE))
-    return clock_of(column, (cell_text(row[column]) for _, row in first), unit_s), chain(first, rows)
+    return clock_of(column, (cell_text(row[column]) for _, row in first), unit_s, zone), chain(first, rows)
 
 
 def not_increasing(clock: Clock | None) -> str:
     """What is wrong with a time that is not after the one before it."""
-    changed = clock is not None and clock.zoneless
-    return "time does not increase" + (": if clocks were set back here, write times with their zone" if changed else "")
+    changed = clock is not None and clock.zoneless and clock.zone == "UTC"
+    return "time does not increase" + (": if clocks were set back here, write zone: such as Europe/Berlin" if changed else "")
 
 
 def _about(ns: int) -> str:
@@ -187,11 +199,32 @@ def columns_and_rows(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dic
     """
     if _is_parquet(file):
         return _parquet(file)
-    reader: csv.DictReader[str] = csv.DictReader(io.StringIO(_text_of(file), newline=None))
+    text = _text_of(file)
+    if text.lstrip()[:1] in ("{", "["):
+        return _monitored(file, text)
+    reader: csv.DictReader[str] = csv.DictReader(io.StringIO(_DELIMITER_LINE.sub("", text, count=1), newline=None))
     try:
-        return list(reader.fieldnames or []), _rows(reader, file)
+        columns = list(reader.fieldnames or [])
+        return _written_rows(table_of_offsets(columns, _rows(reader, file))) if are_offsets(columns) else (columns, _rows(reader, file))
+    except MonitoringError as error:
+        raise TraceError(f"{file}: {error}") from None
     except csv.Error as error:
         raise TraceError(f"{file}:{reader.line_num + 1}: {error}") from None
+
+
+def _monitored(file: FilePath, text: str) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
+    """Rates of Prometheus or Grafana, from their JSON."""
+    try:
+        table = table_of_document(text)
+    except MonitoringError as error:
+        raise TraceError(f"{file} {error}") from None
+    if table is None:
+        raise TraceError(f"{file} is JSON, but neither an answer of Prometheus to a range query nor data frames of Grafana")
+    return _written_rows(table)
+
+
+def _written_rows(table: MonitoringTable) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
+    return table.columns, ((i, dict(zip(table.columns, row, strict=True))) for i, row in enumerate(table.rows, start=1))
 
 
 def _is_parquet(file: FilePath) -> bool:
@@ -249,10 +282,10 @@ def _text_of(file: FilePath) -> str:
         raise TraceError(f"{file} is no CSV text") from None
 
 
-def moment(clock: Clock, cell: object, file: FilePath, line: int) -> Fraction:
-    """A cell as seconds.  TraceError: it is no time."""
+def moment(clock: Clock, cell: object, file: FilePath, line: int, after: Fraction | None = None) -> Fraction:
+    """A cell as seconds; `after`: that of the row before.  TraceError: it is no time."""
     written = cell_text(cell).strip()
-    if (found := clock.seconds(written)) is None:
+    if (found := clock.seconds(written, after)) is None:
         expected = EXPECTED if clock.unread or not written else f"the others are {clock}"
         raise TraceError(f"{file}:{line}: '{written}' is no time: {expected}")
     return found

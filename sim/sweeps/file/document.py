@@ -52,6 +52,8 @@ class Windows(Section):
     """Column of the time stamps; default: the column with a name of times, as `t_s`, else the first."""
     time_unit: Annotated[str, choice("s", "ms", "us", "ns")] | None = None
     """Unit of numbers in that column; default: as its name ends, else by their size."""
+    zone: str | None = None
+    """Time zone of dates that name none, such as Europe/Berlin; default: UTC."""
     step: Duration | None = None
     """Rows at a fixed distance instead of time stamps."""
     scale: Number | None = None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sim.scenario.job.document import Trace
 from sim.scenario.job.trace import RateSeries, TraceError, columns_and_rows, series_of
 from sim.scenario.text.problems import Reading, did_you_mean
-from sim.series.headers import RATES, first_of
+from sim.series.headers import rate_of
 from sim.sheet import unescaped
 from sim.sweeps.file.design import Point, text_of
 from sim.sweeps.file.document import Windows
@@ -81,7 +81,7 @@ def _missing(given: Windows, reading: Reading) -> Iterator[str]:
         if getattr(given, name) is None:
             reading.wrong(("windows",), f"{name} is missing")
             yield name
-    for name in ("trace", "column", "time", "time_unit", "step", "scale"):
+    for name in ("trace", "column", "time", "time_unit", "zone", "step", "scale"):
         if given.source is None and getattr(given, name) is not None:
             reading.wrong(("windows", name.replace("_", "-")), "is of a source: name it, too")
             yield name
@@ -94,6 +94,8 @@ def _rate(given: Windows, trace: Path, column: str, scenario_folder: Path) -> di
         rate["time"] = given.time
     if given.time_unit is not None:
         rate["time-unit"] = given.time_unit
+    if given.zone is not None:
+        rate["zone"] = given.zone
     if given.step is not None:
         rate["every"] = format_duration(given.step)
     if given.scale is not None:
@@ -106,7 +108,7 @@ def _common_rate(given: Windows, folder: Path, scenario_folder: Path) -> dict[st
     if given.source is None or given.trace is None:
         return None
     file = folder / given.trace
-    column = given.column or first_of(RATES, columns_and_rows(file)[0]) or RATE
+    column = given.column or rate_of(columns_and_rows(file)[0]) or RATE
     return _rate(given, file, column, scenario_folder)
 
 
