@@ -13,14 +13,10 @@ from sim.evidence.envelope.features import FEATURES, Value, features
 from sim.evidence.envelope.validity import QUANTITIES, Envelope, EnvelopeEvidence
 from sim.evidence.summary import summary
 from sim.evidence.truth import scenario_of, truth
+from sim.quantities.observed import QUANTITIES as OBSERVED
 from sim.recordings import RecordedJob
 
 BEGIN, END = "<!-- envelope: written by `make envelope` -->", "<!-- /envelope -->"
-_NAMES = {
-    "end_to_end_duration": "checkpoint duration", "start_delay": "start delay", "persisted_data": "in-flight data stored",
-    "checkpointed_size": "bytes written", "numRecordsInPerSecond": "throughput", "latency": "record latency",
-    "completed": "completed checkpoints",
-}  # fmt: skip
 _DIGITS = 4
 
 
@@ -83,7 +79,7 @@ def envelope_text(made: Mapping[str, Any]) -> str:
 
 def block(known: Envelope) -> str:
     """The block between `BEGIN` and `END`: errors per family, and the recorded values of each feature."""
-    header = ["recordings of", *(_NAMES[name] for name in QUANTITIES)]
+    header = ["recordings of", *(OBSERVED[name].title for name in QUANTITIES)]
     rows = [
         [f"{family} ({seen.recordings})", *(_cell(seen, name) for name in QUANTITIES)]
         for family, seen in {**known.families, "all": known.overall}.items()

@@ -1,0 +1,119 @@
+"""A quantity is added in one file: a record in the catalogue of a copy of the package.  Everything that compares has it then."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from docs.house import ROOT, SIM
+
+RECORD = """\
+        Quantity(
+            "subtask_size", "bytes", "written by a subtask", "written for a completed checkpoint by a subtask", "subtask",
+            column="checkpointed_size", history="subtask-written", repeats=0.01, in_envelope=True,
+            bars=(Bar("written by subtasks", 0.10),), measured_bars=(Bar("written by subtasks, p90", 0.15, "median", level="p90"),),
+        ),
+        Quantity(
+            "latest_acknowledgement", "ms", "time of the last acknowledgement", "of a completed checkpoint, since the epoch", "checkpoint",
+            column="latest_ack_timestamp",
+        ),
+"""
+SCENARIO = """\
+# Is it there?
+job:
+  source: {source: {rate: 1k/s, record: 100 B}, parallelism: 2}
+  sink: {input: {source: hash}, service: 10 us, parallelism: 2, state: {size: 1 MB}}
+checkpoint: {interval: 100 ms}
+storage: {bandwidth: 100 MB/s}
+run: {duration: 1 s}
+"""
+PROGRAM = """\
+import json, sys
+from pathlib import Path
+from types import SimpleNamespace
+import sim
+from sim.evidence.backtest.compared import agreements
+from sim.evidence.backtest.imports import checkpoints_of
+from sim.evidence.bars import BARS, MEASURED_BARS, bars
+from sim.evidence.envelope.validity import QUANTITIES
+from sim.evidence.orderings import repeated
+from sim.evidence.predicted import predicted
+from sim.evidence.truth import join_observed_predicted
+from sim.model.backtest import Backtest
+from sim.recordings import observed, read_source, read_any
+from sim.report.history import title
+from sim.report.truth_page import quantity_words
+from sim.scenario import loads, write
+from sim.scenario.history.writer import section_of
+from sim.scenario.text.plain import compose
+from sim.scenario.text.problems import Reading
+
+recording, scenario = Path(sys.argv[1]), sys.argv[2]
+(study,) = loads(scenario).scenarios
+simulated = predicted(sim.simulate(study, engine="reference"))
+truth = join_observed_predicted(simulated, simulated).assign(recording="r", family="f")
+graph = [SimpleNamespace(id=name, inputs=(), is_even=True) for name in ("source", "sink")]
+row = next(row for row in agreements(simulated, simulated) if row.quantity == "subtask-written" and row.vertex == "sink")
+text = write({**compose(scenario, Reading("")), "backtest": section_of(Backtest((row,)))}, "")
+print(json.dumps({
+    "observed": sorted(set(observed(read_any(recording))["quantity"])),
+    "predicted": sorted(set(simulated["quantity"])),
+    "errors": truth.loc[truth["quantity"] == "subtask_size", "relative_error"].tolist(),
+    "bars": [*bars(truth, {"r": graph})["what"], *bars(truth, {"r": graph}, MEASURED_BARS)["what"]],
+    "section": [found.quantity for found in loads(text).backtest.compared],
+    "title": [title(row), quantity_words("subtask_size (first)")],
+    "history": checkpoints_of(read_source([recording]))["units"],
+    "envelope": list(QUANTITIES), "orderings": list(repeated()),
+}))
+"""
+KNOWN = """        Quantity("failed", "count","""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What a copy of the package, with two records more in one file, makes of a recording and of a run."""
+    place = tmp_path_factory.mktemp("copy")
+    shutil.copytree(SIM, place / "sim", ignore=shutil.ignore_patterns("__pycache__"))
+    catalogue = place / "sim" / "quantities" / "observed.py"
+    before, known, after = catalogue.read_text().partition(KNOWN)
+    catalogue.write_text(f"{before}{RECORD}{known}{after}")
+    recording = ROOT / "tests" / "data" / "recordings" / "p2-severe-aligned.json.gz"
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(recording), SCENARIO], cwd=place, env=os.environ | {"PYTHONPATH": str(place)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (0, True) == (done.returncode, bool(known)), done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("side", ["observed", "predicted"])
+def test_it_is_in_tables_of_recordings_and_of_runs(found, side):
+    assert {"subtask_size", "latest_acknowledgement", "checkpointed_size"} <= set(found[side])
+
+
+def test_it_has_errors_and_bars(found):
+    """A run agrees with itself."""
+    assert {0.0} == set(found["errors"])
+    assert {"written by subtasks", "written by subtasks, p90"} <= set(found["bars"])
+
+
+def test_a_backtest_has_it_and_a_file_says_it(found):
+    assert ["subtask-written"] == found["section"]
+
+
+def test_the_history_of_an_import_has_it(found):
+    """A quantity of whole checkpoints; those of subtasks are too many."""
+    assert "ms" == found["history"]["latest_acknowledgement"]
+    assert "subtask_size" not in found["history"]
+
+
+def test_pages_have_words_for_it(found):
+    assert ["Written by a subtask, sink", "written by a subtask (first)"] == found["title"]
+
+
+def test_orderings_and_the_envelope_judge_it(found):
+    assert "subtask_size" in found["orderings"]
+    assert "subtask_size" in found["envelope"]
