@@ -36,7 +36,7 @@ class RecoveryStats:
     running_ns: int = -1  # all of them run
     replayed_records: int = 0  # emitted again by restarted sources
     served_again: int = 0  # ... served again by restarted tasks without readers
-    caught_up_ns: int = -1  # their backlog is what it was at the failure
+    caught_up_ns: int = -1  # as much waits as usual (`sim.runtime.observe.usual_backlog`)
 
 
 def recoveries_table(stats: Iterable[RecoveryStats]) -> pd.DataFrame:

@@ -120,7 +120,7 @@ RECOVERIES = (
     Column("deployed", "ms", "restart delay over, slots there, tasks deployed: download begins"),
     Column("first_record", "ms", "first record a restarted task served, recovered ones included"),
     Column("running", "ms", "when all of them ran"),
-    Column("caught_up", "ms", "when no more records waited, in the logs of their sources and between the tasks, than at the failure"),
+    Column("caught_up", "ms", "when no more records waited, in the logs of sources and between tasks, than usual before the failure"),
     Column("downtime", "ms", "failure -> all of them run"),
     Column("tasks", "", "restarted"),
     Column("deployments", "", "tried until the tasks had slots: before, some were on a task manager that was gone and not missed yet"),

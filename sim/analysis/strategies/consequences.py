@@ -33,7 +33,7 @@ class Consequences:
     restarts: Annotated[float, "per run"]
     downtime_ms: Annotated[float, "failure -> all tasks run again, median over restarts"]
     replayed_records: Annotated[float, "median over restarts"]
-    caught_up_ms: Annotated[float, "failure -> the backlog is what it was, median over restarts"]
+    caught_up_ms: Annotated[float, "failure -> as much waits as usual, median over restarts"]
     disturbed_share: Annotated[float, "of the run: between a failure and being caught up again"]
     lag_s: Annotated[float, "largest time a record has been due and was not emitted yet; of a job that failed for good there is none"]
     delay_mean_s: Annotated[float, "due -> served by a vertex nobody reads, mean of what is seen once a second"]

@@ -21,6 +21,7 @@ from sim.runtime.jobmanager.restore import RestoreContext
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import TaskManagers
 from sim.runtime.jobmanager.warm_up import WarmUp
+from sim.runtime.observe.usual_backlog import UsualBacklog
 from sim.runtime.outcome import Outcome
 from sim.runtime.ports import Checks, TasksPort
 from sim.runtime.speed import Speed
@@ -45,7 +46,8 @@ class JobManager:
         self.alignment = WatermarkAlignment(context, tasks, self.coordinator, checks)
         warm_up = WarmUp(context.env, scenario.restart, speed)
         self.task_managers = TaskManagers(context)
-        cluster = RestoreContext(context, contents, self.files, tasks, self.job_end, counters, warm_up, self.task_managers, checks)
+        usual = UsualBacklog(context, lambda: not any(host.stopped for task, host in enumerate(tasks) if task not in self.job_end.finished))
+        cluster = RestoreContext(context, contents, self.files, tasks, self.job_end, counters, warm_up, self.task_managers, usual, checks)
         self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
         self.faults = Faults(context, tasks, self.recovery, reachability, speed, before)
 

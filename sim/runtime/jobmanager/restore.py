@@ -22,6 +22,7 @@ from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.jobmanager.task_managers import TaskManagers
 from sim.runtime.jobmanager.warm_up import WarmUp
 from sim.runtime.observe.catch_up import CatchUp
+from sim.runtime.observe.usual_backlog import UsualBacklog
 from sim.runtime.ports import Checks, TasksPort
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
@@ -39,6 +40,7 @@ class RestoreContext:
     counters: Counters
     warm_up: WarmUp
     task_managers: TaskManagers
+    usual: UsualBacklog
     checks: Checks | None
 
 
@@ -94,7 +96,7 @@ class Restore:
         parts = {task: self._part(task) for task in tasks}
         if context.scenario.checkpoint.recover_output_on_downstream:
             parts = on_downstream(parts, context.layout)
-        self._catch_up = CatchUp(context, stats, parts)
+        self._catch_up = CatchUp(context, stats, parts, cluster.usual)
         cluster.counters.restart({task: part.position.served for task, part in parts.items()})
         context.plane.start({task: part.position for task, part in parts.items()})
         if cluster.checks is not None:

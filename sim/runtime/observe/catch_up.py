@@ -1,4 +1,4 @@
-"""How far a restarted job has come: its first record, what its sources emit again, and when their backlog is back to what it was."""
+"""How far a restarted job has come: its first record, what its sources emit again, and when as much waits as usual."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from sim.metrics.recoveries import RecoveryStats
 from sim.runtime.contents import TaskSnapshot
 from sim.runtime.context import Context
-from sim.runtime.observe.backlog import due_records
+from sim.runtime.observe.usual_backlog import UsualBacklog
 from sim.storage.work import Work
 
 LOOK_NS = 10_000_000
@@ -19,8 +19,10 @@ LONGEST_NS = 1_000_000_000
 class CatchUp:
     """The progress of one restart; made before its tasks are started again, while they stand where they failed."""
 
-    def __init__(self, context: Context, stats: RecoveryStats, parts: dict[int, TaskSnapshot]) -> None:
+    def __init__(self, context: Context, stats: RecoveryStats, parts: dict[int, TaskSnapshot], usual: UsualBacklog) -> None:
         self.context = context
+        self.usual = usual
+        usual.catching_up += 1
         self.env = context.env
         self.stats = stats
         begun = context.origin if stats.number == 1 else None
@@ -33,10 +35,15 @@ class CatchUp:
         is_end = [vertex.name not in read and not vertex.committer_of for vertex in job.vertices]
         ends = [task for task in sorted(parts) if is_end[context.layout.vertex[task]]]
         stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
-        self.waiting = sum(self._backlog(task, stats.failed_ns, self.position[task]) for task in self.sources)
         self.tasks = sorted(parts)
         self.between = np.isin(context.layout.writer, self.tasks)  # by channel; all channels of a task that restarts begin and end at such
-        self.flying = self._in_flight() if begun is None else None  # another layout has no comparable channels
+        waiting, flying = usual.waiting(self.sources), usual.flying(self.between)
+        if waiting is None:  # it failed before anything was looked at, or begins from a snapshot: what waited then
+            waiting = float(sum(usual.in_log(task, stats.failed_ns, self.position[task]) for task in self.sources))
+        self.waiting = waiting
+        if flying is None and begun is None:
+            flying = float(self._in_flight())
+        self.flying = flying  # None: another layout has no comparable channels
         readers = [task for task in self.tasks if context.layout.task_gates[task]] or self.sources
         self.readers = {task: parts[task].position.served for task in readers}
         self._watching = False
@@ -48,6 +55,10 @@ class CatchUp:
             self.env.process(self._watch(tasks))
 
     def _watch(self, tasks: set[int]) -> Work[None]:
+        yield from self._look_until_caught_up(tasks)
+        self.usual.catching_up -= 1
+
+    def _look_until_caught_up(self, tasks: set[int]) -> Work[None]:
         everything, begun_ns = len(tasks), self.env.now
         most, next_ns = self._distance(), LOOK_NS
         while True:
@@ -65,25 +76,19 @@ class CatchUp:
                 most = max(most, distance)
                 next_ns = self._half_way(most, distance, self.env.now - begun_ns)
 
-    def _half_way(self, most: int, distance: int, spent_ns: int) -> int:
+    def _half_way(self, most: float, distance: float, spent_ns: int) -> int:
         """Until the next look: half of what is left to do at the pace so far."""
-        left_ns = spent_ns * distance // (most - distance) if most > distance else 2 * spent_ns
+        left_ns = int(spent_ns * distance / (most - distance)) if most > distance else 2 * spent_ns
         return min(max(10 * LOOK_NS, left_ns // 2), LONGEST_NS)
 
-    def _distance(self) -> int:
-        """Records: how far each source is from where it was, and how many more wait in the logs and between the tasks than then."""
+    def _distance(self) -> float:
+        """Records: how far each source is from where it was, and how many more wait in the logs and between the tasks than usual."""
         here = self.context.plane.served()
         behind = sum(max(0, self.position[task] - int(here[task])) for task in self.sources)
-        waiting = sum(self._backlog(task, self.env.now, int(here[task])) for task in self.sources)
-        flying = 0 if self.flying is None else self._in_flight() - self.flying
+        waiting = sum(self.usual.in_log(task, self.env.now, int(here[task])) for task in self.sources)
+        flying = 0.0 if self.flying is None else self._in_flight() - self.flying
         return behind + max(0, waiting - self.waiting) + max(0, flying)
 
     def _in_flight(self) -> int:
         """Records written and not read yet."""
-        channels = self.context.plane.channels("records_out", "records_in")
-        return int((channels["records_out"] - channels["records_in"])[self.between].sum())
-
-    def _backlog(self, task: int, now: int, emitted: int) -> int:
-        layout = self.context.layout
-        source = self.context.spec.vertices[layout.vertex[task]].log(layout.subtask[task])
-        return 0 if source is None else max(0, due_records(source, now) - emitted)
+        return int(self.usual.in_flight()[self.between].sum())

@@ -54,7 +54,7 @@ def test_every_failure_counts_also_one_shortly_before_the_end():
 
 
 def test_a_failure_during_a_restart():
-    """The job is down until the later restart runs.  When that one has caught up, the backlog is what it was at the later failure."""
+    """The job is down until the later restart runs.  When that one has caught up, as much waits as usual."""
     first, second = (20_000.0, -1.0, -1.0, -1.0, 50), (24_000.0, 30_000.0, 40_000.0, 6_000.0, 50)
     row = consequences([run(recoveries=[first, second])], [100_000.0])
 

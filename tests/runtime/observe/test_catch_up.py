@@ -1,0 +1,58 @@
+"""When a job has caught up does not depend on the moment in its rhythm at which it failed."""
+
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads
+
+WINDOWS = """\
+version: 1
+job:
+  source: {source: {rate: 500/s, record: 100 B}, parallelism: 2}
+  count: {input: {source: hash}, service: 100 us, parallelism: 2, window: {tumbling: 4 s, time: event, fire: 1 ms}, state: {size: 1 MB}}
+  sink: {input: {count: hash}, service: 2 ms, parallelism: 2}
+checkpoint: {interval: 1 s, barriers: aligned}
+faults: [FAULTS]
+run: {duration: 50 s}
+"""
+
+
+SLOW_RESTART = """\
+version: 1
+job:
+  source: {source: {rate: 400/s, record: 100 B}}
+  sink: {input: {source: hash}, service: 1500 us}
+checkpoint: {interval: 1 s, barriers: aligned}
+restart: {strategy: fixed-delay, delay: 10 s}
+faults: [FAULTS]
+run: {duration: 80 s}
+"""
+
+
+def recoveries(*at_s, text=WINDOWS):
+    faults = ", ".join(f"{{kill: sink, at: {at} s}}" for at in at_s)
+    return simulate(loads(text.replace("FAULTS", faults)).scenarios[0], check=False).recoveries.to_dict("records")
+
+
+def test_the_phase_of_a_failure_decides_nothing():
+    """A window has just been fired, is half served, or is about to be: queues to the sinks are full, or empty."""
+    rows = [recoveries(at)[0] for at in (32.1, 33.1, 35.1, 36.1)]
+    took_ms = [row["caught_up"] - row["failed"] for row in rows]
+
+    assert max(took_ms) < 1.2 * min(took_ms), "against the moment of the failure: 1.3 to 16 s"
+    assert all(row["running"] < row["caught_up"] for row in rows)
+
+
+def test_what_a_failure_left_behind_is_not_usual():
+    """A second failure while the job still catches up: ten seconds of backlog count neither before nor after it."""
+    (alone,) = recoveries(15.3, text=SLOW_RESTART)
+    first, second = recoveries(15.3, alone["running"] / 1000 + 0.3, text=SLOW_RESTART)
+
+    assert -1 == first["caught_up"]
+    assert 10_000 < alone["caught_up"] - alone["running"]
+    assert 1.9 * (alone["caught_up"] - alone["running"]) < second["caught_up"] - second["running"]
+
+
+def test_before_anything_was_looked_at():
+    """Then what waited at the failure is what was usual."""
+    (row,) = recoveries(0.3)
+
+    assert row["running"] <= row["caught_up"] < row["running"] + 3000
