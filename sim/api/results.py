@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sim.analysis.strategies.side_by_side import texts
 from sim.api.plots import Plots
 from sim.api.progress import Notebook
+from sim.comparison.assumption import DecidingAssumption
 from sim.verbs.display import paragraph, table_html, table_text
 
 if TYPE_CHECKING:
@@ -77,6 +78,14 @@ class Results:
     def runs(self) -> dict[str, tuple[Result, ...]]:
         """Strategy -> its runs, a replication each, with journal and manifest."""
         return self.comparison.results
+
+    @property
+    def deciding(self) -> pd.DataFrame:
+        """A row per assumption that decides: `key`, what is `assumed` and `tried`, what it `moves`, `before_ms` and `after_ms`."""
+        import pandas as pd
+
+        names = [field.name for field in fields(DecidingAssumption)]
+        return pd.DataFrame([asdict(own) for own in self.comparison.deciding], columns=names)
 
     @property
     def checkpoints(self) -> pd.DataFrame:
@@ -226,7 +235,10 @@ class Results:
         rows = table_text(*texts(self.comparison.strategies)) if self.runs else ""
         found = self.comparison.consequences_texts() if self.runs else None
         return "\n\n".join(
-            filter(None, [rows, self.verdict, *self.comparison.deciding, "" if found is None else table_text(*found), *self._stories()])
+            filter(
+                None,
+                [rows, self.verdict, *map(str, self.comparison.deciding), "" if found is None else table_text(*found), *self._stories()],
+            )
         )
 
     def _repr_html_(self) -> str:
@@ -237,7 +249,7 @@ class Results:
             paragraph(self.question)
             + rows
             + paragraph(self.verdict)
-            + "".join(map(paragraph, self.comparison.deciding))
+            + "".join(paragraph(str(own)) for own in self.comparison.deciding)
             + extra
             + "".join(map(paragraph, self._stories()))
         )

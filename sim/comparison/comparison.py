@@ -26,6 +26,7 @@ from sim.analysis.strategies.stored import stored
 from sim.analysis.strategies.summary import Summary, summarize, throughput
 from sim.analysis.strategies.warm_up import WarmUpEnd, warm_up
 from sim.cells.plan import baseline
+from sim.comparison.assumption import DecidingAssumption
 from sim.comparison.cores import scarce_cores
 from sim.comparison.outage import outage_sentence
 from sim.model.faults import TaskManagerLost
@@ -50,7 +51,7 @@ class Comparison:
     results: dict[str, tuple[Result, ...]]  # by label of the strategy: its replications
     baselines: dict[str, Result]  # by identity: runs without checkpoints
     errors: dict[str, str]  # label -> why a cell has no result
-    deciding: tuple[str, ...] = ()  # sentences about assumptions that decide (`sim.comparison.deciding`)
+    deciding: tuple[DecidingAssumption, ...] = ()  # found by runs (`sim.comparison.deciding`)
 
     @cached_property
     def strategies(self) -> tuple[StrategyRow, ...]:
@@ -166,7 +167,7 @@ class Comparison:
         header, rows = texts(self.strategies)
         widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
         lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in (header, *rows)]
-        return "\n".join([*lines, "", self.verdict, *filter(None, [self.overload]), *self.deciding])
+        return "\n".join([*lines, "", self.verdict, *filter(None, [self.overload]), *map(str, self.deciding)])
 
     __repr__ = __str__
 

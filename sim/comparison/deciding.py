@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from sim.analysis.strategies.single import Single
 from sim.cells.cell import simulated
 from sim.cells.local import Watch, no_watch, run_each
 from sim.cells.plan import Cell
+from sim.comparison.assumption import WARM_UP, DecidingAssumption
 from sim.model.scenario import AUTO_WARM_UP, Scenario
 from sim.runtime.run.manifest import identity
 from sim.runtime.run.result import Result
@@ -42,29 +44,50 @@ MOST = 2
 MS = 1_000_000
 
 
+_Change = Callable[[Scenario], Scenario]
+
+
 @dataclass(frozen=True, slots=True)
-class ValueTrial:
-    """A run with a value that the scenario leaves out."""
+class LeftOutValue:
+    """A value that a scenario does not say, and a likely one instead."""
 
     key: str  # of the scenario
     assumed: str  # in words
     value: str  # what is tried, in words
+    least_ms: float  # what a checkpoint takes with it, by arithmetic
+    change: _Change
+    bytes_per_second: float | None = None  # as in `DecidingAssumption`
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueTrial:
+    """A run with a value that the scenario leaves out."""
+
+    left_out: LeftOutValue
     strategy: str
     single: Single  # the checkpoint that is spoken of
-    least_ms: float  # what it takes with the value, by arithmetic
     scenario: Scenario
+
+    @property
+    def key(self) -> str:
+        return self.left_out.key
+
+    @property
+    def least_ms(self) -> float:
+        return self.left_out.least_ms
 
 
 def deciding(
     comparison: Comparison, planned: Sequence[ValueTrial], *, engine: Engine = "compiled", watch: Watch = no_watch
-) -> tuple[str, ...]:
-    """A sentence for each assumption that moves the checkpoint spoken of: those of `planned` (`trials`), and the warm-up."""
+) -> tuple[DecidingAssumption, ...]:
+    """Each assumption that moves the checkpoint spoken of: those of `planned` (`trials`), and the warm-up."""
     found = []
     cells = [Cell(trial.scenario, identity(trial.scenario)) for trial in planned]
     for i, result in run_each(partial(simulated, engine, False), cells, jobs=1, watch=watch):
-        if isinstance(result, Result) and (sentence := _sentence(planned[i], result)):
-            found.append((i, sentence))
-    return (*(sentence for _, sentence in sorted(found)), *_warm_up(comparison))
+        if isinstance(result, Result) and (own := _decides(planned[i], result)) is not None:
+            found.append((i, own))
+    return (*(own for _, own in sorted(found, key=itemgetter(0))), *_warm_up(comparison))
 
 
 def trials(comparison: Comparison) -> list[ValueTrial]:
@@ -83,21 +106,17 @@ def trials(comparison: Comparison) -> list[ValueTrial]:
 
 
 def _worth_trying(label: str, single: Single, result: Result) -> Iterator[ValueTrial]:
-    for key, assumed, value, least_ms, change in _left_out(single, result):
-        if is_noise(least_ms, 0.0) or least_ms < WORTH_IT * single.duration_ms:
+    for own in _left_out(single, result):
+        if is_noise(own.least_ms, 0.0) or own.least_ms < WORTH_IT * single.duration_ms:
             continue
         scenario = result.scenario
         rows = result.checkpoints[_row(single, result)]
-        end_ms = float(rows["trigger_timestamp"].iloc[0]) + 2 * (single.duration_ms + least_ms) + 1000
+        end_ms = float(rows["trigger_timestamp"].iloc[0]) + 2 * (single.duration_ms + own.least_ms) + 1000
         run = replace(scenario.run, duration_ns=min(scenario.run.duration_ns, int(end_ms * MS)), warmup_ns=0)
-        yield ValueTrial(key, assumed, value, label, single, least_ms, change(replace(scenario, run=run)))
+        yield ValueTrial(own, label, single, own.change(replace(scenario, run=run)))
 
 
-_Change = Callable[[Scenario], Scenario]
-
-
-def _left_out(single: Single, result: Result) -> Iterator[tuple[str, str, str, float, _Change]]:
-    """(key, what is assumed, what is tried, least time of the checkpoint with it [ms], the change)."""
+def _left_out(single: Single, result: Result) -> Iterator[LeftOutValue]:
     scenario, storage = result.scenario, result.scenario.storage
     by_manager, by_subtask = _written(single, result)
     is_flat = storage.dfs is None and storage.object_store is None and storage.other is None
@@ -105,18 +124,18 @@ def _left_out(single: Single, result: Result) -> Iterator[tuple[str, str, str, f
     is_unlimited = is_flat and storage.bytes_per_second is None  # the bandwidth is the question then
     if storage.nic_bytes_per_second is None and by_manager and uploading_ms > 0 and not is_unlimited:
         managers = len(set(hosts(scenario)))
-        rate = bytes_text(1e3 * single.written_bytes / uploading_ms)
         key = "storage.nic" + (" beside dfs or object-store" if is_flat else "")
-        assumed = f"no network card limits what task managers write ({key}): {rate}/s leave {managers} of them"
+        assumed = f"no network card limits what task managers write ({key})"
         least_ms = 1e3 * by_manager / CARD
-        yield "storage.nic", assumed, "10 Gbit/s each", least_ms, partial(_with_card, is_flat, uploading_ms / least_ms)
+        change = partial(_with_card, is_flat, uploading_ms / least_ms)
+        yield LeftOutValue("storage.nic", assumed, "10 Gbit/s each", least_ms, change, 1e3 * single.written_bytes / uploading_ms, managers)
     if is_unlimited and by_subtask:
         assumed = "no bandwidth limits a stream of storage (storage.bandwidth)"
-        yield "storage.bandwidth", assumed, f"{bytes_text(STREAM)}/s each", 1e3 * by_subtask / STREAM, _with_bandwidth
+        yield LeftOutValue("storage.bandwidth", assumed, f"{bytes_text(STREAM)}/s each", 1e3 * by_subtask / STREAM, _with_bandwidth)
     files = int((result.tables["path"].loc[_row(single, result, "path"), "file"] != "").sum())
     if is_flat and storage.close_ns == 0 and files:
-        assumed = f"files have no latency (storage.file-latency), and {files} wait for each other"
-        yield "storage.file-latency", assumed, ms_text(LATENCY_NS / MS), files * LATENCY_NS / MS, _with_latency
+        assumed = "files have no latency (storage.file-latency)"
+        yield LeftOutValue("storage.file-latency", assumed, ms_text(LATENCY_NS / MS), files * LATENCY_NS / MS, _with_latency, count=files)
 
 
 def _written(single: Single, result: Result) -> tuple[float, float]:
@@ -158,22 +177,24 @@ def _with_latency(scenario: Scenario) -> Scenario:
     return replace(scenario, storage=replace(scenario.storage, close_ns=LATENCY_NS))
 
 
-def _sentence(trial: ValueTrial, result: Result) -> str:
-    """Empty: the value moves nothing, or the run with it does not show what it moves."""
-    rows = result.checkpoints[_row(trial.single, result)]
-    before = ms_text(trial.single.duration_ms)
-    name = f"{trial.single} ({trial.strategy})"
+def _decides(trial: ValueTrial, result: Result) -> DecidingAssumption | None:
+    """None: the value moves nothing, or the run with it does not show what it moves."""
+    rows, own = result.checkpoints[_row(trial.single, result)], trial.left_out
+    found = DecidingAssumption(
+        own.key, own.assumed, own.value, f"{trial.single} ({trial.strategy})", trial.single.duration_ms, trial.least_ms, is_bound=True,
+        bytes_per_second=own.bytes_per_second, count=own.count,
+    )  # fmt: skip
     if rows.empty or rows["status"].iloc[0] != "COMPLETED":
         if trial.least_ms <= trial.single.duration_ms or is_noise(trial.least_ms, trial.single.duration_ms):
-            return ""
-        return f"Assumed: {trial.assumed}. With {trial.value} {name} takes more than {ms_text(trial.least_ms)} instead of {before}."
+            return None
+        return found
     took_ms = float(rows["end_to_end_duration"].iloc[0])
     if is_noise(*sorted((took_ms, trial.single.duration_ms), reverse=True)):
-        return ""
-    return f"Assumed: {trial.assumed}. With {trial.value} {name} takes {ms_text(took_ms)} instead of {before}."
+        return None
+    return replace(found, after_ms=took_ms, is_bound=False)
 
 
-def _warm_up(comparison: Comparison) -> Iterator[str]:
+def _warm_up(comparison: Comparison) -> Iterator[DecidingAssumption]:
     """The strategy whose median moves most without the beginning, where the scenario does not say what to leave out."""
     found = []
     for line in comparison.strategies:
@@ -183,11 +204,10 @@ def _warm_up(comparison: Comparison) -> Iterator[str]:
         settled = _settled(comparison, line.label, results)
         before_ms, after_ms = line.summary.end_to_end_p50_ms, settled.strategies[0].summary.end_to_end_p50_ms
         if not np.isnan(after_ms) and not is_noise(*sorted((before_ms, after_ms), reverse=True)):
-            change = f"the median of {line.label} is {ms_text(after_ms)} instead of {ms_text(before_ms)}"
-            found.append((abs(after_ms - before_ms), f"the first {settled.warm_ups[line.label]}", change))
+            moves, beginning = f"the median of {line.label}", f"the first {settled.warm_ups[line.label]}"
+            found.append(DecidingAssumption(WARM_UP, "the beginning counts (run.warmup)", beginning, moves, before_ms, after_ms))
     if found:
-        _, beginning, change = max(found)
-        yield f"Assumed: the beginning counts (run.warmup). Without {beginning}, {change}."
+        yield max(found, key=lambda own: abs(own.after_ms - own.before_ms))
 
 
 def _settled(comparison: Comparison, label: str, results: Sequence[Result]) -> Comparison:

@@ -10,6 +10,7 @@ from sim.analysis.section import TextTable
 from sim.analysis.strategies.picture import alike
 from sim.analysis.strategies.side_by_side import texts
 from sim.analysis.strategies.summary import Tables
+from sim.comparison.assumption import assumptions_table
 from sim.quantities.results import headings
 from sim.report.figures import lines, phases
 from sim.report.history import history
@@ -43,6 +44,8 @@ def _blocks(results: ReportedResults, runs: Mapping[str, Tables]) -> Iterator[Bl
     table = TextTable("", ["", *(row[0] for row in rows)], [[name, *(row[i] for row in rows)] for i, name in enumerate(named) if i])
     yield from (Block("", note) for note in results.notes)
     yield Block("The strategies side by side", table=table)
+    if (decides := assumptions_table(comparison.deciding)) is not None:
+        yield Block(decides.title, table=decides._replace(title=""))
     yield from (Block(f"{name}: no result", code=f"{name}: {error}") for name, error in results.errors.items())
     for name, story in results.violations.items():
         yield Block(f"{name}: a run broke what checkpoints promise", code=f"violation: {name}: {story}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.cells.plan import cells, with_baselines
+from sim.comparison.assumption import DecidingAssumption
 from sim.comparison.compare import compare
 from sim.comparison.comparison import Comparison
 from sim.evidence.envelope.validity import warning
@@ -54,8 +55,8 @@ def read_results(folder: Path) -> ReportedResults:
     if not any(result.scenario.checkpoint.interval_ns is not None or result.scenario.actions for result in found):
         raise FolderError(f"{folder}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'")
     command = str(kept.summary.get("command", ""))
-    sentences = tuple(map(str, kept.summary.get("deciding", ())))
-    comparison = replace(compare(found), question=kept.study.question, name=kept.study.name, deciding=sentences)
+    deciding = tuple(DecidingAssumption(**row) for row in kept.summary.get("assumptions", ()))
+    comparison = replace(compare(found), question=kept.study.question, name=kept.study.name, deciding=deciding)
     stories = {
         str(name): str(found_stories[0]) for name, found_stories in dict(kept.summary.get("violations", {})).items() if found_stories
     }

@@ -84,7 +84,7 @@ class RunOutcome:
         """What the numbers depend on, and how they were made: sentences below the table of strategies."""
         found = self.comparison
         scarce = [f"Cores are scarce: {name}: {load}." for name, load in found.scarce.items()]
-        return [*filter(None, [found.overload]), *scarce, *found.deciding, *filter(None, [found.left_out])]
+        return [*filter(None, [found.overload]), *scarce, *map(str, found.deciding), *filter(None, [found.left_out])]
 
     @property
     def outcomes(self) -> list[str]:
@@ -197,14 +197,14 @@ def _compared(
 
 
 def _with_assumptions(found: RunOutcome, engine: Engine, listener: Listener) -> RunOutcome:
-    """With sentences about what was left out and decides."""
+    """With what was left out and decides."""
     comparison = found.comparison
     planned = trials(comparison)
     what = f"{comparison.name}: trying {' and '.join(trial.key for trial in planned)}"
     total_ns = sum(trial.scenario.run.duration_ns for trial in planned)
     with listener.progress(what, total_ns, len(planned), what_each="runs") if planned else nullcontext(no_watch) as watch:
-        sentences = deciding(comparison, planned, engine=engine, watch=watch)
-    return replace(found, comparison=replace(comparison, deciding=sentences))
+        assumptions = deciding(comparison, planned, engine=engine, watch=watch)
+    return replace(found, comparison=replace(comparison, deciding=assumptions))
 
 
 def _checked(comparison: Comparison, expectations: Sequence[Expectation]) -> Iterator[dict[str, Any]]:

@@ -1,8 +1,14 @@
 """Assumptions that decide are said, and those that move nothing are not."""
 
+import json
+from dataclasses import replace
+
+from sim.comparison.assumption import DecidingAssumption, assumptions_table
 from sim.comparison.compare import compare
 from sim.comparison.deciding import MOST, deciding, trials
+from sim.comparison.files import plain
 from sim.scenario import loads
+from tests.comparison.sentence_numbers import numbers
 
 JOB = """\
 # How long does a checkpoint of 40 GB take?
@@ -22,7 +28,7 @@ def compared(*changes, text=JOB):
 
 
 def sentences_about(comparison):
-    return deciding(comparison, trials(comparison))
+    return tuple(map(str, deciding(comparison, trials(comparison))))
 
 
 def test_a_network_card_that_was_not_given():
@@ -33,6 +39,21 @@ def test_a_network_card_that_was_not_given():
         "Assumed: no network card limits what task managers write (storage.nic beside dfs or object-store): 6.8 GB/s leave 2 of them."
         " With 10 Gbit/s each checkpoint 1 (aligned) takes 15 s instead of 5.9 s."
     )
+
+
+def test_numbers_of_an_assumption_are_data():
+    """Those of its sentence stand in its row of the table, and in what a folder keeps; a folder gives the same sentence back."""
+    comparison = compared()
+    (found,) = assumed = deciding(comparison, trials(comparison))
+    (kept,) = json.loads(json.dumps(plain(replace(comparison, deciding=assumed))))["assumptions"]
+    table = assumptions_table(assumed)
+
+    assert found == DecidingAssumption(**kept)
+    assert (5.9, 15, 6.8, 2) == (
+        round(kept["before_ms"] / 1e3, 1), round(kept["after_ms"] / 1e3), round(kept["bytes_per_second"] / 1e9, 1), kept["count"],
+    )  # fmt: skip
+    assert numbers(str(found)) == numbers(" ".join(table.rows[0][i] for i in (0, 1, 4, 3)))
+    assert assumptions_table(()) is None
 
 
 def test_what_moves_nothing_is_neither_tried_nor_said():

@@ -1,0 +1,58 @@
+"""A value that a scenario leaves out and that decides its answer: what was tried instead, and what that moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sim.analysis.number_texts import bytes_text, ms_text
+from sim.analysis.section import TextTable
+
+WARM_UP = "run.warmup"
+
+
+@dataclass(frozen=True, slots=True)
+class DecidingAssumption:
+    key: str  # of the scenario
+    assumed: str  # in words, without its numbers
+    tried: str  # in words
+    moves: str  # ``checkpoint 1 (aligned)``, ``the median of aligned``
+    before_ms: float
+    after_ms: float
+    is_bound: bool = False  # it had not ended: `after_ms` is what it takes at least
+    bytes_per_second: float | None = None  # what the task managers write together, where nothing limits them
+    count: int | None = None  # of task managers, or of files that wait for each other
+
+    def __str__(self) -> str:
+        """``Assumed: files have no latency (storage.file-latency), and 12 wait for each other.  With 40 ms ... instead of ...``."""
+        if self.key == WARM_UP:
+            change = f"Without {self.tried}, {self.moves} is {ms_text(self.after_ms)} instead of {ms_text(self.before_ms)}."
+        else:
+            change = f"With {self.tried} {self.moves} takes {self._after} instead of {ms_text(self.before_ms)}."
+        return f"Assumed: {self.assumed}{self._numbers}. {change}"
+
+    def row(self) -> list[str]:
+        tried = f"without {self.tried}" if self.key == WARM_UP else self.tried
+        return [f"{self.assumed}{self._numbers}", tried, self.moves, ms_text(self.before_ms), self._after]
+
+    @property
+    def _after(self) -> str:
+        return f"{'more than ' if self.is_bound else ''}{ms_text(self.after_ms)}"
+
+    @property
+    def _numbers(self) -> str:
+        if self.bytes_per_second is not None:
+            return f": {bytes_text(self.bytes_per_second)}/s leave {self.count} of them"
+        return "" if self.count is None else f", and {self.count} wait for each other"
+
+
+def assumptions_table(found: Sequence[DecidingAssumption]) -> TextTable | None:
+    """A row per assumption; None: none decides."""
+    header = ["assumed", "tried instead", "of", "as assumed", "as tried"]
+    return TextTable("Assumptions that decide", header, [own.row() for own in found]) if found else None
+
+
+def kept_assumption(row: dict[str, Any]) -> DecidingAssumption:
+    """As `comparison.json` has it."""
+    return DecidingAssumption(**row)
