@@ -12,7 +12,7 @@ from sim.scenario.text.problems import Reading
 
 
 class Action(Section):
-    """One of savepoint and stop, and when."""
+    """A savepoint or a stop, and its time.  Exactly one of the two."""
 
     savepoint: Axis[Annotated[str, choice("canonical", "native")]] | None = None
     """Its format; the job goes on."""

@@ -22,7 +22,7 @@ MAX_RUNS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One list of the document: where it stands, and its values as they are written."""
+    """A list in the document: its place, and its values as they are written."""
 
     path: DocumentPath
     name: str  # the dotted path, e.g. ``checkpoint.barriers``

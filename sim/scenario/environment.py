@@ -39,6 +39,8 @@ _Constants = create_model("_Constants", __base__=Section, **_OF_ALL)
 
 
 class _Environment(Section):
+    """The constants of an environment file."""
+
     HINTS: ClassVar[Texts] = {"overheads": "did you mean 'constants'?"}
 
     version: Annotated[str, choice("1")]
@@ -59,7 +61,7 @@ def load(name_or_file: str, folder: str | FilePath = ".") -> Overheads:
 
 
 def read(name_or_file: str, folder: str | FilePath = ".") -> dict[str, Constant]:
-    """The same by field of `Overheads` without `_ns`, with what is known about each."""
+    """The constants of an environment with their intervals, by field of `Overheads` without `_ns`."""
     is_file = name_or_file.endswith(_ENDINGS) or "/" in name_or_file
     if not is_file and name_or_file not in names():
         guess = did_you_mean(name_or_file, names())
@@ -77,7 +79,7 @@ def read(name_or_file: str, folder: str | FilePath = ".") -> dict[str, Constant]
 
 
 def chosen(name_or_file: str | None, reading: Reading, folder: FilePath) -> Overheads:
-    """What `environment:` of a scenario asks for; mistakes go to `reading`."""
+    """The constants that `environment:` of a scenario names; mistakes go to `reading`."""
     try:
         return Overheads() if name_or_file is None else load(name_or_file, folder)
     except ScenarioError as error:

@@ -51,12 +51,12 @@ def _uses_cores(document: Document) -> bool:
 
 
 def _never_changes(state: State | None, incremental: str | None) -> bool:
-    """Whether the file leaves open how much of it changes, where that decides what a checkpoint writes."""
+    """Whether the file does not say how much state changes, where that decides the size of checkpoints."""
     return state is not None and incremental == "true" and state.backend == "rocksdb" and _is_still(state)
 
 
 def _is_still(state: State) -> bool:
-    """Whether no record writes to it."""
+    """Whether no record changes the state."""
     return state.update is None and state.growth is None
 
 

@@ -17,12 +17,12 @@ from sim.units import format_duration, format_share, format_size
 
 
 class UnknownKeyError(Readable, LookupError):
-    """There is no such key."""
+    """An unknown key.  The message names similar ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyReference:
-    """A key of a scenario."""
+    """A key of a scenario, as the reference describes it."""
 
     key: str  # dotted, with VERTEX for the name of a vertex: ``job.VERTEX.state.size``
     meaning: str
@@ -153,7 +153,7 @@ def _said_of_flink(record: Option, key: str) -> tuple[tuple[str, ...], tuple[str
 
 
 def default_of(record: Option) -> str:
-    """As one would write it; empty for what is no single value."""
+    """The default as a scenario would have it; empty if it is no single value."""
     value = record.default
     if record.usually:
         return record.usually

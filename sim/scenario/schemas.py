@@ -10,7 +10,7 @@ from sim.scenario.grammar.section import Section
 
 
 def json_schema(document: type[Section] = Document, title: str = "ckptsim scenario") -> dict[str, Any]:
-    """What may stand where, for editors and validators."""
+    """The JSON Schema of scenario files, for editors and validators."""
     schema: dict[str, Any] = _tidy(document.model_json_schema(by_alias=True))
     if document is Document:
         schema["required"].remove("checkpoint")  # flink: may say all of it

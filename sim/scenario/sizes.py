@@ -1,4 +1,4 @@
-"""How large a run would be, from what is written: what no machine has room or time for is refused before anything is built."""
+"""The size of a run, estimated from the document.  A run that no machine has room or time for is refused before anything is built."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _rescales(document: Document) -> list[Rescale]:
 
 
 def _channels(job: dict[str, Vertex], counts: dict[str, int]) -> int:
-    """Forward and rescale make as many as the larger side has subtasks; all others connect everybody with everybody."""
+    """The channels of an edge.  Forward and rescale make as many as the larger side has subtasks; all others connect each pair."""
     total = 0
     for name, vertex in job.items():
         for key, given in (vertex.input or {}).items():

@@ -25,7 +25,7 @@ from sim.scenario.validation import validate
 
 @dataclass(frozen=True, slots=True)
 class ScenarioFile:
-    """One scenario file: a question, and a concrete scenario for every combination of its axes."""
+    """A scenario file: a question, and a concrete scenario for every combination of its axes."""
 
     name: str
     question: str

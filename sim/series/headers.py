@@ -43,7 +43,7 @@ _OTHERS = (
 
 
 def first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
-    """The first of the names that is a column, whatever its case and signs: ``Time (ms)`` is ``time_ms``."""
+    """The first of the names that is a column.  Case and signs do not count: ``Time (ms)`` is ``time_ms``."""
     written = {"_".join(_parts(column)): column for column in reversed(columns)}
     return next((written[name] for name in names if name in written), None)
 

@@ -33,7 +33,7 @@ Acknowledged = Mapping[str, Mapping[int, RecordedSubtask]]
 
 
 class WatchedJob(Protocol):
-    """A job with a history of checkpoints, from any source.  It is itself and equals no other: what is found of it is kept."""
+    """A job with a history of checkpoints, from any source.  It equals no other job, so that what is found of it can be cached."""
 
     def __hash__(self) -> int: ...
 
@@ -49,7 +49,7 @@ class WatchedJob(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What no field explains of the time to an acknowledgement [ms]."""
+    """The part of the time to an acknowledgement that no field explains [ms]."""
 
     checkpoint: RecordedCheckpoint
     subtask: RecordedSubtask
@@ -62,7 +62,7 @@ class Rest:
 
     @property
     def latency_ms(self) -> float:
-        """What is no work before the barrier for certain."""
+        """The part that is certainly no work before the barrier."""
         return max(self.all_ms, 0.0) - self.before_barrier_ms
 
 
@@ -104,7 +104,7 @@ def _mean_of_long(durations_ms: Iterable[float]) -> float:
 
 
 def acknowledged_in(job: WatchedJob, point: RecordedCheckpoint) -> Acknowledged:
-    """What every vertex of the job has acknowledged of a checkpoint."""
+    """The acknowledgements of all vertices in one checkpoint."""
     return {vertex.name: dict(_acknowledged(point, vertex.name)) for vertex in job.vertices}
 
 
@@ -122,7 +122,7 @@ def _begun_ms(subtask: RecordedSubtask, job: WatchedJob) -> float:
 
 
 def barrier_at_readers_ms(job: WatchedJob, vertex: str, subtask: RecordedSubtask, acknowledged: Acknowledged) -> float:
-    """When the first of its readers had all barriers, this subtask's among them; infinite: nobody reads it."""
+    """When the first of its readers had all barriers, this subtask's among them; infinite: it has no readers."""
     bounds = [
         _arrival_ms(edge, subtask, acknowledged[reader.name])
         for reader in job.vertices

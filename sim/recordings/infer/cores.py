@@ -1,4 +1,4 @@
-"""The cores of the job's hosts, and what its records take on idle ones.
+"""The cores of the job's hosts, and the time per record on an idle core.
 
 Busy time counts a thread that waits for a core as busy.  So the time per record that counters give grows with the number of threads, and
 with the parallelism.  A scenario has the time on an idle core, and says how many cores there are.

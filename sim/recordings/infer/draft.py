@@ -18,7 +18,7 @@ _WIDTH = 110  # of a line of comment
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A scenario for `sim.scenario.write`, with its comments and open questions."""
+    """An inferred scenario for `sim.scenario.write`, with its comments and open questions."""
 
     document: dict[str, Any]
     question: str
@@ -32,6 +32,8 @@ class Inference:
 
 @dataclass(slots=True)
 class Draft:
+    """A scenario in the making, with its comments and questions."""
+
     document: dict[str, Any] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
     head: list[str] = field(default_factory=list)
@@ -93,7 +95,7 @@ class Draft:
         for path, why in list(missing.items())[:MAX_LISTED]:
             question = f"What does {one_line(path, 120)} answer?"
             self.unknown.append(question)
-            self.head.append(f"{MARK}: {question} Nothing came: {one_line(why, 160)}. Assumed: what holds where nobody asks.")
+            self.head.append(f"{MARK}: {question} Nothing came: {one_line(why, 160)}. Assumed: the default.")
         if len(missing) > MAX_LISTED:
             self.head.append(f"Nor did {len(missing) - MAX_LISTED} more questions have an answer.")
 

@@ -34,7 +34,7 @@ def written_bytes(subtask: RecordedSubtask) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One subtask in one checkpoint."""
+    """The sizes of one subtask in one checkpoint."""
 
     checkpoint: int
     seconds: float
@@ -43,7 +43,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What the history of one subtask tells."""
+    """The files of one subtask, as its history shows them."""
 
     increment_bytes: float  # by which files grow between two checkpoints
     falls: tuple[Point, ...]  # checkpoints with merged files
@@ -71,12 +71,12 @@ def acknowledged(points: Iterable[RecordedCheckpoint], vertex: str) -> dict[int,
 
 
 def history(own: Iterable[tuple[RecordedCheckpoint, RecordedSubtask]]) -> list[Point]:
-    """`own`: what one subtask acknowledged."""
+    """The history of a subtask.  `own`: its acknowledgements."""
     return [Point(point.id, point.trigger_timestamp / 1000, own_bytes(subtask)) for point, subtask in own]
 
 
 def files_of(points: Sequence[Point]) -> Files | None:
-    """None: files never grew, or never fell, so they do not tell how much of them is state."""
+    """The files of a subtask.  None: they never grew or never fell, so the part that is state is unknown."""
     rises = [after.full_bytes - before.full_bytes for before, after in pairwise(points) if after.full_bytes > before.full_bytes]
     if not rises:
         return None

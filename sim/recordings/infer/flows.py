@@ -32,7 +32,7 @@ _Sample = tuple[int, dict[str, list[float]]]  # time [epoch ms], quantity -> val
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The counters of a subtask within a window; NaN: not measured."""
+    """The rates and times of a subtask within a window.  NaN: not measured."""
 
     elapsed_ms: float
     records_in: float = math.nan

@@ -23,6 +23,8 @@ _FEWEST = 3
 
 
 class _Snapshot(NamedTuple):
+    """A snapshot of one subtask, with the compaction before it."""
+
     checkpoint: int
     sync_ms: int
     async_ms: int

@@ -28,7 +28,7 @@ CHECKPOINTS = 12
 
 @dataclass(frozen=True, slots=True)
 class TriggerRhythm:
-    """The times of periodic checkpoints [ms]; 0: not seen."""
+    """The rhythm of periodic checkpoints [ms].  0: not seen."""
 
     gaps: tuple[int, ...]  # trigger -> next trigger
     interval: int = 0

@@ -129,7 +129,7 @@ def infer_options(draft: Draft, options: Mapping[str, str], version: str) -> Non
 
 
 def _known(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str | bool]]:
-    """Options that a scenario understands and no other answer tells better."""
+    """Options that a scenario understands, and that no other answer states more exactly."""
     names, modelled = current_names(), modelled_keys()
     current = {names.get(key, key): value for key, value in options.items()}
     for key, value in sorted(current.items()):

@@ -32,7 +32,7 @@ SPREAD = 1.5
 
 
 class _Parts(NamedTuple):
-    """What one subtask took in one checkpoint [ms]."""
+    """The times of one subtask in one checkpoint [ms]."""
 
     scheduling: float = 0.0
     sync: float = 0.0
@@ -70,7 +70,7 @@ def _columns(draft: Draft, job: RestJob, vertex: RestVertex, checkpoints: Sequen
 
 
 def _residuals(job: RestJob, vertex: RestVertex, explained: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], _Parts]:
-    """(checkpoint, subtask) -> parts.  `explained`: what the model takes beyond what is usual, in whatever part."""
+    """(checkpoint, subtask) -> parts.  `explained`: the time that the model takes beyond the usual, in any part."""
     own = rests(job)[vertex.name]
     sync_ms = _usual(rest.subtask.checkpoint.sync for rest in own)
     works = works_before_barrier(job, vertex.name)
@@ -107,7 +107,7 @@ def _together(parts: _Parts) -> _Parts:
 
 
 def _writing_residuals(job: RestJob, vertex: RestVertex, own: Sequence[Rest]) -> Mapping[tuple[int, int], float]:
-    """Asynchronous phases.  Unaligned ones also wait for barriers and channel state: then only vertices that nobody reads tell."""
+    """Asynchronous phases.  Unaligned ones also wait for barriers and channel state: then only vertices without readers count."""
     config = job.checkpoint_config
     unaligned = config is not None and bool(config.unaligned_checkpoints)
     if unaligned and job.readers(vertex.name):

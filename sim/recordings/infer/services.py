@@ -30,7 +30,7 @@ UNSURE_BUSY_MS = 500.0  # one wait enters a subtask's counters up to 5 s late: l
 
 @dataclass(frozen=True, slots=True)
 class _Worker:
-    """A subtask: its busy time without snapshots, its records, the share of its time that it was busy."""
+    """The load of a subtask: busy time without snapshots, records, and the share of its time that it was busy."""
 
     subtask: int
     busy_ms: float

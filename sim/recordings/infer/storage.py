@@ -61,7 +61,7 @@ def infer_storage(draft: Draft, job: RestJob) -> None:
 
 
 def _from_line(draft: Draft, phases: list[AsyncPhase], line: FittedLine) -> float:
-    """Set what a line tells; the latency [ms]."""
+    """Set latency and bandwidth by a line.  Returns the latency [ms]."""
     low, high, sizes = _rate(line.slowest), _rate(line.fastest), [phase.stream_bytes for phase in phases]
     draft.put("storage.bandwidth", _rate(line.bytes_per_ms), (
         f"line (Theil-Sen) through {len(phases)} asynchronous phases of {min(sizes):,.0f} to {max(sizes):,.0f} bytes in one stream; "
@@ -72,7 +72,7 @@ def _from_line(draft: Draft, phases: list[AsyncPhase], line: FittedLine) -> floa
 
 
 def _from_sums(draft: Draft, job: RestJob, phases: list[AsyncPhase], metadata_ms: int | None) -> float:
-    """Set what sums of latency and transfer tell; the latency [ms]."""
+    """Set latency or bandwidth by sums of latency and transfer.  Returns the latency [ms]."""
     took_ms, size = median(phase.took_ms for phase in phases), median(phase.stream_bytes for phase in phases)
     origin = f"median of {len(phases)} asynchronous phases: {size:,.0f} bytes in {took_ms:g} ms"
     if metadata_ms is not None and took_ms > LONG * metadata_ms:

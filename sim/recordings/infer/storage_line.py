@@ -27,7 +27,7 @@ class AsyncPhase(NamedTuple):
 
 
 class FittedLine(NamedTuple):
-    """`is_told`: whether the slope is larger than 0 with 95 % confidence."""
+    """A line through asynchronous phases.  `is_told`: whether the slope is larger than 0 with 95 % confidence."""
 
     latency_ms: float
     bytes_per_ms: float

@@ -23,6 +23,8 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class MeasuredInput(BaseModel):
+    """An input of a measured vertex."""
+
     model_config = ConfigDict(frozen=True)
 
     upstream: Name
@@ -30,6 +32,8 @@ class MeasuredInput(BaseModel):
 
 
 class MeasuredVertex(BaseModel):
+    """A vertex of a measured job."""
+
     model_config = ConfigDict(frozen=True)
 
     id: Name
@@ -44,6 +48,8 @@ class MeasuredVertex(BaseModel):
 
 
 class Measured(RecordedJob):
+    """A job that was measured and not configured by the recorder."""
+
     name: Name
     duration_s: Annotated[float, Field(gt=0, le=1e7)]  # as long as the job was watched
     graph: Annotated[tuple[MeasuredVertex, ...], Field(min_length=1)]

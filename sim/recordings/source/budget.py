@@ -31,7 +31,7 @@ class BudgetError(ValueError):
 
 
 class Budget:
-    """The memory that a command may use for all it reads."""
+    """The memory that a command may use for all foreign JSON."""
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
         self.memory_bytes = memory_bytes

@@ -1,4 +1,4 @@
-"""Foreign files, plain or compressed.  Whatever is wrong with a file, the caller gets a `RecordingError` that says so."""
+"""Foreign files, plain or compressed.  Any fault of a file becomes a `RecordingError` that names it."""
 
 from __future__ import annotations
 

@@ -17,6 +17,8 @@ class RecordedEdge(Protocol):
 
 
 class RecordedVertex(Protocol):
+    """A vertex of a recorded job."""
+
     @property
     def id(self) -> str: ...
 

@@ -41,7 +41,7 @@ _VERSION = re.compile(r"(?:Starting .*\(Version: |Flink Version: )(?P<version>\d
 
 @dataclass(slots=True)
 class LogCheckpoint:
-    """A checkpoint in a log; -1: the log does not tell."""
+    """A checkpoint in a log.  -1: the log does not tell."""
 
     id: int
     triggered_ms: int = -1  # epoch

@@ -23,17 +23,21 @@ Known = Annotated[int, Field(ge=-1, le=10**16)]
 
 
 class _RestObject(BaseModel):
+    """An object of Flink's REST API."""
+
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class RecordedAlignment(_RestObject):
+    """The alignment of a subtask."""
+
     duration: Known = -1
     processed: Known = 0
     persisted: Known = 0
 
 
 class Phases(_RestObject):
-    """Phases of one subtask's snapshot."""
+    """The phases of one subtask's snapshot."""
 
     sync: Known = -1
     async_: Known = Field(default=-1, alias="async")
@@ -56,12 +60,14 @@ class RecordedSubtask(_RestObject):
 
 
 class RecordedTask(_RestObject):
-    """A vertex within a checkpoint."""
+    """The subtasks of a vertex in one checkpoint."""
 
     subtasks: tuple[RecordedSubtask, ...] = ()
 
 
 class RecordedCheckpoint(_RestObject):
+    """A checkpoint with its subtasks."""
+
     id: Known
     status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
     is_savepoint: bool = False
@@ -81,14 +87,14 @@ class RecordedCheckpoint(_RestObject):
 
 
 class Checkpoints(_RestObject):
-    """`counts` includes triggers that were refused before they got an id; `list` does not."""
+    """The checkpoints of a job.  `counts` includes triggers that were refused before they got an id; `list` does not."""
 
     counts: dict[str, int]
     list: tuple[RecordedCheckpoint, ...]
 
 
 class RecordedJob(_RestObject, ABC):
-    """A job that was watched; subclasses add its configuration."""
+    """A job that was watched.  Subclasses add its configuration."""
 
     name: str
     family: str = ""

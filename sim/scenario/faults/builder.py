@@ -40,7 +40,7 @@ _MOST_SLOW = 1_000_000
 
 
 def parallelisms(job: Job, rescale: Sequence[Rescale]) -> _Parallelisms:
-    """What the job has in the course of the run."""
+    """The parallelisms of the job in the course of the run."""
     rows = [{vertex.name: vertex.parallelism for vertex in job.vertices}]
     for change in rescale:
         rows.append(rows[-1] | {name: number for name, number in change.parallelism if name in rows[-1]})

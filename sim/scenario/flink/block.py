@@ -38,6 +38,8 @@ def apply_flink(plain: Any, reading: Reading) -> None:
 
 
 class _Move:
+    """The move of Flink's keys into the document."""
+
     def __init__(self, plain: Mapping, reading: Reading) -> None:
         self.plain = plain
         self.reading = reading
@@ -155,7 +157,7 @@ class _Move:
         self._put(path, choices if enabled in self.lists else choices[0], enabled)
 
     def _restart(self) -> None:
-        """One strategy is in force; what is said of the others has no effect."""
+        """Move the keys of the strategy in force; keys of the others have no effect."""
         strategy = self._single(_RESTART + "type")
         if strategy is None:
             strategy = "exponential-delay"
@@ -174,7 +176,7 @@ class _Move:
                 self._put(key.path, _READERS[key.form](key.flink.default), _RESTART + "type")
 
     def _vertices(self, key: str, name: str) -> None:
-        """A default of every vertex that says nothing itself."""
+        """Set a default of every vertex without a value of its own."""
         job = self.plain.get("job")
         if (value := self._single(key)) is None or not isinstance(job, Mapping):
             return
@@ -183,7 +185,7 @@ class _Move:
                 self._put(("job", vertex, name), value, key)
 
     def _of_watermarks(self, key: str, name: str) -> None:
-        """A source that says nothing itself has this one."""
+        """Give watermarks to sources without their own."""
         if (value := self._single(key)) is not None:
             for vertex, watermark in self._watermarks():
                 if name not in watermark:
@@ -219,7 +221,7 @@ class _Move:
                 self._put(("job", vertex, "state", "backend"), value, "state.backend.type")
 
     def _state(self) -> None:
-        """What is said about state backends goes to every vertex with state."""
+        """Move the keys of state backends to every vertex with state."""
         job = self.plain.get("job")
         given = {key: self._single(key) for key in (*self._below(_LSM), *self._below(_CHANGELOG), _TTL, CHANGELOG) if key in self.values}
         used: set[str] = set()

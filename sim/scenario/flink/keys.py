@@ -32,7 +32,7 @@ class FlinkKey:
     record: Option
     model: type  # the dataclass whose option it is
     path: tuple[str, ...]  # VERTEX stands for every vertex
-    is_alone: bool  # its value goes to its place, whatever else is said
+    is_alone: bool  # its value goes to its place, independent of other keys
 
     @property
     def form(self) -> str:
@@ -59,7 +59,7 @@ def current_names() -> dict[str, str]:
 
 
 def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> bool:
-    """Several keys of one option are read together, and so are a switch and its details; what is about vertices goes to all of them."""
+    """Whether a key is moved alone.  Several keys of one option, a switch with its details, and keys of vertices are not."""
     in_optional_section = inside is not None and inside.default is None
     return (
         len(record.flink) == 1

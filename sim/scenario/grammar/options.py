@@ -37,7 +37,10 @@ else:
 
 
 class _Made(ModelMetaclass):
-    """Adds a key for each option of the model.  One that the class body declares, too, is written as it says there."""
+    """The metaclass of `Options`: it adds a key for each option of the model.
+
+    An option that the class body declares, too, is written as it says there.
+    """
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], of: tuple[type, ...] = (), *, axes: bool = True, **others: Any
@@ -95,7 +98,7 @@ def _check_need(record: Option, other: str, here: DocumentPath, reading: Reading
 
 
 def _value(record: Option, written: Any, here: DocumentPath, reading: Reading) -> Any:
-    """What the model has for it."""
+    """The value that the model takes."""
     if record.kind in (Kind.SWITCH, Kind.ON_OFF):
         return written in ("on", "true")
     if record.kind in (Kind.DURATION_LAW, Kind.SIZE_LAW):

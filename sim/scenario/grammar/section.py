@@ -89,7 +89,7 @@ def with_key(section: type[Section], key: str, annotation: Any) -> Iterator[None
 
 
 def _rebuild(section: type[Section]) -> None:
-    """Sections know what stands in them as it was when they were made; those around this one were made later."""
+    """Rebuild this section and those around it: a section holds its keys as they were when it was made."""
     REBUILDS[0] += 1
     for later in sorted(below(Section), key=lambda found: found.MADE):
         if later.MADE >= section.MADE:

@@ -56,6 +56,8 @@ _COLUMNS: dict[str, Any] = {
 
 
 class _File(Section):
+    """The content of a history file."""
+
     version: Annotated[str, choice("1")]
     about: str | None = None
     vertices: list[str] | None = None
@@ -66,7 +68,7 @@ class _File(Section):
 
 
 class Parted(NamedTuple):
-    """The texts of a scenario file and of its history; None: there is nothing to keep in one."""
+    """The texts of a scenario file and of its history file.  None: there is no history."""
 
     scenario: str
     history: str | None

@@ -1,4 +1,4 @@
-"""The verdict of a backtest as a sentence, for whatever runs a file that has one."""
+"""The verdict of a backtest as a sentence, for all verbs that run a file with one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kind of storage says of itself to a scenario: its key, its section, and how the model's options are made of that."""
+"""The page of a kind of storage: its key, its section, and the function that builds the model's options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sim.scenario.text.problems import Reading
 
 @dataclass(frozen=True, slots=True)
 class StoragePage:
-    """A file of this room defines one for each kind of `STORAGES`."""
+    """A kind of storage, as scenarios write it.  Each file of this room defines one, for a kind of `STORAGES`."""
 
     name: str  # its key in `storage:`
     section: type[Section]

@@ -29,7 +29,7 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class Mapping(dict[str, Any]):
-    """A mapping of the document that knows where it stands."""
+    """A mapping of the document, with the place of each key."""
 
     path: DocumentPath = ()
 
@@ -60,7 +60,7 @@ def read_beside(file: Path) -> str:
 
 
 def _data(file: Path, expected: str) -> bytes:
-    """What is in a file, and a byte more than there may be."""
+    """The content of a file, read one byte beyond the limit."""
     try:
         if file.is_dir():
             raise _refusal(file, f"is a directory; a {expected} was expected")
@@ -119,7 +119,7 @@ def compose(text: str, reading: Reading, path: DocumentPath = ()) -> Any:
 
 @lru_cache(256)
 def _nodes(text: str) -> Node | None:
-    """What the text says, for reading only: sweeps ask about one scenario thousands of times, with the same few values."""
+    """The nodes of a text, cached and not to be changed: sweeps read one scenario thousands of times, with few values."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", YAMLWarning)  # an anchor may be used again
         return cast("Node | None", YAML(typ="safe", pure=True).compose(text))
@@ -135,7 +135,7 @@ def _open_brackets(text: str) -> int:
 
 
 class _Plain:
-    """One walk over a node tree; aliases are expanded, and counted."""
+    """A walk over a node tree.  Aliases are expanded, and counted."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -189,7 +189,7 @@ class _Plain:
         return text
 
     def _text(self, node: Node, path: DocumentPath) -> str:
-        """What a node says.  A surrogate is half a character, which cannot be written anywhere again; escapes in quotes can name one."""
+        """The text of a node.  Half characters (surrogates) are refused, as no file can hold them."""
         text = str(node.value)
         encodable = text.encode("utf-8", "replace").decode()
         if encodable != text:

@@ -1,4 +1,4 @@
-"""What can be wrong with a scenario, where, and the one error that carries all of it."""
+"""Mistakes in a scenario with their places, and the error that carries all of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_GUESSES = 50
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a key stands: counted from 1; line 0 means the file as a whole."""
+    """The place of a key: line and column from 1; line 0 means the file as a whole."""
 
     file: str
     line: int = 0
@@ -41,7 +41,7 @@ class Problem:
 
 
 class ScenarioError(Readable):
-    """Everything wrong with one scenario; prints one problem per line."""
+    """The mistakes of a scenario, one per line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(set(problems))
@@ -53,7 +53,7 @@ class ScenarioError(Readable):
 
 @dataclass(slots=True)
 class Reading:
-    """The marks of one document and what was found while reading it."""
+    """The reading of one document: its marks, and the problems found so far."""
 
     file: str
     marks: dict[DocumentPath, Mark] = field(default_factory=dict)

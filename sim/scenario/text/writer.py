@@ -50,6 +50,8 @@ def placed(text: str, folder: Path | None) -> str:
 
 
 class _Writer:
+    """A writer of scenario text."""
+
     def __init__(self, comments: Mapping[str, str]) -> None:
         self.comments = comments
         self.commented = {name[:i] for name in comments for i, c in enumerate(name) if c in ".["}  # sections with comments inside
@@ -73,7 +75,7 @@ class _Writer:
             self._line(line, path, indent)
 
     def _is_block(self, value: Mapping[str, Any], path: DocumentPath, width: int) -> bool:
-        """Sections with parts, whatever carries comments inside, and what does not fit."""
+        """Whether a mapping is written as a block: it has sections, comments inside, or does not fit on a line."""
         inside = dotted(path) in self.commented
         wide = len(path) == 1 and len(value) > 3
         return inside or wide or width > WIDTH or (len(path) == 1 and path[0] in ALWAYS_BLOCK)

@@ -21,7 +21,10 @@ Place = tuple[str, int]  # reader, which of its inputs
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Per second: records as they are written, bytes of all their copies.  Values are known, or as even as the bounds allow."""
+    """The flow over an edge per second: records as they are written, bytes of all their copies.
+
+    Values are known, or as even as the bounds allow.
+    """
 
     upstream: str
     copies: int  # of each record, on the wire
@@ -93,7 +96,7 @@ def unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced
 
 
 def _read_otherwise(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
-    """A vertex of several inputs that reads more than all its writers write, or less than those write that nobody else reads."""
+    """A vertex of several inputs that reads more than all its writers write, or less than its exclusive writers write."""
     read, upstreams = flowed[vertex.name].per_second("records_in"), _upstreams(vertex)
     written = [flowed[upstream].per_second("records_out") * _copies(vertex, i) for i, upstream in enumerate(upstreams)]
     if math.isnan(read) or any(map(math.isnan, written)):
@@ -108,7 +111,7 @@ def _read_otherwise(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows
 
 
 def _sums(job: RestJob, flowed: Mapping[str, Flows], number: Mapping[Place, int], copies: list[int]) -> tuple[list[Sum], list[Sum]]:
-    """What is counted together: of records, and of bytes."""
+    """The sums of records, and of bytes, that are counted together."""
     records, sizes = [], []
     for vertex in job.vertices:
         into, out = [number[vertex.name, i] for i in range(len(vertex.inputs))], [number[place] for place in outputs_of(job, vertex.name)]

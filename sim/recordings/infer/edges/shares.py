@@ -26,7 +26,7 @@ SKEWED = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """`doubt`: what the counters do not tell of them, as a question and what is assumed; empty: nothing."""
+    """The shares of a reader's subtasks.  `doubt`: a question that counters leave open, with an assumption; empty: none."""
 
     per_mille: tuple[int, ...]
     source: str
@@ -69,7 +69,7 @@ def keyed_shares(
 
 
 def _differ(counts: Sequence[float]) -> bool:
-    """By more than chance."""
+    """Whether shares differ by more than chance."""
     mean = math.fsum(counts) / len(counts)
     return mean > 0 and any(abs(count - mean) > CHANCE * math.sqrt(mean) for count in counts)
 

@@ -14,7 +14,7 @@ from sim.recordings.source.rest.job import RestJob
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Bytes of a record on the wire, with a source's timestamp."""
+    """The size of a record on the wire [bytes], with a source's timestamp."""
 
     likely: int
     range: AmountRange  # exact: counters tell it
@@ -22,7 +22,7 @@ class Size:
 
 
 def size_counted(flow: Flows, way: str) -> Size | None:
-    """What a vertex tells that reads or writes a single edge."""
+    """The size by the counters of a vertex that reads or writes a single edge."""
     size, records = flow.total(f"bytes_{way}"), flow.total(f"records_{way}")
     if not (records > 0 and size > 0):
         return None
@@ -31,7 +31,7 @@ def size_counted(flow: Flows, way: str) -> Size | None:
 
 
 def edge_size(job: RestJob, place: Place, flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]) -> Size | None:
-    """None: nothing tells."""
+    """The size on one edge.  None: unknown."""
     reader, edge = place[0], edges.get(place)
     if len(job.vertex(reader).inputs) == 1:
         return size_counted(flowed[reader], "in")
@@ -47,7 +47,7 @@ def edge_size(job: RestJob, place: Place, flowed: Mapping[str, Flows], edges: Ma
 
 
 def emitted_size(job: RestJob, writer: str, flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]) -> Size | None:
-    """The size on the edge that carries most records, of those where it is known.  None: nobody reads it, or nothing tells."""
+    """The size on the edge that carries most records, of those where it is known.  None: it has no readers, or all sizes are unknown."""
     places = outputs_of(job, writer)
     found = [(size, edges[place].likely_records) for place in places if place in edges and (size := edge_size(job, place, flowed, edges))]
     return max(found, key=lambda pair: (pair[0].range.is_exact, pair[1]))[0] if found else None

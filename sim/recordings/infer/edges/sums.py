@@ -13,7 +13,7 @@ HALVINGS = 60  # of the level at which open amounts fill a sum
 
 @dataclass(frozen=True, slots=True)
 class AmountRange:
-    """An amount lies in it."""
+    """A range in which an amount lies."""
 
     least: float = 0.0
     most: float = math.inf
@@ -23,13 +23,13 @@ class AmountRange:
         return self.least == self.most
 
     def holds(self, value: float) -> float:
-        """The nearest value inside."""
+        """The value of the range that is nearest to a given one."""
         return min(max(value, self.least), self.most)
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Amounts by number, each with its factor, make this total."""
+    """A known total of amounts, each with its factor."""
 
     factors: Mapping[int, float]
     total: float

@@ -1,4 +1,4 @@
-"""Features of a recorded job that a scenario lacks, as phrases for its comments: nothing is dropped silently."""
+"""Features of a recorded job that scenarios cannot express, as phrases for comments: nothing is dropped silently."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from sim.recordings.source.lab.config import Configuration, Node
 
 
 class _Flow(NamedTuple):
+    """The records that a node passes on, and their mean size."""
+
     per_second: float  # over all subtasks; infinite: as many as the reader accepts
     mean_bytes: float
 

@@ -47,7 +47,7 @@ SHIP = {"keyby": "hash"}  # the others have Flink's names
 
 
 class Import(NamedTuple):
-    """A document for `sim.scenario`, with its first comment (the question), further comments, and the features that it lacks."""
+    """An imported document, with its question, its comments, and the features that it lacks."""
 
     document: dict[str, Any]
     question: str

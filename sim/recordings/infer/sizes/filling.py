@@ -22,7 +22,7 @@ _RATES = 60
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Sizes on ``limit - left * exp(-rate * (t - begun))``."""
+    """A curve of sizes: ``limit - left * exp(-rate * (t - begun))``."""
 
     limit_bytes: float
     left_bytes: float
@@ -35,12 +35,12 @@ class Filling:
         return self.limit_bytes * self.rate
 
     def at(self, second: float) -> float:
-        """Its size."""
+        """The size at a time."""
         return self.limit_bytes - self.left_bytes * math.exp(-self.rate * (second - self.begun_s))
 
 
 def filling_of(seconds: Sequence[float], sizes: Sequence[float]) -> Filling | None:
-    """None: the sizes lie on a line as well as on a curve, or the curve does not tell its end."""
+    """The curve through sizes.  None: a line fits as well, or the curve does not show its limit."""
     span = seconds[-1] - seconds[0] if len(seconds) >= _FEWEST else 0.0
     if span <= 0:
         return None

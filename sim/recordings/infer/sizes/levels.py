@@ -22,7 +22,7 @@ _MEETS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Where sizes have stopped to rise."""
+    """The level at which sizes have stopped to rise."""
 
     first: int  # the first size at the level
     size_bytes: float
@@ -31,6 +31,8 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
+    """A line through sizes, by least squares."""
+
     slope: float
     begin: float
     squares: float

@@ -19,7 +19,7 @@ UNEVEN = 0.1  # of an end: steps that are off by more hold parts of them
 
 @dataclass(frozen=True, slots=True)
 class BusySplit:
-    """Busy time [ms] of the task thread for each record that it reads, and for each that leaves."""
+    """The busy time [ms] of the task thread, split between records that it reads and records that leave."""
 
     per_record: float
     per_output: float

@@ -42,7 +42,7 @@ MS = 1_000_000
 
 
 class _Found(NamedTuple):
-    """A window of a vertex; `tooth`: of its state, if that shows it."""
+    """A window of a vertex.  `tooth`: the saw tooth of its state, if there is one."""
 
     window: PlannedWindow
     tooth: SawTooth | None

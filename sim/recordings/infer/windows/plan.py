@@ -16,7 +16,7 @@ from sim.units import UnitError, parse_flink_duration
 
 @dataclass(frozen=True, slots=True)
 class PlannedWindow:
-    """`size_ns`: of a session its gap; `every_ns`: from one end to the next one."""
+    """A window, as the plan describes it.  `size_ns`: of a session its gap; `every_ns`: from one end to the next one."""
 
     kind: Literal["tumbling", "sliding", "session"]
     size_ns: int

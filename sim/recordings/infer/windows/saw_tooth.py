@@ -22,7 +22,10 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class SawTooth:
-    """A size falls at one moment between `high_ms` and `low_ms`, and whole periods away; then it rises from `floor` by `per_second`."""
+    """A saw tooth: the size falls at one moment between `high_ms` and `low_ms`, and whole periods away.
+
+    Then it rises from `floor` by `per_second`.
+    """
 
     period_ms: float
     high_ms: float

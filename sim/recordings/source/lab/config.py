@@ -20,16 +20,20 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class _Section(BaseModel):
+    """A section of the recorder's configuration."""
+
     model_config = ConfigDict(frozen=True, extra="allow", alias_generator=to_camel, populate_by_name=True)
 
 
 class NodeInput(_Section):
+    """An input of a node."""
+
     upstream: Name = Field(alias="from")
     exchange: Literal["keyby", "rebalance", "rescale", "broadcast", "forward"] = "keyby"
 
 
 class Node(_Section):
-    """One vertex of the job; nothing is chained."""
+    """A vertex of the recorded job.  Nothing is chained."""
 
     id: Name
     kind: Literal["source", "join", "asyncwait", "op"] = "op"
@@ -87,7 +91,7 @@ class DelayedFileSystem(_Section):
 
 
 class Configuration(BaseModel):
-    """`config` of a recording."""
+    """The configuration of a recorded run (`config`)."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 

@@ -15,13 +15,15 @@ FORMAT = "flink-lab/1"
 
 
 class JobTimes(BaseModel):
+    """The times of a recorded job."""
+
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     timestamps: dict[str, int] = Field(default_factory=dict)  # status -> time when the job last entered it; 0: never
 
 
 class Events(BaseModel):
-    """Events of a kind, logged by the job itself."""
+    """The events of one kind that the job itself has logged."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -36,6 +38,8 @@ class Events(BaseModel):
 
 
 class Recording(RecordedJob):
+    """A recording of our own recorder."""
+
     format: Literal["flink-lab/1"]
     config: Configuration
     job: JobTimes = JobTimes()

@@ -25,17 +25,19 @@ Maybe = Annotated[float | None, BeforeValidator(lambda value: None if isinstance
 
 
 class _Answer(BaseModel):
+    """An answer of Flink's REST API, or a part of one."""
+
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
 
 class Version(_Answer):
-    """/config."""
+    """The answer to /config."""
 
     flink_version: str = Field(alias="flink-version")
 
 
 class Totals(_Answer):
-    """What a vertex or a subtask has done since it was started; -1: not known."""
+    """The counters of a vertex or a subtask since its start.  -1: not known."""
 
     read_records: Maybe = Field(default=None, alias="read-records")
     write_records: Maybe = Field(default=None, alias="write-records")
@@ -47,6 +49,8 @@ class Totals(_Answer):
 
 
 class JobVertex(_Answer):
+    """A vertex in the details of a job."""
+
     id: Id
     name: str
     parallelism: Parallelism
@@ -55,7 +59,7 @@ class JobVertex(_Answer):
 
 
 class JobDetails(_Answer):
-    """/jobs/:id."""
+    """The answer to /jobs/:id."""
 
     jid: Id
     name: str = ""
@@ -69,6 +73,8 @@ class JobDetails(_Answer):
 
 
 class PlanInput(_Answer):
+    """An input of a vertex in the plan."""
+
     id: Id
     num: int = 0  # which gate of the task it is
     ship_strategy: str | None = None
@@ -76,6 +82,8 @@ class PlanInput(_Answer):
 
 
 class PlanNode(_Answer):
+    """A vertex in the plan."""
+
     id: Id
     parallelism: int = -1
     description: str = ""
@@ -83,23 +91,25 @@ class PlanNode(_Answer):
 
 
 class JobPlan(_Answer):
-    """`plan` of /jobs/:id/plan."""
+    """The plan of a job: `plan` of /jobs/:id/plan."""
 
     nodes: Annotated[tuple[PlanNode, ...], Field(min_length=1, max_length=MOST_VERTICES)]
 
 
 class ExecutionConfig(_Answer):
+    """The execution configuration of a job."""
+
     restart_strategy: str = Field(default="", alias="restart-strategy")
 
 
 class JobConfig(_Answer):
-    """/jobs/:id/config."""
+    """The answer to /jobs/:id/config."""
 
     execution_config: ExecutionConfig = Field(default=ExecutionConfig(), alias="execution-config")
 
 
 class ConfigEntry(_Answer):
-    """One line of /jobmanager/config."""
+    """An entry of /jobmanager/config."""
 
     key: str
     value: str
@@ -124,13 +134,13 @@ class CheckpointConfig(_Answer):
 
 
 class CheckpointCounts(_Answer):
-    """/jobs/:id/checkpoints, without what the details tell better."""
+    """The counts of /jobs/:id/checkpoints that its details lack."""
 
     counts: dict[str, int] = Field(default_factory=dict)
 
 
 class CheckpointDetails(_Answer):
-    """/jobs/:id/checkpoints/details/:n; fields as in `sim.recordings.source.recorded_job.RecordedCheckpoint`."""
+    """The answer to /jobs/:id/checkpoints/details/:n; fields as in `sim.recordings.source.recorded_job.RecordedCheckpoint`."""
 
     id: Annotated[int, Field(ge=0, le=LARGEST_ID)]
     status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
@@ -149,12 +159,14 @@ class CheckpointDetails(_Answer):
 
 
 class TaskDetails(_Answer):
-    """/jobs/:id/checkpoints/details/:n/subtasks/:vertex."""
+    """The answer to /jobs/:id/checkpoints/details/:n/subtasks/:vertex."""
 
     subtasks: tuple[RecordedSubtask, ...] = ()
 
 
 class SubtaskPlace(_Answer):
+    """A subtask with the TaskManager that it runs on."""
+
     subtask: int
     status: str = ""
     host: str = ""
@@ -165,16 +177,20 @@ class SubtaskPlace(_Answer):
 
 
 class VertexDetails(_Answer):
-    """/jobs/:id/vertices/:vertex."""
+    """The answer to /jobs/:id/vertices/:vertex."""
 
     subtasks: tuple[SubtaskPlace, ...] = ()
 
 
 class Hardware(_Answer):
+    """The hardware of a TaskManager."""
+
     cpu_cores: Count = Field(default=-1, alias="cpuCores")
 
 
 class TaskManagerInfo(_Answer):
+    """A TaskManager of the cluster."""
+
     id: str = ""
     path: str = ""
     slots: Count = Field(default=-1, alias="slotsNumber")
@@ -189,7 +205,7 @@ class TaskManagerInfo(_Answer):
 
 
 class TaskManagersInfo(_Answer):
-    """/taskmanagers."""
+    """The answer to /taskmanagers."""
 
     taskmanagers: tuple[TaskManagerInfo, ...] = ()
 

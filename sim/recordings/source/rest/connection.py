@@ -27,7 +27,10 @@ class RedirectError(Exception):
 
 
 class WithinServer(HTTPRedirectHandler):
-    """Follows no redirect to another origin: it would get the headers for this server, or send them unencrypted."""
+    """A redirect handler that follows no redirect to another origin.
+
+    The other server would get the headers for this one, or they would travel unencrypted.
+    """
 
     def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> Any:
         location = headers.get("location") or ""
@@ -46,6 +49,8 @@ class WithinServer(HTTPRedirectHandler):
 
 
 class HTTPInTime(HTTPHandler):
+    """An HTTP handler whose connections have a time limit."""
+
     def __init__(self, left: Left) -> None:
         super().__init__()
         self.left = left
@@ -55,6 +60,8 @@ class HTTPInTime(HTTPHandler):
 
 
 class HTTPSInTime(HTTPSHandler):
+    """An HTTPS handler whose connections have a time limit."""
+
     def __init__(self, left: Left) -> None:
         self.trusted = ssl.create_default_context()
         super().__init__(context=self.trusted)
@@ -65,6 +72,8 @@ class HTTPSInTime(HTTPSHandler):
 
 
 class _Connection(HTTPConnection):
+    """An HTTP connection whose reads have a limit."""
+
     def __init__(self, left: Left, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.left = left
@@ -75,7 +84,7 @@ class _Connection(HTTPConnection):
 
 
 class _SecureConnection(_Connection, HTTPSConnection):
-    """TLS first, then reads with a limit."""
+    """A TLS connection whose reads have a limit."""
 
 
 class _Watched:
@@ -93,6 +102,8 @@ class _Watched:
 
 
 class _Reading(io.RawIOBase):
+    """A reader of a socket with a limit."""
+
     def __init__(self, sock: socket.socket, left: Left) -> None:
         self.sock = sock
         self.left = left

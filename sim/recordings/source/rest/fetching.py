@@ -104,7 +104,7 @@ def _ask_all(
 
 
 class _NoMoreAnswers(Exception):  # noqa: N818 - no error: earlier answers are kept
-    """Time or memory is used up, or the server does not answer any more."""
+    """No further request gets an answer: time or memory is used up, or the server is gone."""
 
 
 class NoJobError(RestError):
@@ -116,7 +116,7 @@ class NoJobError(RestError):
 
 
 class _Answers:
-    """The answers so far, and the requests that got none."""
+    """The answers so far, and the requests without one."""
 
     def __init__(self, client: Client) -> None:
         self.client = client

@@ -42,6 +42,8 @@ D = TypeVar("D")
 
 @dataclass(frozen=True, slots=True)
 class RestInput:
+    """An input of a vertex."""
+
     upstream: str  # name of the upstream vertex
     ship: str  # in Flink's words, e.g. HASH; empty: unknown
     is_pipelined: bool = True  # False: records are stored first, and read when the upstream vertex has ended
@@ -49,7 +51,7 @@ class RestInput:
 
 @dataclass(frozen=True, slots=True)
 class RestVertex:
-    """A chain of operators."""
+    """A vertex: a chain of operators."""
 
     id: str
     name: str  # our short name
@@ -61,7 +63,7 @@ class RestVertex:
 
 
 class RestJob:
-    """A job in a snapshot.  RecordingError, on access, if an answer makes no sense."""
+    """The job of a snapshot.  RecordingError, on access, if an answer makes no sense."""
 
     def __init__(self, snapshot: RestSnapshot) -> None:
         self.snapshot = masked(snapshot, with_samples=False)[0]  # results of it are printed and sent
@@ -92,7 +94,7 @@ class RestJob:
 
     @cached_property
     def task_managers(self) -> tuple[TaskManagerInfo, ...]:
-        """Those of the cluster; empty: not requested."""
+        """The TaskManagers of the cluster; empty: not requested."""
         path = "/taskmanagers"
         return self._answer(TaskManagersInfo, path).taskmanagers if path in self.snapshot.answers else ()
 

@@ -92,7 +92,7 @@ def is_flag(text: str) -> bool:
 
 
 def without_secrets(text: str) -> tuple[str, int]:
-    """Each of them replaced, and how many they were."""
+    """The text without secrets, and their number."""
     count = 0
     for pattern in _PATTERNS:
         found = (match for match in pattern.finditer(text) if match["v"].strip("'\"\\ ") not in ("", HIDDEN))
@@ -109,7 +109,7 @@ def _hidden(text: str, spans: list[tuple[int, int]]) -> tuple[str, int]:
 
 
 def _users(text: str) -> Iterator[tuple[int, int]]:
-    """`user:password` of addresses, whatever the password holds; of http also a token in place of the user."""
+    """`user:password` of addresses, with any characters in the password; of http also a token in place of the user."""
     for match in _ADDRESS.finditer(text):
         at = max(match[3].rfind("@"), match[3].lower().rfind("%40") if match[2].startswith("%") else -1)
         user = match[3][: max(at, 0)]

@@ -66,7 +66,7 @@ def _masked_json(text: str) -> tuple[str, int] | None:
 
 
 class _Mask:
-    """Hides secrets in answers, and counts what it hides."""
+    """A mask for secrets in answers, which counts what it hides."""
 
     def __init__(self) -> None:
         self.count = 0

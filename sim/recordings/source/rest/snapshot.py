@@ -18,6 +18,8 @@ MAX_NAMED = 8  # number of jobs in one message
 
 @dataclass(frozen=True, slots=True)
 class RestSnapshot:
+    """The answers of a REST API about one job."""
+
     source: str  # where the answers were read, without credentials
     job: str  # id of the job, 32 hexadecimal digits
     answers: Mapping[str, Any]  # path ("/jobs/<id>/plan") -> JSON
