@@ -179,7 +179,7 @@ def test_without_anything_measured_everything_is_asked(changed):
     ("ship", "expected", "lost"),
     [("REBALANCE", "rebalance", None), ("BROADCAST", "broadcast", None), ("GLOBAL", "global", None), ("RESCALE", "rescale", None),
      ("SHUFFLE", "rebalance", "sent at random"), ("CUSTOM", "hash", "a partitioner of its own"), ("TELEPATHY", "rebalance", "'TELEPATHY'"),
-     (None, "rebalance", "nobody says how")],
+     (None, "rebalance", "sent in an unknown way")],
 )  # fmt: skip
 def test_every_way_of_shipping(changed, ship, expected, lost):
     """Those of Flink; what a scenario lacks is named."""

@@ -58,7 +58,7 @@ def _taken_as(in_plan: str) -> tuple[str, str]:
     """The nearest ship strategy of a scenario for a name in Flink's plan, and what it really is; empty: just that."""
     if (ship := next((name for name in SHIPPING if name.upper() == in_plan), "")) != "":
         return ship, ""
-    return ALIKE.get(in_plan, ("rebalance", f"sent by '{in_plan}', which is unknown here" if in_plan else "the way of sending is unknown"))
+    return ALIKE.get(in_plan, ("rebalance", f"sent by '{in_plan}', which is unknown here" if in_plan else "sent in an unknown way"))
 
 
 def _ship(draft: Draft, vertex: RestVertex, edge: RestInput) -> tuple[str, str]:
