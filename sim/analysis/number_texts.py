@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sim.quantities.observed import Kind
 
 NONE = "-"
 """In place of a missing number."""
@@ -71,6 +75,12 @@ def count_text(count: float) -> str:
 def share_text(share: float) -> str:
     """``share_text(0.987) == "99 %"``."""
     return NONE if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def amount_text(value: float, kind: Kind) -> str:
+    """``amount_text(1500, "duration") == "1.5 s"``: of ms, bytes, or records per second."""
+    texts: dict[Kind, Callable[[float], str]] = {"duration": ms_text, "size": bytes_text, "rate": per_second_text}
+    return texts[kind](value)
 
 
 def change_text(change: float) -> str:

@@ -21,7 +21,10 @@ WHAT = "http(s)://HOST:8081, a folder or zip of --save, an archive of a history 
 def import_recording(
     sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help=WHAT, show_default=False)],
     job: JobOption = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Instead of stdout.", show_default=False)] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Instead of stdout; what was seen is kept beside it.", show_default=False),
+    ] = None,
     sample: Annotated[str, typer.Option("--sample", metavar="DURATION", help="Live jobs: how long metrics are watched.")] = "60 s",
     save: Annotated[
         Path | None,

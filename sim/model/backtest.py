@@ -42,6 +42,11 @@ class ComparedQuantity:
     off: tuple[Level, ...] = ()
     cause: str = ""
 
+    def change(self, level: Level) -> float | None:
+        """(predicted - observed) / observed.  None: nothing was predicted, or nothing observed."""
+        observed, predicted = self.observed.at(level), self.predicted.at(level)
+        return (predicted - observed) / observed if self.predicted.count and observed else None
+
     def agreement(self, level: Level) -> float:
         """The smaller value as a share of the larger one; 1 where they differ by no more than repetitions do."""
         values = (self.observed.at(level), self.predicted.at(level))

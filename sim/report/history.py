@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
+from sim.analysis.number_texts import amount_text
 from sim.analysis.section import TextTable
-from sim.quantities.observed import Kind, of_history
+from sim.quantities.observed import of_history
 from sim.report.figures import SMALL, style
 from sim.report.page import Block
 from sim.report.svg import COLOURS, GRID, INK, figure
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
-
-_TEXT: dict[Kind, Callable[[float], str]] = {"duration": ms_text, "size": bytes_text, "rate": per_second_text}
 
 
 def history(backtest: Backtest) -> Block:
@@ -72,7 +70,7 @@ def spans(backtest: Backtest) -> Figure | None:
 
 def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> Iterator[str]:
     for value in (quantiles.p50, quantiles.p90, quantiles.largest):
-        yield "-" if math.isnan(value) else _TEXT[of_history()[row.quantity][0].kind](value)
+        yield "-" if math.isnan(value) else amount_text(value, of_history()[row.quantity][0].kind)
 
 
 def _off(row: ComparedQuantity) -> str:

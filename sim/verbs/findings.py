@@ -31,21 +31,15 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     """Values without a recording, the backtest of an imported file, and the residuals that its tails are drawn from."""
     from sim.advice.settings import dangers
     from sim.evidence.envelope.validity import warning
-    from sim.evidence.what_ifs.factors import sentences
-    from sim.scenario.history.residuals import tail_sentence
-    from sim.scenario.history.verdict import verdict
+    from sim.evidence.what_ifs.history import known_from
 
     scenarios = list(scenarios)
     if finding := warning(scenarios):
         yield Remark(f"{name}: {finding}", is_warning=True)
     for danger in dict.fromkeys(danger for scenario in scenarios for danger in dangers(scenario)):
         yield Remark(f"{name}: {danger}", is_warning=True)
-    if backtest is not None:
-        yield Remark(f"{name}: {verdict(backtest)}", is_warning=bool(backtest.off))
-        yield from (Remark(f"{name}: {sentence}") for sentence in sentences(backtest, scenarios))
-    for sentence in dict.fromkeys(tail_sentence(scenario.residuals) for scenario in scenarios):
-        if sentence:
-            yield Remark(f"{name}: {sentence}")
+    for i, line in enumerate(known_from(backtest, scenarios)):
+        yield Remark(f"{name}: {line}", is_warning=i == 0 and backtest is not None and bool(backtest.off))
 
 
 def tell(findings: Iterable[Remark], listener: Listener) -> tuple[str, ...]:

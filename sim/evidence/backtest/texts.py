@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text
+from sim.analysis.number_texts import amount_text, change_text
 from sim.evidence.what_ifs.factors import by_kind
-from sim.quantities.observed import Kind, of_history
+from sim.quantities.observed import of_history
 from sim.units import format_duration
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 WIDTH = 78
 """A comment adds two columns."""
 _NAME, _NUMBER = 19, 8
-_TEXT: dict[Kind, Callable[[float], str]] = {"duration": ms_text, "size": bytes_text, "rate": per_second_text}
 
 
 def lines_of(backtest: Backtest) -> list[str]:
@@ -44,8 +43,8 @@ def _table(backtest: Backtest) -> Iterator[str]:
 
 
 def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> str:
-    text = _TEXT[of_history()[row.quantity][0].kind]
-    return "".join(f"{text(value):>{_NUMBER}}" for value in (quantiles.p50, quantiles.p90, quantiles.largest))
+    kind = of_history()[row.quantity][0].kind
+    return "".join(f"{amount_text(value, kind):>{_NUMBER}}" for value in (quantiles.p50, quantiles.p90, quantiles.largest))
 
 
 def _off(row: ComparedQuantity) -> str:
@@ -54,10 +53,8 @@ def _off(row: ComparedQuantity) -> str:
 
 def _change(row: ComparedQuantity, level: Level) -> str:
     """Predicted against observed."""
-    if not row.predicted.count:
-        return "not seen"
-    observed, predicted = row.observed.at(level), row.predicted.at(level)
-    return change_text((predicted - observed) / observed) if observed else "not seen"
+    change = row.change(level)
+    return "not seen" if change is None else change_text(change)
 
 
 def _findings(backtest: Backtest) -> Iterator[str]:

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 
+def known_from(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> list[str]:
+    """What the history says of these runs: the verdict of its backtest, how far what-ifs may be off, what tails are drawn from."""
+    lines = [] if backtest is None else [verdict(backtest), *sentences(backtest, scenarios)]
+    return [*lines, *filter(None, dict.fromkeys(tail_sentence(scenario.residuals) for scenario in scenarios))]
+
+
 def history_of(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> dict[str, Any] | None:
     """None: the file was not imported."""
     residuals = scenarios[0].residuals
-    lines = [] if backtest is None else [verdict(backtest), *sentences(backtest, scenarios)]
-    if tail := tail_sentence(residuals):
-        lines.append(tail)
+    lines = known_from(backtest, scenarios)
     if not lines:
         return None
     off = [

@@ -20,7 +20,5 @@ def verdict(backtest: Backtest) -> str:
 
 def agreement_text(row: ComparedQuantity, level: Level) -> str:
     """``end-to-end p90 -54 %``: predicted against observed."""
-    observed, predicted = row.observed.at(level), row.predicted.at(level)
-    if not row.predicted.count or not observed:
-        return f"{row.quantity} {level} not seen"
-    return f"{row.quantity} {level} {100 * (predicted - observed) / observed:+.0f} %"
+    change = row.change(level)
+    return f"{row.quantity} {level} {'not seen' if change is None else f'{100 * change:+.0f} %'}"
