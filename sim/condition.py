@@ -14,6 +14,8 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
 
 
 class Condition(NamedTuple):
+    """A comparison and a bound."""
+
     comparison: str  # <=, >=, ==, !=, < or >
     bound: str  # as written
 

@@ -149,7 +149,7 @@ def parse_number(text: object) -> Fraction:
 
 
 def parse_quantity(text: object) -> tuple[str, int | Fraction | None]:
-    """(kind, value) of whatever its unit says it is: ``"30 s"`` -> ("duration", 30 * 10**9), ``3`` -> ("number", 3).
+    """The quantity as (kind, value), by its unit: ``"30 s"`` -> ("duration", 30 * 10**9), ``3`` -> ("number", 3).
 
     As the parser of that kind reads it; UnitError: none of them does.
     """

@@ -14,6 +14,8 @@ _FORM = re.compile(r"(?P<job>.+?)-(?P<kind>aligned|unaligned|interruptible|timeo
 
 
 class RunName(NamedTuple):
+    """The parts of a recording's name."""
+
     job: str
     kind: str  # the last part of the name; empty: it says nothing of barriers
 

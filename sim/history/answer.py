@@ -16,6 +16,8 @@ from sim.recordings.source.recorded_job import RecordedCheckpoint
 
 @dataclass(frozen=True, slots=True)
 class HistoryAnswer:
+    """The answer about the checkpoints of a real job."""
+
     history: History
     split: SplitHistory
     asked_for: int | None

@@ -38,7 +38,7 @@ def name_of(subtask: SubtaskId) -> str:
 
 
 class HistoryCauses:
-    """What is known of one checkpoint."""
+    """The causes of the steps of one checkpoint, in words."""
 
     def __init__(self, history: History, point: RecordedCheckpoint) -> None:
         self.history = history

@@ -17,7 +17,7 @@ SLOW = 1.5
 
 
 class MissingCheckpointError(Readable, LookupError):
-    """There is nothing to explain."""
+    """There is no such checkpoint to explain."""
 
 
 @dataclass(frozen=True, slots=True)

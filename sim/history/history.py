@@ -28,7 +28,7 @@ class ThreadShares(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """`checkpoints` and `vertices` as `sim.recordings` reads them; times are epoch milliseconds."""
+    """The history of a job's checkpoints: `checkpoints` and `vertices` as `sim.recordings` reads them.  Times are epoch milliseconds."""
 
     name: str  # of the job, or of the file
     flink_version: str  # empty: not known

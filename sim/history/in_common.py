@@ -29,7 +29,7 @@ SURE, LIKELY = 0.01, 0.05
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A feature: how it stands in the slow checkpoints and in the others."""
+    """A feature with its share among slow checkpoints and among the others."""
 
     text: str  # "upload of count takes longest: 2 of 2 slow ones, 0 of 22 others"
     p: float  # by chance alone, this or more
@@ -44,6 +44,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class InCommon:
+    """The features that tell slow checkpoints from the others."""
+
     slow: int
     others: int
     tried: int  # features that differ between checkpoints at all

@@ -16,7 +16,7 @@ from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubta
 
 
 class Moments(NamedTuple):
-    """One subtask that acknowledged.  No time is later than the next one, but for `last_ns` of an unaligned snapshot."""
+    """The moments of one subtask that acknowledged.  No time is later than the next one, but for `last_ns` of an unaligned snapshot."""
 
     first_ns: int  # its first barrier; of a source: the call of the coordinator
     last_ns: int  # its last barrier

@@ -18,6 +18,8 @@ Where = tuple[PathKind, str]
 
 @dataclass(frozen=True, slots=True)
 class Row:
+    """A kind of step at a vertex, with its time in slow checkpoints and in others."""
+
     where: Where
     slow_ns: float  # mean
     others_ns: float  # median

@@ -37,7 +37,7 @@ def history_of(source: RecordingSource) -> History:
 
 
 class _Listed(BaseModel):
-    """/jobs/:id/checkpoints."""
+    """The answer to /jobs/:id/checkpoints."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -45,19 +45,23 @@ class _Listed(BaseModel):
 
 
 class _Failure(BaseModel):
+    """An entry of a job's exceptions."""
+
     model_config = ConfigDict(extra="ignore")
 
     timestamp: int = -1
 
 
 class _Failures(BaseModel):
+    """The entries of a job's exceptions."""
+
     model_config = ConfigDict(extra="ignore")
 
     entries: tuple[_Failure, ...] = ()
 
 
 class _Exceptions(BaseModel):
-    """/jobs/:id/exceptions, since 1.13."""
+    """The answer to /jobs/:id/exceptions (since 1.13)."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 

@@ -21,6 +21,8 @@ _MERGED = 4
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
+    """A rhythm of a job, such as the ends of its windows."""
+
     of: str  # what has it
     text: str  # what a checkpoint in it does
     turn: Callable[[RecordedCheckpoint], float]  # where in the rhythm a checkpoint begins: a share of one round

@@ -33,7 +33,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class ComparedQuantity:
-    """One quantity, observed and predicted.  `off`: where both differ by more than repetitions of one run do."""
+    """A quantity, observed and predicted.  `off`: where both differ by more than repetitions of one run do."""
 
     quantity: str
     observed: Quantiles
@@ -57,7 +57,7 @@ class ComparedQuantity:
 
 @dataclass(frozen=True, slots=True)
 class OtherSettings:
-    """Factors by which durations of whole checkpoints may be off.  Infinite: nothing is known of them.
+    """Factors by which durations under other settings may be off.  Infinite: nothing is known of them.
 
     Those of a history alone are chance in so few checkpoints, the machine, and what the backtest is off by.  How far a what-if goes
     beyond that depends on what it changes (`sim.evidence`).
@@ -69,6 +69,8 @@ class OtherSettings:
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
+    """The backtest of an import."""
+
     compared: tuple[ComparedQuantity, ...]
     longest_ms: tuple[float, ...] = ()  # recorded checkpoints, the longest first
     tail: float = 1.0  # of checkpoints: observed / predicted; 1: no further apart than repetitions are

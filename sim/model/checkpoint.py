@@ -17,6 +17,8 @@ _E, _SECOND = "execution.checkpointing", 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class CheckpointOptions:
+    """The checkpoint options of one run."""
+
     interval_ns: int | None = option(
         Kind.INTERVAL, MISSING, "Between two triggers; `off`: no periodic checkpoints.", zero_is_none=True, flink=f"{_E}.interval"
     )

@@ -71,7 +71,7 @@ class NetworkMemory:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Task managers and what is between them.
+    """The task managers and the network between them.
 
     A slot holds one subtask of each vertex (slot sharing); task managers are filled one after the other.
     """

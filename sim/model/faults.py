@@ -1,4 +1,4 @@
-"""What goes wrong, when, and how the job is started again.  Frozen nouns; who carries them out is runtime's business."""
+"""Faults, their times, and restarts of the job.  Frozen nouns; the runtime plays them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class StorageOutage:
 
 @dataclass(frozen=True, slots=True)
 class NetworkOutage:
-    """A TaskManager is cut off from everybody; longer than the heartbeat's timeout it counts as lost.  No host: any, drawn."""
+    """A TaskManager is cut off from all others; beyond the heartbeat's timeout it counts as lost.  No host: any, drawn."""
 
     lasts_ns: int
     host: int | None = None
@@ -89,6 +89,8 @@ Target = Kill | TaskManagerLost | JobManagerDown | StorageOutage | NetworkOutage
 
 @dataclass(frozen=True, slots=True)
 class Fault:
+    """A fault, and its times."""
+
     what: Target
     when: When
 

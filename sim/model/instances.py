@@ -11,7 +11,7 @@ from sim.model.stored import ClaimMode
 
 @dataclass(frozen=True, slots=True)
 class Instances:
-    """The run's duration is divided among them."""
+    """The job instances of a run, which share its duration."""
 
     count: int = option(Kind.POSITIVE, 1, "Jobs, one after the other.")
     claim: ClaimMode = option(  # execution.state-recovery.claim-mode

@@ -61,7 +61,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Subtasks of a group whose watermarks are ahead of the others stop reading (withWatermarkAlignment, FLIP-182)."""
+    """Watermark alignment: subtasks of a group that are ahead of the others stop reading (withWatermarkAlignment, FLIP-182)."""
 
     group: str = option(Kind.OWN, MISSING, "Name of the group; sources of several vertices may be in one.")
     drift_ns: int = option(Kind.DURATION, MISSING, "So far a watermark may be ahead of the least one of the group.", key="max-drift")
@@ -77,7 +77,7 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """How a source says how far its event time has come."""
+    """The watermarks of a source."""
 
     interval_ns: int = option(
         Kind.DURATION, 200_000_000, "Between two watermarks of a subtask; default: 200 ms.", flink="pipeline.auto-watermark-interval"
@@ -95,7 +95,7 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """When the enumerator of a source reports that it reads a backlog (FLIP-309); one of the two is given."""
+    """The rule by which a source reports that it reads a backlog (FLIP-309).  One of the two is given."""
 
     records: int | None = None  # of each subtask: history that is read first (HybridSource, snapshots of change data capture)
     lag_ns: int | None = None  # while a record that is due has waited longer; what a connector of one's own may do
@@ -145,6 +145,8 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Input:
+    """An edge, seen from its reader."""
+
     upstream: str
     ship: str = "hash"  # a name of SHIPPING
     weights: tuple[Fraction, ...] = ()  # hash: share of each of so many subtasks, see Vertex.shares; empty: its share of the key groups
@@ -162,7 +164,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class AsyncIO:
-    """Each record is a request to the outside; its outputs leave when the answer is there, in the order of the records (AsyncWaitOperator).
+    """Asynchronous I/O: each record is a request, and its outputs leave with the answer, in the order of the records (AsyncWaitOperator).
 
     Requests under way are operator state: a restore makes them again.
     """
@@ -173,7 +175,7 @@ class AsyncIO:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Records are held in keyed state until their window ends; then the task thread fires what they give.
+    """A window: records are held in keyed state until its end, then the task thread fires its outputs.
 
     A sliding window ends every `every_ns`, and a record leaves at the first end, for all of its windows; its state stays for `size_ns`.
     A record of a session waits for `hold_ns`, and sessions end at every watermark.
@@ -220,7 +222,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Vertex:
-    """One chain of operators; its parallel instances are the subtasks."""
+    """A chain of operators with one parallelism.  Its parallel instances are the subtasks."""
 
     name: str
     joined: bool = option(
@@ -305,6 +307,8 @@ class Vertex:
 
 @dataclass(frozen=True, slots=True)
 class Job:
+    """A job: its vertices, in topological order."""
+
     vertices: tuple[Vertex, ...]  # in topological order
 
     @property

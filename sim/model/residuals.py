@@ -1,4 +1,4 @@
-"""What checkpoints of a real job took beyond the model: pauses of a process, jitter of storage, acknowledgements that waited.
+"""Residuals: the time that real checkpoints took beyond the model, such as pauses of a process or jitter of storage.
 
 A simulated checkpoint draws one checkpoint of the history.  All its subtasks take what theirs took there, so what struck them together
 strikes them together again.
@@ -24,5 +24,7 @@ class Residual:
 
 @dataclass(frozen=True, slots=True)
 class Residuals:
+    """The residuals of all vertices."""
+
     checkpoints: int = 0  # of the history; 0: nothing is drawn
     of: tuple[Residual, ...] = ()

@@ -44,7 +44,7 @@ class Overheads:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How much of a scenario is simulated."""
+    """The length of a run, what is left out of it, its seed and its replications."""
 
     duration_ns: int = option(Kind.DURATION, MISSING, "Simulated time.")
     warmup_ns: int = option(  # or AUTO_WARM_UP
@@ -61,6 +61,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
+    """A concrete run: job, cluster, checkpoint options, storage, faults."""
+
     question: str  # the first comment of the file
     name: str
     job: Job

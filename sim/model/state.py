@@ -65,7 +65,7 @@ class Lsm:
 
 @dataclass(frozen=True, slots=True)
 class Changelog:
-    """State changes are logged, and uploaded as they happen (FLIP-158, state.changelog.*).
+    """A changelog: state changes are logged, and uploaded as they happen (FLIP-158, state.changelog.*).
 
     Flink's own default is `memory`, and TaskManagers read it from their own configuration, not from a job's
     (TaskExecutorStateChangelogStoragesManager).
@@ -116,7 +116,7 @@ class Changelog:
 
 @dataclass(frozen=True, slots=True)
 class Ttl:
-    """Keys expire (StateTtlConfig), and leave when something looks at them."""
+    """The time to live of keys (StateTtlConfig).  Expired keys leave when an access or a compaction meets them."""
 
     after_ns: int = option(
         Kind.OWN, MISSING,
@@ -191,7 +191,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class StateOptions:
-    """How state is snapshotted and restored, the same for the whole job."""
+    """The options of state, the same for the whole job."""
 
     incremental: bool = option(
         Kind.SWITCH, False, "rocksdb: write only the files that are not stored yet.",

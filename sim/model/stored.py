@@ -1,6 +1,6 @@
 """What lies in checkpoint storage, as nouns: a state file, a completed snapshot, and how a job takes one over.
 
-Who writes files and how long that takes is the business of others; what becomes of them is `sim.protocol.snapshots.shared_state`'s.
+Storage and runtime write them; `sim.protocol.snapshots.shared_state` decides when they go.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class StoredSnapshot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one snapshot depends on."""
+    """The dependencies of one snapshot."""
 
     files_total: int  # that its metadata names
     bytes_total: int

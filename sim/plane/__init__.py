@@ -42,7 +42,7 @@ def warm(kernel: tuple[str, bytes] | None = None) -> bool:
 
 
 def compiled_kernel() -> tuple[str, bytes] | None:
-    """The kernel's machine code under a name that says what it fits, for processes elsewhere.  None: there is no compiler here."""
+    """The kernel's machine code, under a name of text and processor, for other processes.  None: there is no compiler here."""
     from sim.plane.kernel import machine_code
 
     return machine_code.portable()

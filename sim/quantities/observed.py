@@ -21,7 +21,7 @@ NEGLIGIBLE_MS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What predictions of one or several quantities must meet over many recordings."""
+    """A bar: the error that predictions of some quantities may have, over many recordings."""
 
     what: str
     limit: float  # of the median error, of a factor, or of a count
@@ -33,7 +33,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What can be observed of a job."""
+    """A quantity that is observed of jobs."""
 
     name: str  # in all tables
     unit: str

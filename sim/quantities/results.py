@@ -25,7 +25,7 @@ def smallest_sample(q: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A number about a strategy, a cell or a run."""
+    """A statistic of a strategy, a cell or a run."""
 
     column: str  # in `sim.analysis.strategies.side_by_side.table`, and in the rows of sweeps
     title: str  # in words, for axes and pages; values carry the unit
@@ -39,7 +39,7 @@ class Statistic:
 
     @property
     def counts(self) -> str:
-        """What its sample is counted in."""
+        """The unit of its sample, in words."""
         return "checkpoints" if self.counted_by == "completed" else self.counted_by
 
     @property

@@ -22,7 +22,7 @@ _PROSE = 60
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A heading and what stands below it."""
+    """A block of a page: a heading, and what stands below it."""
 
     title: str
     text: str = ""
@@ -34,6 +34,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """A page as values: title, blocks and figures."""
+
     title: str
     question: str
     verdict: str

@@ -30,6 +30,8 @@ _UNKNOWN = re.compile(r"^\s*(?P<value>[^#]*?)\s*#\s*UNKNOWN:\s*(?P<why>.*)$")
 
 @dataclass(frozen=True, slots=True)
 class ReportedResults:
+    """The results of `run`, for a report."""
+
     comparison: Comparison
     assumptions: tuple[str, ...]
     command: str  # makes them again
@@ -69,7 +71,7 @@ def read_results(folder: Path) -> ReportedResults:
 
 
 def assumptions(study: ScenarioFile, text: str) -> tuple[str, ...]:
-    """What nobody knows: values marked UNKNOWN, what no recording has, and what its own history says of an imported job."""
+    """Assumptions: values marked UNKNOWN, values that no recording has, and the backtest of an imported job."""
     found = unknown_values(text)
     if finding := warning(study.scenarios):
         found.append(finding)

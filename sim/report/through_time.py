@@ -16,6 +16,8 @@ _MOST_TRIGGERS = 200
 
 
 class PlottedQuantity(NamedTuple):
+    """A quantity that is drawn through time."""
+
     title: str
     unit: str  # in words, for the axis
     column: str  # of the table `series`

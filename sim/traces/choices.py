@@ -23,9 +23,9 @@ class ChoiceError(Readable, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """All None: formats are recognised."""
+    """The choices of a user.  All None: formats are recognised."""
 
-    format: str | None = None  # for all tables of text, whatever their columns
+    format: str | None = None  # for all tables of text, with any columns
     time: str | None = None  # column
     unit_s: float | None = None  # of numbers in it; None: their size decides
     value: str | None = None  # column

@@ -21,6 +21,8 @@ class TraceFileError(Readable, ValueError):
 
 
 class TraceLine(NamedTuple):
+    """A line of a file."""
+
     number: int  # from 1
     text: str
     fault: str = ""  # reason why it is no row: then `text` is its beginning

@@ -26,6 +26,8 @@ _ANSWERS = re.compile(r"(?P<root>(?:.*/)?)(?:samples/\d+/)?jobs/.*\.json$")
 
 
 class TraceFile(NamedTuple):
+    """A file of a trace."""
+
     trace: str
     root: str  # common folder, as the user wrote it
     paths: tuple[str, ...]  # below the root
@@ -34,6 +36,8 @@ class TraceFile(NamedTuple):
 
 
 class Found(NamedTuple):
+    """The traces below a folder, and notes about skipped and renamed files."""
+
     files: list[TraceFile]
     notes: list[str]  # lines about skipped and renamed files
 

@@ -27,6 +27,8 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Format:
+    """A format of text tables."""
+
     name: str
     fits: Callable[[Sequence[str]], bool]  # columns, as in the first line
     parse: Callable[[pd.DataFrame, ColumnReader], Parsed]
@@ -34,7 +36,7 @@ class Format:
 
 
 class ColumnReader:
-    """How the columns of a file are read.  Its first rows settle that, so that no later block is read in another unit."""
+    """The reader of a file's columns.  The first rows settle its units, so that no later block is read in another one."""
 
     def __init__(self, zone: str | None = None) -> None:
         self._zone = zone  # of dates that name none

@@ -126,7 +126,7 @@ def _known_rows(
     rows: Iterable[TraceLine],
     first: TraceLine,
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of a table of this format; one in quarantine, at its `first` line, if nobody knows the format."""
+    """Rows of a table of this format; one in quarantine, at its `first` line, if the format is unknown."""
     format_ = choices.format_of(header)
     twice = sorted({name for name in names if names.count(name) > 1})
     if format_ is not None and not twice:

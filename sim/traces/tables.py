@@ -17,6 +17,8 @@ MOST_GAP_S = 86_400
 
 
 class TraceColumn(NamedTuple):
+    """A column of a table of traces."""
+
     name: str
     type: pa.DataType
     meaning: str

@@ -36,6 +36,8 @@ LEAST_COVERED = 0.5
 
 
 class CutWindows(NamedTuple):
+    """The windows that were cut from traces, and notes about those left out."""
+
     windows: pd.DataFrame  # window, trace, from_s, length_s, file, and the FEATURES
     notes: list[str]  # lines about windows left out
 

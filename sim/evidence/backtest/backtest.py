@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NoHistoryError(Exception):
-    """There is nothing to hold a simulation to."""
+    """There is no history to compare a simulation with."""
 
 
 def backtest(

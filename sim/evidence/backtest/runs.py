@@ -32,12 +32,12 @@ Watch = Callable[[float], None]
 
 
 class TooLargeError(Exception):
-    """The budget is too small for this job."""
+    """The job is too large for the budget."""
 
 
 @dataclass
 class _Clock:
-    """Ends a run that takes too much processor time."""
+    """A limit of processor time: it ends a run that takes longer."""
 
     budget_s: float
     watch: Watch

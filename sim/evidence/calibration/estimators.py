@@ -21,7 +21,7 @@ from sim.units import parse_flink_duration
 
 
 class EstimatedConstant(NamedTuple):
-    """A field of `Overheads` without `_ns`, and its estimator."""
+    """A constant of `Overheads` (without `_ns`), and its estimator."""
 
     what: str
     how: str
@@ -213,7 +213,7 @@ _MOST = 0.9  # share of the checkpoints
 
 
 class _Failure(NamedTuple):
-    """Epoch ms."""
+    """The times of a failure [epoch ms]."""
 
     failed: float
     restarting: float

@@ -22,7 +22,7 @@ Value = str | int
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature.  A number may exceed the largest recorded one by the factor `slack`; `sides`: upwards, downwards or both."""
+    """A feature of a scenario.  A number may exceed the largest recorded one by the factor `slack`; `sides`: upwards, downwards or both."""
 
     name: str
     of: Callable[[Scenario], Iterable[Value]]

@@ -42,6 +42,8 @@ class EnvelopeEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
+    """The envelope of all recordings."""
+
     recordings: int
     features: Mapping[str, Mapping[Value, EnvelopeEvidence]]  # a number's values are the recorded ones
     families: Mapping[str, EnvelopeEvidence]

@@ -39,7 +39,7 @@ _CHANGES: dict[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What recordings say of one kind of what-if."""
+    """The errors of predictions for one kind of what-if, learned from recordings."""
 
     settings: int
     families: int

@@ -20,7 +20,7 @@ from sim.evidence.what_ifs.factors import ENOUGH, LEAST, MISSED_SHARE, Learned, 
 
 @dataclass(frozen=True, slots=True)
 class CrossPrediction:
-    """One recording, predicted from the import of another one, or of itself.  Pairs are of p50 and p90."""
+    """A recording, predicted from the import of another one, or of itself.  Pairs are of p50 and p90."""
 
     family: str  # of jobs that run one program
     imported: str

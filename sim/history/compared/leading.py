@@ -32,6 +32,8 @@ WAY = dict.fromkeys((kind.value for kind in (PathKind.QUEUE, PathKind.ALIGNMENT,
 
 
 class LeadingPart(NamedTuple):
+    """A part that leads a path: its kind and its vertex."""
+
     what: str
     vertex: str  # empty: the call, whichever source it is for
 

@@ -65,6 +65,8 @@ class ComparedExplanations:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
+    """The leading parts of recorded and of simulated checkpoints."""
+
     recording: str
     comparison: ComparedExplanations
     itself: ComparedExplanations  # the simulation with another seed, in the recording's place: what a model that is right would reach

@@ -1,4 +1,4 @@
-"""The state backends: one record each, with what everybody but the backend itself needs to know.
+"""The state backends: one record each, with the facts that other rooms need.
 
 What a backend does is a file of `sim.state`; documents, Flink's keys, advice and envelope read the record.
 """
@@ -12,6 +12,8 @@ from sim.model.catalogs.catalog import Catalog
 
 @dataclass(frozen=True, slots=True)
 class BackendKind:
+    """A state backend."""
+
     name: str  # as a scenario and Flink's state.backend.type write it
     keeps_files: bool = False  # on the local disk: a snapshot links them, an incremental one writes the new ones only
     sections: tuple[str, ...] = ()  # keys of `state:` that only it reads

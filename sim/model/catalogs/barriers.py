@@ -1,4 +1,4 @@
-"""The ways barriers travel: one record each, with what everybody but the protocol needs to know.
+"""The ways barriers travel: one record each, with the facts that other rooms need.
 
 What tasks do is a page of `sim.protocol.strategies` with the same name; documents, Flink's keys, advice and envelope read the record.
 """
@@ -18,6 +18,8 @@ DEADLINE = "DEADLINE"
 
 @dataclass(frozen=True, slots=True)
 class BarrierKind:
+    """A way that barriers travel."""
+
     name: str  # as a scenario writes it
     flink: Mapping[str, str] = field(hash=False)  # the lines of Flink's configuration that ask for it
     exactly_once: bool = True  # no record counts twice after a restore
@@ -50,7 +52,7 @@ def barriers_of(*, unaligned: bool, has_deadline: bool, exactly_once: bool = Tru
 
 @dataclass(frozen=True, slots=True)
 class Barriers:
-    """How barriers travel in one run.  A kind with a deadline starts aligned and goes unaligned `timeout_ns` after the trigger."""
+    """The way of barriers in one run.  A kind with a deadline starts aligned and goes unaligned `timeout_ns` after the trigger."""
 
     kind: str = "aligned"  # a name of BARRIERS
     timeout_ns: int = 0  # with a deadline only ...

@@ -15,6 +15,8 @@ from typing import Protocol, TypeVar
 
 
 class Named(Protocol):
+    """A record with a name."""
+
     @property
     def name(self) -> str: ...
 

@@ -15,7 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 
 class Kind(Enum):
-    """What is written: a quantity and its unit, a number, a word.  Comments say what the model holds."""
+    """The kind of an option's value: a quantity and its unit, a number, a word.  Comments say what the model holds."""
 
     DURATION = auto()  # ns
     INTERVAL = auto()  # ns; 0: off
@@ -45,7 +45,7 @@ _SUFFIXES = ("_bytes_per_second", "_per_second", "_bytes", "_ns", "_percent")
 
 @dataclass(frozen=True, slots=True)
 class Flink:
-    """A key of Flink's configuration that says what an option says."""
+    """The key of Flink's configuration for an option."""
 
     name: str
     older: Mapping[str, str] = field(default_factory=dict)  # names that later versions still read -> last version before, if known
@@ -58,7 +58,7 @@ class Flink:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """All there is to say about one option."""
+    """An option of a scenario."""
 
     kind: Kind
     sentence: str

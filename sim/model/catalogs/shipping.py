@@ -12,6 +12,8 @@ from sim.model.catalogs.catalog import Catalog
 
 @dataclass(frozen=True, slots=True)
 class Shipping:
+    """A way to ship records over an edge."""
+
     name: str  # as a scenario writes it; capitals in Flink's plans
     routing: str  # of the plane: a name of its Ship
     pointwise: bool = False  # a writer reaches some of the readers only

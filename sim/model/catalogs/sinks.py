@@ -19,6 +19,8 @@ _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs/connectors/datastream
 
 @dataclass(frozen=True, slots=True)
 class SinkKind:
+    """A sink, with its facts."""
+
     name: str  # as a scenario and --sink write it
     title: str
     at_checkpoint: str  # what it does then, and when its output is visible

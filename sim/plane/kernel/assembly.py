@@ -45,7 +45,7 @@ def new_rows(row: type, n: int) -> Rows:
 
 
 def as_objects(arrays: PlaneState) -> PlaneState:
-    """The same state for the interpreter."""
+    """The state of the plane for the interpreter."""
     lists = [
         [ROWS[name](*values) for values in array.tolist()] if name in ROWS else array.tolist() for name, array in arrays._asdict().items()
     ]
@@ -53,7 +53,7 @@ def as_objects(arrays: PlaneState) -> PlaneState:
 
 
 def grown(state: PlaneState, n: int) -> PlaneState:
-    """The same state with n elements more in the pool."""
+    """The state of the plane with n more elements in the pool."""
     elements: Any = state.elements
     if isinstance(elements, list):
         return state._replace(elements=elements + [Element() for _ in range(n)])
@@ -63,7 +63,7 @@ def grown(state: PlaneState, n: int) -> PlaneState:
 
 
 class WordTable:
-    """The kernel's tables, one behind the other; equal tables stand there once."""
+    """The tables of the kernel, one behind the other.  Equal tables are stored once."""
 
     def __init__(self) -> None:
         self.parts: list[np.ndarray[Any, Any]] = []

@@ -1,4 +1,4 @@
-"""What can never be lost: records, credits, buffers, segments, bytes, places in lists.  Reads the rows of a kernel, changes nothing.
+"""Conservation of records, credits, buffers, segments, bytes and places in lists, checked on the rows of a kernel.
 
 The pages of the sum are the lists the rows keep: sender's queues, lines, receive queues, priority lists, current buffers.
 Every rule is looked at for all rows at once, and lists are followed side by side: a job has hundreds of channels per task.
@@ -25,7 +25,7 @@ _BLOCK = 1_000_000
 
 
 class Columns:
-    """Fields of one kind of rows, read once each, as wide as they are in the rows."""
+    """The fields of one kind of rows as arrays, read once each."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
@@ -41,7 +41,7 @@ class Columns:
 
 
 class Queues(NamedTuple):
-    """Lists of elements, one per channel."""
+    """Lists of elements, one per channel, as columns."""
 
     elements: Column
     buffers: Column  # ... of which data
@@ -52,7 +52,7 @@ class Queues(NamedTuple):
 
 
 class Books:
-    """Who holds what at this moment."""
+    """The accounts of the plane at one moment: the holder of each buffer, credit and segment."""
 
     def __init__(self, state: PlaneState, spec: PlaneSpec) -> None:
         self.state, self.spec = state, spec
@@ -72,7 +72,7 @@ class Books:
         return self._queues(np.where(ch["received"] > 0, ch["first"], -1), np.full(len(ch), -1))
 
     def floating(self, received: Queues) -> Column:
-        """Floating buffers each channel holds, whatever is in them."""
+        """The floating buffers that each channel holds, full or empty."""
         ch = self.channels
         held: Column = ch["fl_free"] + received.traits + (ch["current"] & FLOATING != 0) + ch["owed_floating"]
         return held

@@ -23,7 +23,7 @@ Byte = Annotated[int, np.int8]
 
 @dataclass(slots=True)
 class Channel:
-    """Five lines of cache: the sender's side, what both sides read, the receiver's side, and two that seldom matter."""
+    """A channel, in five lines of cache: sender's side, both sides, receiver's side, and two that are seldom read."""
 
     # written at every record
     written: int = 0
@@ -109,6 +109,8 @@ class Element:
 
 @dataclass(slots=True)
 class Task:
+    """A task and its thread."""
+
     state: int = 0
     serving: int = 0  # 1: a record; FIRING: the outputs of a late one (L7)
     runs_ahead: int = 0  # it serves records ahead of their time where that is not seen
@@ -203,6 +205,8 @@ class Task:
 
 @dataclass(slots=True)
 class Partition:
+    """The partition of one output edge of a task, with its pool of segments."""
+
     used: int = 0
     pool: int = 0  # O1: size
     limit: int = 0  # ... and overdraft
@@ -230,6 +234,8 @@ class Partition:
 
 @dataclass(slots=True)
 class Gate:
+    """The gate of one input edge of a task."""
+
     task: int = 0
     place: int = 0  # among the gates of its task
     input_end: int = 0  # behind the last gate of its input: joined inputs are read in turn (T9)
@@ -269,6 +275,8 @@ class Gate:
 
 @dataclass(slots=True)
 class DelayLine:
+    """A line on which elements travel, in order."""
+
     head: int = -1
     tail: int = -1
     free_at: int = 0
@@ -276,6 +284,8 @@ class DelayLine:
 
 @dataclass(slots=True)
 class General:
+    """The fields of the plane as a whole."""
+
     now: int = 0
     work_head: int = 0
     work_n: int = 0
@@ -320,7 +330,7 @@ class General:
 
 
 class PlaneState(NamedTuple):
-    """Everything a kernel function may touch.  Sequences are lists when interpreted, arrays when compiled."""
+    """The state of a plane: all that a kernel function may read or write.  Sequences are lists when interpreted, arrays when compiled."""
 
     g: General
     tasks: list[Task]

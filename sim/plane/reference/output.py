@@ -100,7 +100,7 @@ class RecordWriter:
             self.settle(buffer)
 
     def flush(self, task: Task) -> None:
-        """O6: whatever waits in the sender queues of the task may leave, closed or not."""
+        """O6: all buffers in the sender queues of the task may leave, closed or not."""
         for channel in task.channels_out:
             if any(buffer.sent < buffer.end for buffer in channel.unsent):
                 channel.flush = True

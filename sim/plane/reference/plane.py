@@ -274,7 +274,7 @@ class ReferencePlane(Agenda):
         return [cast("tuple[Channel, object, int]", event.payload) for event in self.events if event.kind == kind]
 
     def forget(self, tasks: Iterable[Task]) -> None:
-        """P3: notices, work, events of the tasks and whatever is on a line for one of their channels."""
+        """P3: notices, work and events of the tasks, and all elements on a line for one of their channels."""
         gone = {task.number for task in tasks}
         self.drop_notices(gone)
         self.work = deque(item for item in self.work if (item if isinstance(item, Task) else item.reader).number not in gone)

@@ -169,7 +169,7 @@ class Restarts:
         return any(self.open_gate(gate) for gate in task.gates if gate.shut and not gate.ready)
 
     def open_at_once(self, task: Task) -> None:
-        """P9: whatever is left to read."""
+        """P9: the recovered input that is left to read."""
         for gate in task.gates:
             self.open_gate(gate)
         if not task.gates:

@@ -233,7 +233,7 @@ class Thread:
         self.set_alarm(task, begin_ns + duration, "served")
 
     def end_service(self, task: Task) -> None:
-        """T11: the outputs are written, the thread turns to whatever is next; a refused segment makes it HARD."""
+        """T11: write the outputs, then take the next turn.  A refused segment makes the thread HARD."""
         task.in_service = False
         if self.plane.identities and task.serving is not None:
             task.served_records.append(task.serving)

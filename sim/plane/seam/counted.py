@@ -1,4 +1,4 @@
-"""What a task has done since its plane was built: numbers that only grow, whatever is restored (rule P8)."""
+"""Counts of a task since its plane was built.  They only grow, also through restarts (rule P8)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _FEWEST = 3
 
 
 class _Snapshot(NamedTuple):
-    """A snapshot of one subtask, with the compaction before it."""
+    """A snapshot of one subtask, and the compactions that it starts and stores."""
 
     checkpoint: int
     sync_ms: int

@@ -18,7 +18,7 @@ SOURCE = "Source: "
 
 
 class MonitoringError(Readable, ValueError):
-    """There are no rates in it.  One line."""
+    """The answer holds no rates.  One line."""
 
 
 class MetricSamples(NamedTuple):
@@ -30,6 +30,8 @@ class MetricSamples(NamedTuple):
 
 
 class MonitoringTable(NamedTuple):
+    """A table of rates, one column per source."""
+
     columns: list[str]  # `time` [epoch s], then one per source
     rows: list[list[str]]  # texts as in a CSV file; a blank is a missing observation
     notes: tuple[str, ...]  # how it was made

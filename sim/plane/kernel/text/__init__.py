@@ -14,7 +14,7 @@ Read in this order, each file knowing only those before it (letters are the rule
     work                the work list, notices, states (E2, E3, T12)
     elements            buffers and markers, their pool, the sender's queue
     records             where one record goes, when it is due, how long its service takes (O5, W1, T11)
-    ahead               records served ahead of their time where nobody sees it
+    ahead               records served ahead of their time where no other component sees it
     channels/offering   what may be sent, what is ready (S1, R4)
     channels/messages   lines, messages to the sender (S5, S6)
     channels/output     segments, writing, emission, flush (O)

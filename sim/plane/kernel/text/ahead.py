@@ -1,4 +1,4 @@
-"""Records that a task serves unseen: they are served ahead of their time, and taken back if somebody looks.
+"""Records that a task serves ahead of their time while no other component sees it.  They are taken back before a component looks.
 
 A record that lies inside the current buffer and fits inside the open one changes nothing that another task reads.  So when a service
 begins, such records are served at once, one after the other, and the task's next event is the first one that shows.  Who

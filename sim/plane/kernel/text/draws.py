@@ -38,7 +38,7 @@ def fold(digest: int, x: int) -> int:
 def scaled(a: int, b: int, c: int) -> int:
     """``a * b // c`` for non-negative a, b < 2**61 and 0 < c < 2**61, though a * b may be too large: long division, bit by bit.
 
-    The quotient stops growing beyond 2**31: nobody here asks for more.
+    The quotient stops growing beyond 2**31: no caller needs more.
     """
     multiple = a // c
     part = a - multiple * c

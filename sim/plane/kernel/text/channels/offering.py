@@ -36,7 +36,7 @@ def pollable(w: PlaneState, c: int) -> bool:
 
 
 def offer(w: PlaneState, c: int) -> None:
-    """SEND c, if there is something to send and nobody has been told."""
+    """SEND c, if there is something to send and SEND is not on the work list yet."""
     ch = w.channels[c]
     if ch.listed == 0 and sendable(w, c) and (ch.ready == 0 or ch.local == 0 or is_priority(w, ch.head)):
         ch.listed = 1

@@ -86,7 +86,7 @@ def miss(w: PlaneState, t: int, number: int) -> None:
 
 
 def backlog(w: PlaneState, c: int) -> int:
-    """S3: the data left behind, without an open buffer nobody asked to flush."""
+    """S3: the data left behind, without an open buffer that is not to be flushed."""
     ch = w.channels[c]
     if ch.blocked == 1:
         return 0

@@ -69,7 +69,7 @@ def pin_output(w: PlaneState, c: int, end: int) -> int:
 
 
 def release_capture(w: PlaneState, t: int) -> None:
-    """Whatever was recycled or sent while pinned goes back now (C4)."""
+    """Buffers that were recycled or sent while pinned go back now (C4)."""
     task = w.tasks[t]
     if task.pinning == 0:
         return

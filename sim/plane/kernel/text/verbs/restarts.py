@@ -35,7 +35,7 @@ def drop_event(w: PlaneState, t: int) -> None:
 
 
 def sweep(w: PlaneState) -> None:
-    """P3: whatever belongs to a task that forgets leaves the work list, the lines, its queues and lists."""
+    """P3: all entries of a task that forgets leave the work list, the lines, its queues and lists."""
     g = w.g
     for _ in range(g.work_n):
         item = w.ring[g.work_head]
