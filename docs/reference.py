@@ -40,6 +40,8 @@ def sweep_page() -> str:
 
 def keys_page(title: str, text: str, schema: Mapping[str, Any], options: Mapping[tuple[str, str], Option] | None = None) -> str:
     """A section for the file and one for each mapping within it.  `options`: by section and key, if any say defaults and Flink's keys."""
+    from sim.scenario.reference import default_text
+
     sections = [("The file", "", schema), *((name, str(part.get("description", "")), part) for name, part in schema["$defs"].items())]
     lines = [f"# {title}", "", text, ""]
     for name, description, part in sections:
@@ -47,29 +49,21 @@ def keys_page(title: str, text: str, schema: Mapping[str, Any], options: Mapping
             continue
         required = set(part.get("required", ()))
         of_section = {key: option for (section, key), option in (options or {}).items() if section == name}
-        columns = ["key", "meaning", "values", *(["default", "Flink"] if of_section else [])]
+        columns = ["key", "meaning", "values", "default", *(["Flink"] if of_section else [])]
         lines += [f"## {name}", "", _cell(description), "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
         for key, value in part["properties"].items():
-            row, option = _row(key, value, is_required=key in required), of_section.get(key)
-            lines.append(row + (f" {_of_option(option, is_required=key in required)} |" if of_section else ""))
+            option = of_section.get(key)
+            row = f"{_row(key, value)} {_cell(default_text(value, option, is_required=key in required))} |"
+            flink = ", ".join(f"`{name.name}`" for name in option.flink) if option is not None else ""
+            lines.append(f"{row} {flink} |" if of_section else row)
         lines.append("")
     return "\n".join(lines)
 
 
-def _row(key: str, value: Mapping[str, Any], *, is_required: bool) -> str:
+def _row(key: str, value: Mapping[str, Any]) -> str:
     found = list(dict.fromkeys(_values(value)))
     axis = " *axis*" if any(part.get("type") == "array" for part in value.get("oneOf", ())) else ""
-    return f"| `{key}`{' (required)' if is_required else ''} | {_cell(str(value.get('description', '')))} | {', '.join(found)}{axis} |"
-
-
-def _of_option(option: Option | None, *, is_required: bool) -> str:
-    """Its default and Flink's keys, as two cells."""
-    from sim.scenario.reference import default_of
-
-    if option is None:
-        return "|"
-    default = "" if is_required else default_of(option)
-    return f"{_cell(default)} | {', '.join(f'`{key.name}`' for key in option.flink)}"
+    return f"| `{key}` | {_cell(str(value.get('description', '')))} | {', '.join(found)}{axis} |"
 
 
 def _values(value: Mapping[str, Any]) -> Iterator[str]:

@@ -19,7 +19,7 @@ class Action(Section):
     stop: Axis[Annotated[str, choice("drain", "no-drain", "savepoint-then-finish")]] | None = None
     """The job stops with a savepoint: after its operators finished, as it stands, or (as before FLIP-147) finishing afterwards."""
     format: Axis[Annotated[str, choice("canonical", "native")]] | None = None
-    """Format of the savepoint a job stops with."""
+    """Format of the savepoint a job stops with; default: canonical."""
     at: Axis[Duration]
     """Moment of the run."""
 

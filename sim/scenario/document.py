@@ -49,7 +49,7 @@ class Document(Section):
     HINTS: ClassVar[Texts] = {"checkpoints": "did you mean 'checkpoint'?", "name": "a scenario is named by its file"}
 
     version: Annotated[str, choice("1")] = "1"
-    """The version of the format of scenarios."""
+    """The version of the format of scenarios; default: 1."""
     job: dict[str, Vertex] = Field(min_length=1)
     """Vertex name -> vertex."""
     checkpoint: Checkpoint

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ class KeyReference:
     key: str  # dotted, with VERTEX for the name of a vertex: ``job.VERTEX.state.size``
     meaning: str
     values: str  # what may be written
-    default: str  # empty: it has none, or it follows from other keys
+    default: str  # without the key; or "required", or "none": nothing is there then
     flink: tuple[str, ...]  # keys of Flink's configuration that say the same
     older: tuple[str, ...]  # names of theirs before, with the last version that had no other where that is known
     needs: str  # what else has to be said for it to have an effect
@@ -77,7 +78,7 @@ def _section(prefix: str, node: dict[str, Any], definitions: dict[str, Any], tit
         entries = [entry for section in inner if section not in around for entry in definitions[section].get("properties", {})]
         meaning = _sentence(field, inner, definitions)
         record = records().get((title, name))
-        default = "" if record is None or name in node.get("required", ()) else default_of(record)
+        default = default_text(field, record, is_required=name in node.get("required", ()))
         about = _said_of_flink(record, key) if record is not None else ((), (), "", ())
         yield KeyReference(key, meaning, _values(field, definitions), default, *about, tuple(dict.fromkeys(entries)))
         start = f"{key}.VERTEX." if key == "job" else f"{key}."
@@ -152,6 +153,18 @@ def _said_of_flink(record: Option, key: str) -> tuple[tuple[str, ...], tuple[str
     return tuple(flink.name for flink in record.flink), tuple(older), needs, record.excludes
 
 
+def default_text(field: Mapping[str, Any], record: Option | None, *, is_required: bool) -> str:
+    """What holds without the key: a value as a scenario would have it, or what its sentence says; "required"; or "none"."""
+    if is_required:
+        return "required"
+    if record is not None and (default := default_of(record)):
+        return default
+    if record is not None and record.default is MISSING:
+        return "required"
+    sentence = next(filter(None, (form.search(str(field.get("description", ""))) for form in _DEFAULT_IN_SENTENCE)), None)
+    return " ".join(sentence["default"].split()) if sentence is not None else "none"
+
+
 def default_of(record: Option) -> str:
     """The default as a scenario would have it; empty if it is no single value."""
     value = record.default
@@ -169,6 +182,11 @@ def default_of(record: Option) -> str:
     return text(value) if text is not None else str(value)
 
 
+_DEFAULT_IN_SENTENCE = (
+    re.compile(r"(?:\b[Dd]efault|Not given)(?:, and [^:]*)?: (?P<default>.+?)(?:\.(?:\s|$)|;|$)", re.DOTALL),
+    re.compile(r"(?P<default>[\w-]+)(?:, the default\b| \((?:the )?default\))"),
+)
+"""``...; default: the vertex's``, in the sentence of a key."""
 _TEXTS: dict[Kind, Callable[[Any], str]] = {
     **dict.fromkeys((Kind.DURATION, Kind.INTERVAL, Kind.BUFFER_TIMEOUT, Kind.WARM_UP), format_duration),
     Kind.SIZE: format_size,

@@ -110,7 +110,7 @@ class Fault(Section):
     silent: Annotated[str, choice("true", "false")] | None = None
     """task-manager: it is missed when its heartbeats time out; default: its process is killed, and its peers notice at once."""
     orderly: Annotated[str, choice("true", "false")] | None = None
-    """task-manager: it ends in an orderly way (SIGTERM), and JobMaster and ResourceManager are told."""
+    """task-manager: it ends in an orderly way (SIGTERM), and JobMaster and ResourceManager are told; default: false."""
     at: Duration | None = None
     """When; of a trace: when the first one happens."""
     every: Annotated[Annotated[Duration, Tag("text")] | Annotated[Every, Tag("map")], MAP_OR_TEXT] | None = None
@@ -120,7 +120,7 @@ class Fault(Section):
     column: str | None = None
     """Column of the trace: times (seconds or ISO 8601), counted from the earliest one."""
     between: Annotated[str, choice("true", "false")] | None = None
-    """The column holds the times from one fault to the next."""
+    """The column holds the times from one fault to the next; default: false."""
     unit: Duration | None = None
     """Unit of the numbers in the column; default: 1 s."""
     from_: Duration | None = Field(None, alias="from")

@@ -69,7 +69,7 @@ class Trace(Section):
     every: Duration | None = None
     """Rows at a fixed distance instead of time stamps."""
     scale: Axis[Number] | None = None
-    """Multiplies the rates."""
+    """Multiplies the rates; default: 1."""
     from_: Axis[Duration] | None = Field(None, alias="from")
     """How far into the trace the run begins: a window of a long trace, or several as an axis; default: at its first row."""
 

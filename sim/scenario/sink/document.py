@@ -28,7 +28,7 @@ class Staging(Section):
     space: Axis[Size]
     """Room per task manager."""
     when_full: Axis[Annotated[str, choice("block", "fail")]] | None = None
-    """block: a flush without room waits for an upload to end; fail: it fails its task."""
+    """block (the default): a flush without room waits for an upload to end; fail: it fails its task."""
 
 
 CommitField = Annotated[
