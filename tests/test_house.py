@@ -11,7 +11,7 @@ import pytest
 from docs.house import ROOT, SIM, circles, imports, module_imports, modules, room
 
 # A room may import the rooms named here and itself, nothing else of sim/.  Read upwards: what stands lower knows more.
-LEAVES = {"condition", "foreign", "model", "packed_records", "quantities", "units", "whole_file"}
+LEAVES = {"condition", "foreign", "model", "packed_records", "prose", "quantities", "units", "whole_file"}
 BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "checkers"}
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis", "sheet"}
 BELOW_VERBS = BELOW_CLI | {
@@ -26,7 +26,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "units": set(),
     "whole_file": set(),
     "packed_records": set(),
-    "quantities": set(),  # names, units and words
+    "prose": set(),
+    "quantities": {"prose"},  # names, units and words
     "model": {"packed_records", "quantities", "units"},
     "series": {"foreign", "units"},  # what a column in a table of others means
     "scenario": LEAVES | {"series"},
@@ -37,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": LEAVES,
     "checkers": LEAVES | {"metrics"},  # they read the journal
     "runtime": BELOW_RUNTIME,
-    "analysis": {"condition", "foreign", "quantities", "units"},  # reads tables only
+    "analysis": {"condition", "foreign", "prose", "quantities", "units"},  # reads tables only
     "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
     "evidence": BELOW_CLI | {"recordings", "cells"},  # predicted beside observed
     "cells": BELOW_CLI,  # single runs

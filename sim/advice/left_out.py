@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from sim.prose import listed
 from sim.units import parse_duration
 
 _Name = tuple[str, str]
@@ -36,12 +37,7 @@ def _every(left: Collection[_Name], all_of: Collection[_Name], ran: Collection[_
         missing, own = ({protocol for other, protocol in names if other == interval} for names in (left, all_of))
         others = {protocol for other, protocol in ran if other == interval}
         if done := own - missing:
-            found.append(f"{interval} ({'only ' if len(done) < len(missing) else ''}{_and(sorted(done))} ran)")
+            found.append(f"{interval} ({'only ' if len(done) < len(missing) else ''}{listed(sorted(done))} ran)")
         else:
             found.append(f"{interval} without levers" if others else interval)
-    return f"every {_and(found)}"
-
-
-def _and(names: Collection[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"every {listed(found)}"

@@ -15,6 +15,7 @@ from sim.analysis.number_texts import apart_text, bytes_text, change_text, ms_te
 from sim.analysis.section import TextTable
 from sim.analysis.sweeps.answers import Limit
 from sim.analysis.theory import daly, renewal, young
+from sim.prose import capitalised
 from sim.units import parse_duration
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
@@ -46,7 +47,7 @@ def verdict(race: Race, choice: Choice) -> list[str]:
         now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds}){but}" if bounds else f"{name_of(chosen.name)} is good"
         advice = f"Stay: {now}; nothing that was tried loses clearly less."
     else:
-        advice = f"{use[:1].upper()}{use[1:]} {name_of(chosen.name)}." + (
+        advice = f"{capitalised(use)} {name_of(chosen.name)}." + (
             f" It keeps the limits ({bounds}){but}." if bounds else " No limits were given."
         )
     return [advice, *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]

@@ -9,6 +9,7 @@ from sim.analysis.number_texts import ms_text, share_text
 from sim.explain.account import NOTABLE, Account, AccountLine
 from sim.foreign import one_line
 from sim.metrics.critical_path import PathKind
+from sim.prose import capitalised
 
 WIDTH = 80
 _NAME, _PLACE, _TAKES = 20, 22, 7
@@ -43,7 +44,7 @@ def title(account: Account) -> str:
 def sentence(account: Account) -> str:
     """What took longest, and why."""
     name = title(account)
-    name = name[:1].upper() + name[1:]
+    name = capitalised(name)
     if not account.lines:
         return f"{name} was still under way when the run ended."
     total = duration(account.path.duration_ns)
@@ -100,14 +101,14 @@ def _row(number: int, line: AccountLine, begin_ns: int, end_ns: int) -> str:
 def _notes(account: Account) -> Iterator[str]:
     for number, line in enumerate((*account.lines, *account.after), 1):
         if line.duration_ns >= NOTABLE * account.path.duration_ns:
-            note = f"{line.cause[:1].upper()}{line.cause[1:]}."
+            note = f"{capitalised(line.cause)}."
             yield fill(note, WIDTH, initial_indent=f"{number:>3}  ", subsequent_indent="     ")
 
 
 def _effects(account: Account, simulated: Mapping[str, int | None]) -> Iterator[str]:
     """The path gives a bound: another way may be the longest then."""
     for change in account.changes:
-        effect = f"{change.change[:1].upper()}{change.change[1:]}: at least {duration(account.path.duration_ns - change.saved_ns)}"
+        effect = f"{capitalised(change.change)}: at least {duration(account.path.duration_ns - change.saved_ns)}"
         effect += f" instead of {duration(account.path.duration_ns)} (a bound from the path)"
         if change.change in simulated:
             took_ns = simulated[change.change]

@@ -19,6 +19,7 @@ from sim.history.in_common import InCommon
 from sim.history.moments import late_in
 from sim.history.path import steps
 from sim.history.profile import Row
+from sim.prose import capitalised
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 
 _ROWS = 6
@@ -199,7 +200,7 @@ def _names(names: Sequence[SubtaskId]) -> str:
 def untold(explained: Account, point: RecordedCheckpoint) -> str:
     """Nothing of its subtasks is known."""
     name = title(explained)
-    name = name[:1].upper() + name[1:]
+    name = capitalised(name)
     took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "a time that is not known"
     size = f", {bytes_text(point.state_size)}" if point.state_size > 0 else ""
     if point.status == "FAILED":

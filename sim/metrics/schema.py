@@ -114,7 +114,7 @@ RECOVERIES = (
     Column("restart", "", "number of the restart"),
     Column("kind", "", "task, task-manager, job-manager, checkpoints (more failed ones than tolerated), rescale or instance (a new job)"),
     Column("cause", "", "in words"),
-    Column("failed", "ms", "when it happened, since the start of the run"),
+    Column("failed", "ms", "when it happened, since the start of the run; of a lost JobManager: when the tasks stopped"),
     Column("detected", "ms", "when the job went to RESTARTING"),
     Column("cancelled", "ms", "when none of the restarted tasks ran; -1 here and below: not yet, or a later failure took them over"),
     Column("deployed", "ms", "restart delay over, slots there, tasks deployed: download begins"),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sim.prose import capitalised
 from sim.quantities.observed import QUANTITIES
 
 _UNITS = {"_ms": "ms", "_per_second": "records/s", "_s": "s", "_bytes": "bytes"}
@@ -103,7 +104,7 @@ def in_words(column: str) -> str:
 
 def headings() -> dict[str, str]:
     """Heading of a column in a terminal -> its words, with a capital."""
-    return {row.heading: row.title[:1].upper() + row.title[1:] for row in STATISTICS.values() if row.heading}
+    return {row.heading: capitalised(row.title) for row in STATISTICS.values() if row.heading}
 
 
 def has_sample(column: str, row: Mapping[str, Any]) -> bool:

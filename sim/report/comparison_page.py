@@ -11,6 +11,7 @@ from sim.analysis.strategies.picture import alike
 from sim.analysis.strategies.side_by_side import texts
 from sim.analysis.strategies.summary import Tables
 from sim.comparison.assumption import assumptions_table
+from sim.prose import capitalised
 from sim.quantities.results import headings
 from sim.report.figures import lines, phases
 from sim.report.history import history
@@ -40,7 +41,7 @@ def _blocks(results: ReportedResults, runs: Mapping[str, Tables]) -> Iterator[Bl
     comparison = results.comparison
     header, rows = texts(comparison.strategies)
     titles = headings()
-    named = [titles.get(name, f"{name[:1].upper()}{name[1:]}") for name in header]
+    named = [titles.get(name, capitalised(name)) for name in header]
     table = TextTable("", ["", *(row[0] for row in rows)], [[name, *(row[i] for row in rows)] for i, name in enumerate(named) if i])
     yield from (Block("", note) for note in results.notes)
     yield Block("The strategies side by side", table=table)

@@ -14,6 +14,7 @@ from sim.history.account import account
 from sim.history.history import MS, History
 from sim.history.moments import moments
 from sim.history.text import choice_text, clock, head_text, is_notable, late_lines, not_told, untold
+from sim.prose import capitalised
 from sim.report.figures import phases
 from sim.report.one_checkpoint import one_checkpoint
 from sim.report.page import Block, Page
@@ -114,14 +115,14 @@ def _explained_checkpoint(history: History, explained: Account, *, is_verdict: b
     if point is None:
         raise KeyError(explained.stats.number)
     name = title(explained)
-    name = f"{name[:1].upper()}{name[1:]}"
+    name = capitalised(name)
     late = [] if point.status == "COMPLETED" else list(late_lines(history, point))
     if not explained.lines:
         yield Block(name, _flat(" ".join([untold(explained, point), *late])))
         return
     text = _flat(" ".join([*([] if is_verdict else [sentence(explained)]), *late]))
     rows = [
-        [f"{number}  {line.name}, {line.place}", duration(line.duration_ns), f"{line.cause[:1].upper()}{line.cause[1:]}."]
+        [f"{number}  {line.name}, {line.place}", duration(line.duration_ns), f"{capitalised(line.cause)}."]
         for number, line in enumerate(explained.lines, 1)
         if line.duration_ns >= NOTABLE * explained.path.duration_ns
     ]

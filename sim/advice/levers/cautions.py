@@ -10,6 +10,7 @@ from sim.advice.levers.lever import Change
 from sim.advice.settings import sinks_of
 from sim.model.catalogs.shipping import SHIPPING
 from sim.model.catalogs.sinks import ALIGNED_INSIDE, SINKS, SinkKind
+from sim.prose import capitalised
 from sim.scenario.overrides import key_of
 
 if TYPE_CHECKING:
@@ -118,4 +119,4 @@ def _of_levers(changes: Sequence[Change]) -> Iterator[Caution]:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return f"{capitalised(text)}." if text else ""

@@ -46,7 +46,7 @@ class RecoveryHost:
         self._anew = False  # ... or all do: another JobManager deploys them
         self._awaited = 0  # JobManagers
         self.elected: simpy.Event | None = None  # there is none, until this happens
-        self._lost_ns = -1  # when the JobManager was lost
+        self._stopped_ns = -1  # when tasks stopped that heard no heartbeat of a JobManager; -1: they have not
         self._again: RecoveryStats | None = None  # the restart whose deployment has failed, and is tried again
         self._failure = ("", "", -1)  # kind, what and time of the one being reported
         self.stats: dict[int, RecoveryStats] = {}
@@ -126,7 +126,7 @@ class RecoveryHost:
 
     def _without_job_manager(self) -> None:
         self._note(Happening.JOB_MANAGER_LOST)
-        self._lost_ns = self.env.now
+        self._stopped_ns = -1
         self.elected = self.env.event()
         self._resuming = False
         self.coordinator.lose_leader()
@@ -142,6 +142,7 @@ class RecoveryHost:
             for task in running:
                 self._note(Happening.TASK_FAILED, task, detail="no heartbeat of a JobManager")
             self.stop(running)
+            self._stopped_ns = self.env.now
 
     def _take_over(self) -> None:
         self._awaited -= 1
@@ -151,7 +152,7 @@ class RecoveryHost:
         elected, self.elected = self.elected, None
         self.coordinator.elect_leader()
         self.cluster.task_managers.elect()
-        self._failure, self._anew = ("job-manager", "job manager lost", self._lost_ns), True
+        self._failure, self._anew = ("job-manager", "job manager lost", self._stopped_ns if self._stopped_ns >= 0 else self.env.now), True
         self.tell(recovery.JobManagerReturned(self.env.now))
         elected.succeed()
 

@@ -9,6 +9,7 @@ from sim.analysis.number_texts import count_text, ms_text
 from sim.analysis.strategies.ending import Finish
 from sim.analysis.strategies.noise import is_noise
 from sim.analysis.strategies.side_by_side import StrategyRow
+from sim.prose import capitalised, listed
 
 _LESS = 0.99
 """Output of so small a share of the others' is less than theirs."""
@@ -62,7 +63,7 @@ def _less(found: _Found) -> str:
     line, end = min(found, key=lambda item: item[1].committed)
     if end.committed >= _LESS * most:
         return ""
-    return f"{_name(line)[:1].upper()}{_name(line)[1:]} commits {count_text(end.committed)} records of {count_text(most)}. "
+    return f"{capitalised(_name(line))} commits {count_text(end.committed)} records of {count_text(most)}. "
 
 
 def stopped_sentence(lines: Sequence[StrategyRow]) -> str:
@@ -87,10 +88,7 @@ def _at(found: Finish) -> str:
 
 
 def _names(lines: Sequence[StrategyRow]) -> str:
-    names = [_name(line) for line in lines]
-    if len(names) > _NAMED:
-        return f"{len(names)} strategies"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return listed([_name(line) for line in lines]) if len(lines) <= _NAMED else f"{len(lines)} strategies"
 
 
 def _name(line: StrategyRow) -> str:

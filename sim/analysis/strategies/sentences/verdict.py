@@ -17,6 +17,7 @@ from sim.analysis.strategies.noise import is_noise
 from sim.analysis.strategies.sentences.finishing import finish_sentence, stopped_sentence
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.single import FINALISATION, Single
+from sim.prose import capitalised
 from sim.quantities.results import STATISTICS
 
 QUICK_MS = 150.0
@@ -45,7 +46,7 @@ def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
     if not found:
         return ""
     duration_ms, line, first = max(found, key=lambda item: item[0])
-    name = _sentence_case(_called(line, first, several=len(strategies) > 1))
+    name = capitalised(_called(line, first, several=len(strategies) > 1))
     written = f"{bytes_text(first.written_bytes)} in {ms_text(duration_ms)}"
     return f" {name} uploads everything, {written}: it has a row of its own, and all else is about later ones."
 
@@ -301,7 +302,3 @@ def _joined(*parts: str) -> str:
 
 def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
-
-
-def _sentence_case(text: str) -> str:
-    return text[:1].upper() + text[1:]
