@@ -41,7 +41,7 @@ History = dict[tuple[str, str, str], float]
 
 
 class Aim(NamedTuple):
-    """What was asked for, what came out, and whether that is enough."""
+    """A bound on a cost, what was measured, and whether the bound is kept."""
 
     what: str
     bar: str
@@ -66,8 +66,8 @@ def block(text: str) -> str:
     dates = sorted({newest[name] for name in ("run", "plane", "whole", "control") if name in newest})
     parts = [
         f"Measured {', '.join(dates)}.",
-        "## What was asked for, and what falls short",
-        *table(("what", "asked", "measured", "kept"), ((aim.what, aim.bar, aim.measured, VERDICTS[aim.kept]) for aim in aims(history))),
+        "## Aims, and which are missed",
+        *table(("what", "aim", "measured", "kept"), ((aim.what, aim.bar, aim.measured, VERDICTS[aim.kept]) for aim in aims(history))),
         "## A command",
         *table(("what", "CPU s", "times the imports", "CPU s before"), starts(history)),
         "## The data plane",
@@ -124,9 +124,10 @@ def controls(history: History) -> Iterator[Sequence[str]]:
 
 
 def aims(history: History) -> Iterator[Aim]:
-    """As they were written down before anything was built for them."""
+    """Bounds that were set before the measurement."""
     severe, imports = history["run", STARTS, "run of p4-severe"], history["run", STARTS, "imports"]
     yield _most("`ckptsim run scenarios/p4-severe.yaml`, warm, against the bare imports", severe / imports, 2, " x")
+    yield _most("first start of a version, which compiles the data plane", history["run", STARTS, "cold start"], 5, " CPU s")
     severe_before = history.get(("run", STARTS, f"run of p4-severe{BEFORE}"))
     if severe_before:
         yield _most("the same, against the version before", severe / severe_before, 1 / 2, " x")
