@@ -184,8 +184,8 @@ SNAPSHOTS = (
     Rule(
         "an abort is heard after the synchronous part, not during it",
         "protocol/task/snapshot.py",
-        "                if self.holds_task:  # a mail",
-        "                if self.ended:  # a mail",
+        "                if self.holds_task:",
+        "                if self.ended:",
         f"{PROTOCOL}task/test_task_checkpointing.py::test_an_abort_during_the_synchronous_part_is_heard_afterwards",
     ),
     Rule(
