@@ -21,6 +21,7 @@ from sim.comparison.files import keep, plain
 from sim.comparison.run_folder import replacing
 from sim.evidence.what_ifs.history import history_of
 from sim.runtime.run.manifest import identity
+from sim.scenario.history.file import joined
 from sim.scenario.study import ScenarioFile, loads
 from sim.scenario.text.plain import read_text
 from sim.scenario.text.problems import Problem, ScenarioError
@@ -229,4 +230,10 @@ def _keep(found: RunOutcome, place: Path, *, picture: bool = False) -> None:
         "source": Path(os.path.relpath(origin.file, folder)).as_posix(),
         "command": f"{found.request.command(folder)}\n{report} -o report.html",
     }
-    keep(found.comparison, place, origin.text, with_provenance(summary), picture=picture)
+    keep(found.comparison, place, _self_contained(origin), with_provenance(summary), picture=picture)
+
+
+def _self_contained(origin: StudySource) -> str:
+    """The scenario with its history in it, so that the folder can be read elsewhere; one that a change names stays where it is."""
+    named = any(line.startswith("history=") for line in origin.changes)
+    return origin.text if named else joined(origin.text, origin.folder)

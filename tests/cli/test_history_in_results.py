@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from sim.scenario.history.file import write_parted
+
 HISTORY = """\
 residuals: {checkpoints: 2, unit: 1 ms, of: {sink: {async: [[0, 40]]}}}
 backtest:
@@ -51,3 +53,16 @@ def test_of_the_answer_of_a_sweep(ckptsim, imported, tmp_path):
     assert 0 == done.exit_code
     assert EXPECTED == answer["history"]
     assert [f"sweep: {sentence}" for sentence in SENTENCES] == [line.removeprefix("warning: ") for line in answer["findings"]]
+
+
+def test_a_folder_of_results_needs_no_history_elsewhere(ckptsim, imported, tmp_path):
+    """It is reported after the scenario and its history have gone."""
+    text = imported.read_text()
+    write_parted(text, imported)
+    ckptsim("run", imported, "--out", tmp_path / "out", "--jobs", 1)
+    (tmp_path / "tiny.history.json").unlink()
+    imported.unlink()
+    done = ckptsim("report", tmp_path / "out", "-o", tmp_path / "page.html")
+
+    assert 0 == done.exit_code, done.stderr
+    assert "the simulation is off from the history of 20 checkpoints" in (tmp_path / "page.html").read_text()

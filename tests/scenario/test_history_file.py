@@ -9,7 +9,7 @@ import pytest
 
 from sim.cells.plan import cells
 from sim.scenario import ScenarioError, load, loads
-from sim.scenario.history.file import name_beside, parted, write_parted
+from sim.scenario.history.file import joined, name_beside, parted, write_parted
 
 TINY = """\
 # Is it true?
@@ -215,3 +215,22 @@ def test_an_older_file_is_taken_apart_at_any_place():
 
     assert middle.history == end.history
     assert sorted(middle.scenario.splitlines()) == sorted(end.scenario.splitlines())
+
+
+@pytest.mark.parametrize("checkpoints", [None, SEEN])
+def test_both_are_put_together_again(tmp_path, checkpoints):
+    """For a folder that is read elsewhere; what others wrote around the line stays."""
+    write_parted(INLINE, tmp_path / "job.yaml", checkpoints)
+    text = joined((tmp_path / "job.yaml").read_text(), tmp_path)
+
+    assert loads(INLINE, "job") == loads(text, "job")
+    assert [line for line in (TINY + RUN).splitlines() if line not in text.splitlines()] == []
+    assert "history:" not in text
+    assert json.loads(parted(INLINE, "h.json").history) == json.loads(parted(text, "h.json").history) | {
+        "about": "what 3 checkpoints of the history took beyond the model"
+    }
+
+
+@pytest.mark.parametrize("text", [TINY + RUN, TINY + "history: none.json\n" + RUN, "history: [", ""])
+def test_what_names_no_history_that_can_be_read_stays(tmp_path, text):
+    assert text == joined(text, tmp_path)

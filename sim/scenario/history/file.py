@@ -134,6 +134,23 @@ def parted(text: str, name: str, checkpoints: Checkpoints | None = None) -> Part
     return Parted("".join(kept), _json({key: value for key, value in content.items() if value}) + "\n")
 
 
+def joined(text: str, folder: Path) -> str:
+    """The inverse of `parted`: a self-contained scenario, to be kept elsewhere.  As it is if it names no history that can be read."""
+    reading = Reading("")
+    plain = compose(text, reading)
+    if not isinstance(plain, Plain) or "history" not in plain:
+        return text
+    lines = text.splitlines(keepends=True)
+    begin = reading.marks["history",].line - 1
+    starts = sorted(_start(lines, mark.line - 1) for path, mark in reading.marks.items() if len(path) == 1)
+    put_history(plain, reading, folder)
+    if reading.problems:
+        return text
+    end = next((start for start in starts if start > begin), len(lines))
+    sections = (f"{key}: {json.dumps(plain[key], ensure_ascii=False, default=_number)}\n" for key in SECTIONS if key in plain)
+    return "".join([*lines[:begin], *sections, *lines[end:]])
+
+
 def write_parted(text: str, file: Path, checkpoints: Checkpoints | None = None) -> None:
     """Write a self-contained scenario to `file`, and beside it what belongs into its history; to a pipe or a device as it is.
 
