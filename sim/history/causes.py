@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
 from statistics import median
 
 from sim.analysis.number_texts import bytes_text, ms_text, share_text
 from sim.foreign import one_line
 from sim.history.history import MS, History, SubtaskId, subtasks_of
+from sim.history.moments import Moments, moments
 from sim.history.path import PathStep
 from sim.history.rhythms import chances
 from sim.metrics.critical_path import PathKind
@@ -21,6 +24,10 @@ _HOT = 1.5
 """A subtask with so many times its even share of the records is named."""
 _UNLIKE = 1.5
 """Subtasks or checkpoints that differ by a smaller factor are alike."""
+_SLOW = 3
+"""A file is slow for its bytes from so many times the usual on."""
+_AT_ONCE = 0.1
+"""Asynchronous parts end with another if they do within this share of its length."""
 _FEWEST, _RARE = 8, 0.05
 """A rhythm is told from so many checkpoints on, where chance explains it less often than this."""
 
@@ -45,6 +52,10 @@ class HistoryCauses:
         self.point = point
         self.rows = subtasks_of(point)
         self._clauses: set[str] = set()  # about threads: once per checkpoint
+
+    @cached_property
+    def moments(self) -> Mapping[SubtaskId, Moments]:
+        return moments(self.history, self.point)
 
     def text(self, step: PathStep) -> str:
         """Why so long: a clause without a full stop."""
@@ -211,9 +222,39 @@ class HistoryCauses:
         usual_ms, usual_bytes = median(row.checkpoint.async_ for row in other), median(row.checkpointed_size for row in other)
         if own.checkpoint.async_ < _UNLIKE * usual_ms:
             return ""
-        bytes_explain = own.checkpointed_size > _UNLIKE * usual_bytes
-        why = "" if bytes_explain else ": bytes do not explain it; the disk, the network, a pause or a shared file may"
-        return f"; in its other {len(other)} checkpoints {ms_text(usual_ms)} for {bytes_text(max(usual_bytes, 0))} (median){why}"
+        text = f"; in its other {len(other)} checkpoints {ms_text(usual_ms)} for {bytes_text(max(usual_bytes, 0))} (median)"
+        if own.checkpointed_size > _UNLIKE * usual_bytes and not self._is_slow_for_its_bytes(own):
+            return text
+        return f"{text}: bytes do not explain it; {self._ended_with(step)}"
+
+    def _is_slow_for_its_bytes(self, own: RecordedSubtask) -> bool:
+        """Beside files of other checkpoints that are at least half as large, of any subtask."""
+        rates = [
+            row.checkpoint.async_ / row.checkpointed_size
+            for point in self.history.detailed
+            if point.id != self.point.id
+            for row in subtasks_of(point).values()
+            if row.checkpoint.async_ > 0 and 2 * row.checkpointed_size >= own.checkpointed_size > 0
+        ]
+        return len(rates) >= _FEWEST and own.checkpoint.async_ > _SLOW * own.checkpointed_size * median(rates)
+
+    def _ended_with(self, step: PathStep) -> str:
+        """Whose asynchronous parts ended with this one: all that wait for one thing are through at the same time."""
+        found = self.moments
+        other = {name: step.end_ns - row.written_ns for name, row in found.items() if name != step.at and row.written_ns > row.synced_ns}
+        with_it = [name for name, earlier_ns in other.items() if abs(earlier_ns) <= _AT_ONCE * step.duration_ns]
+        places = self.history.task_managers
+        here = [name for name in other if step.at in places and places.get(name) == places[step.at]]
+        remote = [name for name in other if name not in here]
+        if len(with_it) == len(other) > 1:
+            on = "on all task managers" if remote and here else "of the job"
+            return f"those of all other subtasks {on} end with it: storage, the network or the whole machine kept them"
+        if len(here) > 1 and set(with_it) >= set(here) and not set(with_it) & set(remote):
+            return "those of its task manager end with it and others earlier: that process, its disk or its file of channel state kept them"
+        if len(here) > 1 and not with_it:
+            earlier = ms_text(min(other[name] for name in here) / 1e6)
+            return f"the other subtasks of its task manager were through {earlier} earlier: no pause of the process does"
+        return "the disk, the network, a pause or a shared file may"
 
     # ------------------------------------------------------------------------------------------ the checkpoint
 

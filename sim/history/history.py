@@ -43,6 +43,7 @@ class History:
     kept: int | None = None  # checkpoints whose statistics the JobManager keeps (web.checkpoints.history)
     restored: int = 0  # how often the job began again from a checkpoint
     counted: int = 0  # checkpoints that the job has had, as Flink counts them; 0: not known
+    contention: str = ""  # that threads wait for cores, in a sentence; empty: they do not, or it is not known
 
     @property
     def overtakes(self) -> bool:
@@ -62,6 +63,11 @@ class History:
         if not self.overtakes:
             return "aligned"
         return f"aligned-timeout {format_duration(self.aligned_for_ns)}" if self.aligned_for_ns else "unaligned"
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether RocksDB keeps the state."""
+        return self.checkpoint_config is not None and "RocksDB" in (self.checkpoint_config.state_backend or "")
 
     @cached_property
     def detailed(self) -> tuple[RecordedCheckpoint, ...]:

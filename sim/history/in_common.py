@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import comb
 from statistics import median
 
-from scipy.stats import fisher_exact, mannwhitneyu
+from scipy.stats import fisher_exact, mannwhitneyu, spearmanr
 
 from sim.analysis.number_texts import bytes_text, ms_text
 from sim.history.causes import name_of
@@ -70,7 +70,7 @@ def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequ
     slow, others = [point for point in slow if point.tasks], [point for point in others if point.tasks]
     if not slow or not others:
         return InCommon(len(slow), len(others), 0, ())
-    explored = [*_presences(history, slow, others), *_amounts(history, slow, others)]
+    explored = [*_presences(history, slow, others), *_amounts(history, slow, others), *_with_size([*slow, *others])]
     expected = list(_in_rhythm(history, [*slow, *others]))  # the job's plan names them beforehand: a family of their own
     found = sorted([*_kept(explored), *_kept(expected)], key=lambda finding: finding.corrected)
     return InCommon(len(slow), len(others), len(explored) + len(expected), tuple(found))
@@ -182,6 +182,9 @@ _AMOUNTS: dict[str, Callable[[RecordedCheckpoint], float]] = {
     "size of all state": lambda point: point.state_size,
     "in-flight data stored": lambda point: point.persisted_data,
 }
+_FEWEST_RANKS = 8
+_LEAST_RANKS = 0.5
+"""A weaker correlation of ranks explains little, however sure it is."""
 _FACTOR = 1.2
 """Amounts whose medians differ by a smaller factor explain nothing, however sure the difference is."""
 
@@ -197,6 +200,21 @@ def _amounts(history: History, slow: Sequence[RecordedCheckpoint], others: Seque
         p = float(mannwhitneyu(*ids, alternative=alternative).pvalue)
         where = f"{median(ids[0]):.0f} in {len(slow)} slow ones, {median(ids[1]):.0f} in {len(others)} others"
         yield Finding(f"they are {word} in the history: ids {where} (medians)", p, 1.0)
+
+
+def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
+    """Over all checkpoints: those that take longer write more, or have more state (Spearman's rank correlation)."""
+    durations = [point.end_to_end_duration for point in points]
+    written, state = ([_AMOUNTS[name](point) for point in points] for name in ("bytes written", "size of all state"))
+    for text, amounts in (("the more it writes", written), ("the larger the state", state if state != written else [])):
+        is_known = len(amounts) >= _FEWEST_RANKS and min(amounts) >= 0
+        if not is_known or max(amounts) <= _FACTOR * min(amounts) or len({*durations}) == 1:
+            continue
+        found = spearmanr(amounts, durations, alternative="greater")
+        if found.statistic >= _LEAST_RANKS:
+            spread = f"{bytes_text(min(amounts))} to {bytes_text(max(amounts))}"
+            sample = f"rank correlation {found.statistic:.2g}, {len(points)} checkpoints"
+            yield Finding(f"the longer a checkpoint, {text}: {spread} ({sample})", float(found.pvalue), 1.0)
 
 
 def _pause_ms(history: History, point: RecordedCheckpoint) -> float:

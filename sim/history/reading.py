@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sim.history.history import MS, History, SubtaskId, ThreadShares
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
+from sim.model.randomness.contention import slowdown
 from sim.recordings import JobLog, Recording, RestSnapshot, to_document
 from sim.recordings.infer.windows.plan import planned_window
 from sim.recordings.reading import RecordingSource
@@ -19,6 +20,8 @@ from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex
 from sim.units import parse_flink_duration
 
 _KEPT = "web.checkpoints.history"
+_SCARCE = 1.2
+"""Records that take so many times as long as on idle cores are spoken about."""
 _SHIPS = {"keyby": "HASH"}  # our recorder's word; the others are Flink's
 
 
@@ -82,8 +85,30 @@ def _of_answers(snapshot: RestSnapshot) -> History:
         {(vertex, place.subtask): thread for vertex, place in places if (thread := _thread(place.metrics)) is not None},
         {vertex.name: window for vertex in job.vertices if (window := planned_window(vertex.description)) is not None},
         tuple(_failures_ms(snapshot)), int(kept) if kept.isdecimal() else None, job.counts.get("restored", 0),
-        job.counts.get("total", 0),
+        job.counts.get("total", 0), _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
     )  # fmt: skip
+
+
+def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
+    """A sentence about the host whose task threads wait longest for its cores; empty: none does."""
+    managers = {manager.id: manager for manager in job.task_managers}
+    busy: dict[str, list[float]] = {}
+    cores: dict[str, int] = {}
+    for vertex, details in job.details.items():
+        for place in details.subtasks:
+            manager, thread = managers.get(places[vertex, place.subtask] or ""), _thread(place.metrics)
+            if manager is not None and thread is not None and manager.hardware.cpu_cores > 0:
+                busy.setdefault(manager.address, []).append(thread.busy)
+                cores[manager.address] = min(manager.hardware.cpu_cores, cores.get(manager.address, manager.hardware.cpu_cores))
+    slower = {host: slowdown(shares, cores[host]) for host, shares in busy.items()}
+    worst = max(slower, key=lambda host: slower[host], default=None)
+    if worst is None or slower[worst] < _SCARCE:
+        return ""
+    where = "" if len(busy) == 1 else " of one host"
+    return (
+        f"Cores are scarce: {sum(busy[worst]):.2g} threads of tasks are busy at once on the {cores[worst]} cores{where}, so records take "
+        f"{slower[worst]:.2g} times as long as on idle ones, and other work of the host waits as well."
+    )
 
 
 def _thread(totals: Totals) -> ThreadShares | None:

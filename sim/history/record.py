@@ -37,6 +37,7 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
                 {"text": row.text, "how_sure": row.how_sure, "p": row.p, "p_corrected": row.corrected} for row in common.findings
             ],
         },
+        "contention": history.contention,
         "not_told": list(not_told(history)),
     }  # fmt: skip
 

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-import numpy as np
-
 from sim.foreign import one_line
 from sim.history.history import MS, History
+from sim.recordings.infer.windows.inferred import timers_of
+from sim.recordings.infer.windows.rhythm import gathering
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.units import format_duration
 
-_DRAWS = 20_000
-_SEED = 1
 _MERGED = 4
 """Files of level 0 that RocksDB merges at once (level0_file_num_compaction_trigger); each checkpoint flushes one."""
 
@@ -35,10 +33,22 @@ def rhythms(history: History) -> Iterator[Rhythm]:
             every = format_duration(window.every_ns)
             text = f"begins at the same time within the {every} between two ends of windows of {one_line(vertex, 40)}"
             yield Rhythm(f"the windows of {one_line(vertex, 40)} (every {every})", text, partial(_turn_of_window, window.every_ns / MS))
-    backend = "" if history.checkpoint_config is None else history.checkpoint_config.state_backend or ""
-    if "RocksDB" in backend:
+    yield from _timers(history)
+    if history.is_on_disk:
         text = f"is every {_MERGED}th: RocksDB merges files of level 0 then"
         yield Rhythm(f"RocksDB's merges (every {_MERGED}th)", text, _turn_of_merge)
+
+
+def _timers(history: History) -> Iterator[Rhythm]:
+    """No plan names timers of a keyed function: the sizes of its state rise and fall with them."""
+    for vertex in history.vertices:
+        tooth = None if vertex.name in history.windows or history.is_on_disk else timers_of(history, vertex)
+        if tooth is not None:
+            name, every = one_line(vertex.name, 40), format_duration(round(tooth.period_ms) * MS)
+            text = f"begins at the same time within the {every} in which the state of {name} rises and falls"
+            yield Rhythm(
+                f"timers of {name} that fire together (its state falls every {every})", text, partial(_turn_of_window, tooth.period_ms)
+            )
 
 
 def _turn_of_window(every_ms: float, point: RecordedCheckpoint) -> float:
@@ -56,16 +66,5 @@ def chances(history: History) -> tuple[tuple[Rhythm, float], ...]:
 
 
 def chance(rhythm: Rhythm, points: Sequence[RecordedCheckpoint]) -> float:
-    """The probability that durations dealt out at random would gather at one turn of the rhythm as much as these do.
-
-    They gather as the length of the mean of unit vectors at the turns, weighted by what each checkpoint took beyond the shortest
-    (Rayleigh's test, by permutation).
-    """
-    took = np.array([point.end_to_end_duration for point in points], dtype=float)
-    weights = took - took.min()
-    vectors = np.exp(2j * np.pi * np.array([rhythm.turn(point) for point in points]))
-    if not weights.any() or np.ptp(np.abs(vectors - vectors[0])) < 1e-9:
-        return 1.0
-    dealt = np.random.default_rng(_SEED).permuted(np.tile(weights, (_DRAWS, 1)), axis=1)
-    as_much = np.abs(dealt @ vectors) >= abs(weights @ vectors) - 1e-9
-    return float((1 + as_much.sum()) / (1 + _DRAWS))
+    """The probability that durations dealt out at random would gather at one turn of the rhythm as much as these do."""
+    return gathering([rhythm.turn(point) for point in points], [point.end_to_end_duration for point in points])

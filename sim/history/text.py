@@ -38,7 +38,7 @@ def answer_text(answer: HistoryAnswer) -> str:
     blocks += ["\n".join(_profile(answer))]
     if answer.in_common is not None:
         blocks += ["\n".join(_common(answer.in_common))]
-    blocks += [fill(" ".join(not_told(answer.history)), WIDTH)]
+    blocks += [fill(answer.history.contention, WIDTH), fill(" ".join(not_told(answer.history)), WIDTH)]
     return "\n\n".join(block for block in blocks if block)
 
 

@@ -40,7 +40,8 @@ def job_page(answer: HistoryAnswer, helped: Sequence[Block] = (), command: str =
     longest = _longest(answer)
     verdict = " ".join([*([choice_text(answer)] if number is None else []), *([sentence(longest)] if longest else [])])
     blocks = [*_blocks(answer, longest), *helped, Block("What Flink does not tell", " ".join(not_told(history)))]
-    return Page(page_title, question, _flat(verdict), blocks, (), command, [_flat(head_text(history))], made)
+    findings = [line for line in (_flat(head_text(history)), history.contention) if line]
+    return Page(page_title, question, _flat(verdict), blocks, (), command, findings, made)
 
 
 def _longest(answer: HistoryAnswer) -> Account | None:

@@ -5,7 +5,7 @@ import pytest
 
 from sim.history.choice import split
 from sim.history.in_common import in_common
-from sim.history.rhythms import Rhythm, chance
+from sim.history.rhythms import Rhythm, chance, rhythms
 from tests.history.conftest import acknowledged, history, point
 
 PLACES = {("src", 0): "tm-1", ("sink", 0): "tm-1", ("sink", 1): "tm-2"}
@@ -99,3 +99,29 @@ def test_amounts_that_are_alike_are_no_findings():
     """However sure the difference: 2 % more bytes explain no checkpoint of nine times the duration."""
     points = [plain(number, 900 if number % 4 == 0 else 100, size=1020 if number % 4 == 0 else 1000) for number in range(2, 22)]
     assert not [finding for finding in found_in(points).findings if "bytes" in finding.text]
+
+
+def test_timers_that_fire_together_are_a_rhythm(recorded):
+    """No plan names them: the state of the function falls every 7 s; where a checkpoint comes while they fire, durations must agree."""
+    for name in ("R3-firing-aligned", "R3-firing-timeout500", "R3-firing-unaligned"):
+        assert ["timers of firing that fire together (its state falls every 7 s)"] == [
+            rhythm.of for rhythm in rhythms(recorded(f"users-jobs/{name}.zip"))
+        ]
+    assert not list(rhythms(recorded("users-jobs/J4-pressed-aligned-r1.zip")))
+    assert not list(rhythms(recorded("users-jobs/R6-grow-aligned.zip")))
+
+
+def test_durations_that_grow_with_the_state(recorded):
+    """Four slow ones do not tell it; all 18 do."""
+    found = recorded("users-jobs/R6-grow-aligned.zip")
+    known = split(found)
+    texts = [finding.text for finding in in_common(found, known.slow, known.others).findings]
+
+    assert any(text.startswith("the longer a checkpoint, the more it writes: 11 MB to 154 MB") for text in texts)
+
+
+def test_threads_that_wait_for_cores(recorded):
+    scarce, idle = (recorded(f"users-jobs/{name}.zip").contention for name in ("R7-cores-aligned", "R3-firing-aligned"))
+
+    assert "7.6 threads of tasks are busy at once on the 2 cores" in scarce
+    assert "" == idle

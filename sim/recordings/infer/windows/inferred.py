@@ -17,19 +17,21 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from sim.model.scenario import Overheads
-from sim.recordings.infer.before_barrier import usual_checkpoints
+from sim.recordings.infer.before_barrier import WatchedJob, usual_checkpoints
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.file_history import own_bytes
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.infer.state import backend_of
 from sim.recordings.infer.windows.firing import outputs_per_end, split_of_busy_time
 from sim.recordings.infer.windows.plan import PlannedWindow, planned_window, uses_event_time
+from sim.recordings.infer.windows.rhythm import gathering
 from sim.recordings.infer.windows.saw_tooth import SawTooth, fitted
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_duration, format_number, format_size
 
 FLOOR = 0.1  # of the height of the tooth: a lower floor is what arrived while the window ended
 UNPLANNED = 0.97  # share of the variance: without a word in the plan the curve has to fit this well
+RARE = 0.01  # probability of durations that gather so by chance
 LONGEST_S = 120
 SHORTEST_S = 2
 TEETH = 3  # ends of windows within the history: fewer may be anything
@@ -78,19 +80,33 @@ def longest_run_ns(job: RestJob) -> int:
 
 def _found(job: RestJob, vertex: RestVertex) -> _Found | None:
     planned, on_heap = planned_window(vertex.description), backend_of(job) == "hashmap"  # files of RocksDB rise and fall as they are merged
-    sizes = _sizes(job, vertex) if on_heap else []
     if planned is not None:
-        return _Found(planned, fitted(sizes, [planned.every_ns / MS]) if planned.kind != "session" else None)
-    if not any(edge.ship == "HASH" for edge in vertex.inputs):
-        return None
-    tooth = fitted(sizes, [1000.0 * seconds for seconds in range(SHORTEST_S, LONGEST_S + 1)])
-    if tooth is None or tooth.explained < UNPLANNED or sizes[-1][0] - sizes[0][0] < TEETH * tooth.period_ms:
+        sizes = _sizes(job, vertex) if on_heap and planned.kind != "session" else []
+        return _Found(planned, fitted(sizes, [planned.every_ns / MS]))
+    tooth = timers_of(job, vertex) if on_heap else None
+    if tooth is None:
         return None
     every_ns = round(tooth.period_ms) * MS
     return _Found(PlannedWindow("tumbling", every_ns, every_ns, "", "datastream", is_local=False, phrase=""), tooth)
 
 
-def _sizes(job: RestJob, vertex: RestVertex) -> list[tuple[float, float]]:
+def timers_of(job: WatchedJob, vertex: RestVertex) -> SawTooth | None:
+    """Timers of a keyed function that fire together, and let its state on the heap go; None: its sizes do not show them.
+
+    Where a checkpoint comes while they fire, sizes lie off the curve.  Then long checkpoints must keep its rhythm as well.
+    """
+    sizes = _sizes(job, vertex) if any(edge.ship == "HASH" for edge in vertex.inputs) else []
+    tooth = fitted(sizes, [1000.0 * seconds for seconds in range(SHORTEST_S, LONGEST_S + 1)])
+    if tooth is None or sizes[-1][0] - sizes[0][0] < TEETH * tooth.period_ms:
+        return None
+    if tooth.explained >= UNPLANNED:
+        return tooth
+    points = usual_checkpoints(job)
+    turns = [point.trigger_timestamp % tooth.period_ms / tooth.period_ms for point in points]
+    return tooth if gathering(turns, [point.end_to_end_duration for point in points]) < RARE else None
+
+
+def _sizes(job: WatchedJob, vertex: RestVertex) -> list[tuple[float, float]]:
     """(time up to which records were read [epoch ms], bytes) of each usual checkpoint: a barrier waits in line with records."""
     sizes, sources = [], [source.name for source in job.vertices if not source.inputs]
     for point in usual_checkpoints(job):
