@@ -43,7 +43,8 @@ def added_ns(restart: Restart, *, fail_ns: int, restart_ns: int) -> tuple[int, i
     if len(ready) < len(law) or attempt.delay_ns is None:
         return None
     own_ns = fail_ns + attempt.delay_ns + restart_ns
-    return max(min(ready) - own_ns, 0), max(max(ready) - own_ns, 0)
+    more_ns = restart.fresh_start_ns - own_ns
+    return max(min(ready) + more_ns, 0), max(max(ready) + more_ns, 0)
 
 
 def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns: int, restart_ns: int) -> Outage:
@@ -55,7 +56,7 @@ def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns
     given_ns = released_ns if restart.provider == "standalone" else 0
     slots = Slots(restart.slot_check_ns).lose(0, LostSlots(missed_ns, given_ns, restart.replacement.mean))
     strategy, deployments = restart_strategy(restart), 0
-    now = min(restart.connection_reset_ns, missed_ns) + fail_ns
+    now = min(restart.connection_reset_ns, slots.lost[0].gone_ns) + fail_ns
     while True:
         strategy, attempt = strategy.failed(now, _MEDIAN_DRAW)
         if attempt.delay_ns is None:

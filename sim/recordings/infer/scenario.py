@@ -15,6 +15,7 @@ from sim.recordings.infer.draft import Draft, Inference
 from sim.recordings.infer.edges.counted import edge_flows, unbalanced
 from sim.recordings.infer.edges.inputs import EdgeFlows
 from sim.recordings.infer.flows import flows
+from sim.recordings.infer.fresh_start import infer_fresh_start
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
 from sim.recordings.infer.residuals import infer_residuals
 from sim.recordings.infer.state import infer_state
@@ -52,6 +53,7 @@ def infer_job(job: RestJob) -> Inference:
     infer_idleness(draft, flowed)
     infer_async_io(draft, job, flowed)
     infer_cluster(draft, job)
+    infer_fresh_start(draft, job)
     infer_cores(draft, job, flowed)
     infer_storage(draft, job)
     infer_residuals(draft, job)

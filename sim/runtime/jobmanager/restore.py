@@ -88,6 +88,7 @@ class Restore:
         if not self.tasks:
             return
         cluster, context, stats = self.cluster, self.context, self.stats
+        fresh = cluster.task_managers.fresh(self.tasks)
         cluster.task_managers.deployed(self.tasks)
         stats.deployed_ns, stats.checkpoint = self.env.now, self.checkpoint
         cluster.files.failed_over(self.checkpoint)
@@ -104,17 +105,21 @@ class Restore:
         for task in tasks:
             cluster.job_end.renewed(task)
             cluster.tasks.renew(task)
-            self._downloads[task] = self.env.process(self._download(task, parts[task]))
+            self._downloads[task] = self.env.process(
+                self._download(task, parts[task], context.scenario.restart.fresh_start_ns if task in fresh else 0)
+            )
 
     def _part(self, task: int) -> TaskSnapshot:
         part = self.cluster.contents.of(self.checkpoint, task)
         return TaskSnapshot(beginning(self.context.layout, task)) if part is None else part
 
-    def _download(self, task: int, part: TaskSnapshot) -> Work[None]:
+    def _download(self, task: int, part: TaskSnapshot, fresh_start_ns: int) -> Work[None]:
         """Process: output channel state, keyed and operator state, input channel state; then the thread begins."""
         context, host = self.context, self.cluster.tasks[task]
         downloaded = 0
         try:
+            if fresh_start_ns:
+                yield self.env.timeout(fresh_start_ns)
             if part.parts:
                 downloaded = yield from host.download(self.checkpoint, part)
             if in_files_bytes := part.in_flight_bytes - part.inlined_bytes:

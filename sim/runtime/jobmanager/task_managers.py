@@ -42,8 +42,9 @@ class TaskManagers:
         table = quantile_table(self.restart.replacement)
         u = draw(stream(self.context.scenario.run.seed, "replacements"), self._losses)
         self._losses += 1
-        self.slots = self.slots.lose(number, LostSlots(missed_ns, released_ns, now + table[u * len(table) >> 32], self._refusal_ns(what)))
-        return missed_ns
+        lost = LostSlots(missed_ns, released_ns, now + table[u * len(table) >> 32], self._refusal_ns(what))
+        self.slots = self.slots.lose(number, lost)
+        return lost.gone_ns
 
     def _refusal_ns(self, what: TaskManagerLost) -> int:
         """The time until a deployment to a silent machine is given up [ns].  Such a machine refuses no call."""
@@ -63,6 +64,11 @@ class TaskManagers:
     def deployment(self, tasks: Iterable[int]) -> Deployment:
         """The outcome of a deployment of these tasks that begins now."""
         return self.slots.deployment({self.context.hosts[task] for task in tasks}, self.context.env.now)
+
+    def fresh(self, tasks: Iterable[int]) -> frozenset[int]:
+        """Those of these tasks that are deployed on a process that ran nothing of the job yet."""
+        replaced = self.slots.replaced({self.context.hosts[task] for task in tasks})
+        return frozenset(task for task in tasks if self.context.hosts[task] in replaced)
 
     def deployed(self, tasks: Iterable[int]) -> None:
         self.slots = self.slots.deployed({self.context.hosts[task] for task in tasks})

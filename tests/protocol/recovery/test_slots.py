@@ -40,3 +40,11 @@ def test_a_silent_machine_refuses_nothing():
 
     assert Deployment(frozenset({7}), 70) == silent.deployment({7}, 40)
     assert Deployment(frozenset({7}), 100) == silent.deployment({7}, 90)
+
+
+def test_a_resource_manager_that_misses_them_first_tells_the_jobmaster():
+    """No deployment fails any more from then on."""
+    slots = Slots(check_ns=5).lose(7, LostSlots(missed_ns=100, released_ns=60, replaced_ns=0))
+
+    assert frozenset({7}) == slots.deployment({7}, 59).unreachable
+    assert Deployment(NOTHING, 65) == slots.deployment({7}, 60)

@@ -172,8 +172,10 @@ class SubtaskPlace(_Answer):
     host: str = ""
     endpoint: str = ""
     taskmanager_id: str = Field(default="", alias="taskmanager-id")
+    attempt: int = 0
     duration: Ms = -1
     metrics: Totals = Totals()
+    status_duration: dict[str, int] = Field(default_factory=dict, alias="status-duration")
 
 
 class VertexDetails(_Answer):
