@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sim.model.job import Vertex
     from sim.runtime.context import Context
 
+NO_SETTING = {PathKind.TRIGGER, PathKind.ACKNOWLEDGEMENT, PathKind.FINALISATION, PathKind.NOTIFICATION}
+"""No setting of a real job makes them shorter: messages, the JobManager, a process that stands still."""
 _UNLIMITED = 10**15
 """Bytes per second: what an LSM tree flushes takes no time."""
 
@@ -49,8 +51,8 @@ def what_if(kind: PathKind, parts: Sequence[PathPart], slow: SlowPlace | None, c
 
 
 def bound(kind: PathKind, spent_ns: int, *, overtakes: bool) -> WhatIf | None:
-    """What a checkpoint that was not simulated would spare at most; `overtakes`: its barriers do so already."""
-    if kind not in _RULES or (overtakes and _RULES[kind][1] is _unaligned):
+    """What a checkpoint of a real job would spare at most; `overtakes`: its barriers do so already.  None: no setting spares it."""
+    if kind not in _RULES or kind in NO_SETTING or (overtakes and _RULES[kind][1] is _unaligned):
         return None
     return WhatIf(_RULES[kind][0], spent_ns, None)
 

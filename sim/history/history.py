@@ -93,3 +93,8 @@ class History:
 def subtasks_of(point: RecordedCheckpoint) -> dict[SubtaskId, RecordedSubtask]:
     """Every subtask that the statistics of a checkpoint name."""
     return {(vertex, subtask.index): subtask for vertex, task in point.tasks.items() for subtask in task.subtasks}
+
+
+def durations_ms(history: History) -> list[float]:
+    """The durations of its usual checkpoints, oldest first."""
+    return [float(point.end_to_end_duration) for point in history.usual]

@@ -93,7 +93,8 @@ def _presences(history: History, slow: Sequence[RecordedCheckpoint], others: Seq
         there, here = sum(map(present, slow)), sum(map(present, others))
         if 0 < there + here < len(slow) + len(others):
             p = float(fisher_exact([[there, len(slow) - there], [here, len(others) - here]], alternative="greater").pvalue)
-            yield Finding(f"{text}: {there} of {len(slow)} slow ones, {here} of {len(others)} others", p, 1.0)
+            number = "one" if len(slow) == 1 else "ones"
+            yield Finding(f"{text}: {there} of {len(slow)} slow {number}, {here} of {len(others)} others", p, 1.0)
 
 
 def _features(history: History, points: Sequence[RecordedCheckpoint]) -> dict[str, _Present]:

@@ -163,7 +163,7 @@ def _common(found: InCommon) -> Iterator[str]:
             WIDTH,
         )
         return
-    sample = f"{found.slow} slow ones, {found.others} others, {found.tried} features tried"
+    sample = f"{found.slow} slow {'one' if found.slow == 1 else 'ones'}, {found.others} others, {found.tried} features tried"
     if not found.findings:
         yield fill(f"What the slow ones have in common: nothing that chance would not explain ({sample}).", WIDTH)
         return

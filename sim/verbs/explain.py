@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sim.history.answer import answer
 from sim.history.choice import MissingCheckpointError
+from sim.history.history import durations_ms
 from sim.history.reading import history_of
 from sim.history.record import plain
 from sim.history.text import answer_text
@@ -55,7 +56,7 @@ def explain_source(
         return Explanation(answer_text(found), history["explained"], history)
     from sim.verbs.helped import helped
 
-    changes = helped(source, found.accounts, listener or Listener())
+    changes = helped(source, found.accounts, durations_ms(found.history), listener or Listener())
     return Explanation(f"{answer_text(found)}\n\n{changes.text}", history["explained"], history | {"what_if": changes.plain})
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sim.history.answer import answer
 from sim.history.choice import MissingCheckpointError
+from sim.history.history import durations_ms
 from sim.history.reading import history_of
 from sim.report.job_page import job_page
 from sim.report.page import Block
@@ -58,7 +59,7 @@ def report_source(
     if verify:
         from sim.verbs.helped import helped
 
-        changes = helped(source, found.accounts, listener)
+        changes = helped(source, found.accounts, durations_ms(found.history), listener)
         blocks.append(Block("What would have helped", changes.how_sure, changes.table))
     write_page(job_page(found, blocks, command, made_by(with_provenance({}))), file)
     written = WrittenReport(file)
