@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from sim.advice.settings import protocols
+from sim.cli import app
+from sim.cli.console.errors import speaking
+from sim.cli.console.listener import Console
+from sim.cli.console.terminal import put
 from sim.evidence.envelope.features import features
 from sim.metrics import schema
 from sim.metrics.schema import Column
@@ -23,7 +28,7 @@ from sim.runtime.task.operator.features import FEATURES
 from sim.runtime.task.operator.part import TaskPart
 from sim.scenario import ScenarioError, json_schema, loads
 from sim.scenario.checkpoint.document import Checkpoint
-from sim.scenario.flink.text import flink_text
+from sim.scenario.flink.text import flink_lines, flink_text
 from sim.scenario.grammar.fields import ByteRate
 from sim.scenario.grammar.options import with_options
 from sim.scenario.grammar.section import Section
@@ -35,6 +40,8 @@ from sim.storage.media.flat import FlatStorage
 from sim.storage.medium import MEDIA, MediumPage
 from sim.traces import formats
 from sim.traces.parsing import ColumnReader
+from sim.verbs.listener import Listener
+from sim.verbs.options import OptionError
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "adding.md").read_text()
@@ -201,7 +208,55 @@ def test_an_option():
         (pasted,) = loads(JOB.format(**USUAL) + "flink: {execution.checkpointing.patience: 7s}\n").scenarios
         assert 7 * 10**9 == pasted.checkpoint.patience_ns
         assert "execution.checkpointing.patience: 7 s\n" in flink_text(pasted, ["checkpoint.patience"])
+        assert {"execution.checkpointing.patience"} == flink_lines(pasted).keys() ^ flink_lines(usual).keys()  # not the default
     assert "patience" not in json_schema()["$defs"]["Checkpoint"]["properties"]
+
+
+def count_checkpoints(file, least, *, listener=None):
+    """A verb: values and a listener in, a result out."""
+    listener = listener or Listener()
+    if least < 0:
+        raise OptionError("least", "expected 0 or more")
+    run = loads(file.read_text(), file.stem).scenarios[0]
+    with listener.progress(file.stem, run.run.duration_ns, 1) as watch:
+        found = len(simulate(run, progress=lambda now_ns: watch(0, now_ns)).checkpoints)
+    if found < least:
+        listener.warning(f"{found} checkpoints")
+    listener.result(found)
+    return found
+
+
+def count_command(file: Path, least: int = 0):
+    """Count checkpoints."""
+    with speaking():
+        console = Console(lambda found: put(f"{found} checkpoints"))
+        count_checkpoints(file, least, listener=console)
+        console.finish()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "printed", "told"),
+    [
+        (["job.yaml"], 0, "5 checkpoints\n", ""),
+        (["job.yaml", "--least", "99"], 0, "5 checkpoints\n", "warning: 5 checkpoints\n"),
+        (["job.yaml", "--least", "-1"], 2, "", "--least: expected 0 or more\n"),
+        (["nowhere.yaml"], 3, "", "nowhere.yaml: No such file or directory\n"),
+        (["broken.yaml"], 3, "", "broken: checkpoint: required key is missing\n"),
+    ],
+)
+def test_a_verb(tmp_path, monkeypatch, arguments, code, printed, told):
+    """A function with values and a listener, and a command that prints; the frame says mistakes, warnings and codes."""
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text(JOB.format(**USUAL))
+    Path("broken.yaml").write_text("version: 1\n")
+    monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
+    app.command("count", rich_help_panel="Look up", short_help="Count checkpoints.")(count_command)
+    done = CliRunner().invoke(app, ["count", *arguments], prog_name="ckptsim", catch_exceptions=False)
+
+    assert (code, printed) == (done.exit_code, done.stdout)
+    assert done.stderr.startswith(told) if told else not done.stderr
+    assert "Count checkpoints." in CliRunner().invoke(app, ["--help"], prog_name="ckptsim").stdout
+    assert 5 == count_checkpoints(Path("job.yaml"), 0)
 
 
 def test_every_file_of_the_page_is_there():

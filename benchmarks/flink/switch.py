@@ -21,7 +21,7 @@ from sim.advice.future.horizon import horizon
 from sim.advice.levers.catalogue import LEVERS
 from sim.advice.levers.lever import Situation
 from sim.advice.settings import todays_setting
-from sim.evidence.truth import join_observed_predicted
+from sim.evidence.errors import join_observed_predicted
 from sim.model.scenario import Scenario
 from sim.recordings.infer.scenario import infer_scenario
 from sim.recordings.source.rest.fetching import fetch
@@ -64,7 +64,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    table: pd.DataFrame  # protocol, then the columns of sim.evidence.truth from `quantity` on
+    table: pd.DataFrame  # protocol, then the columns of sim.evidence.errors
     scenario: str  # as imported: a YAML file
     snapshots: dict[str, RestSnapshot]  # by protocol
 

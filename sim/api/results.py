@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sim.analysis.strategies.side_by_side import texts
+from sim.api.guesses import Guessed
 from sim.api.plots import Plots
 from sim.api.progress import Notebook
 from sim.comparison.assumption import DecidingAssumption
@@ -27,11 +28,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Results:
+class Results(Guessed):
     """The results of a study: a strategy is a combination, and has a run per replication.
 
     Tables have the columns `strategy` and `replication`, then those of `ckptsim schema --results`; times are ms, sizes bytes.
     """
+
+    INSTEAD: ClassVar[Mapping[str, str]] = {
+        "summary": "results.verdict (a sentence) or results.table (a row per strategy)",
+        "to_pandas": "results.table, results.checkpoints and so on: they are DataFrames",
+        "to_df": "results.table, results.checkpoints and so on: they are DataFrames",
+        "df": "results.table, results.checkpoints and so on: they are DataFrames",
+        "to_csv": "results.save(folder), or results.table.to_csv(file)",
+        "show": "results.plot.durations(), or the results themselves as the last line of a cell",
+    }
 
     comparison: Comparison
     assumptions: tuple[str, ...] = ()

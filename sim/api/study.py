@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sim.api.changes import Changes, lines_of
+from sim.api.guesses import Guessed
 from sim.api.progress import Notebook
 from sim.api.results import Results
 from sim.comparison.comparison import label
@@ -20,7 +21,7 @@ from sim.scenario.overrides import apply
 from sim.scenario.study import ScenarioFile as Read
 from sim.scenario.study import loads as read
 from sim.scenario.text.plain import compose
-from sim.scenario.text.problems import Reading
+from sim.scenario.text.problems import Problem, Reading, ScenarioError
 from sim.verbs.display import MOST_ROWS, paragraph, preformatted, table_html, table_text
 from sim.verbs.run import StudySource, origin_of, read_request, run
 
@@ -33,11 +34,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Study:
+class Study(Guessed):
     """A scenario file, with every combination of its lists.  `load` and `loads` make it; `with_` gives a changed one.
 
     A study of one combination is a scenario: ``study["aligned"]``, or ``study.scenarios[0]``.
     """
+
+    INSTEAD: ClassVar[Mapping[str, str]] = {
+        "set": "study.with_({'checkpoint.interval': '10 s'}), which gives a changed study",
+        "update": "study.with_({'checkpoint.interval': '10 s'}), which gives a changed study",
+        "advise": "sim.advise(study, p99='2 s', recovery='2 min')",
+        "sweep": "sim.sweep(file), or lists in the scenario and study.run()",
+        "simulate": "study.run()",
+        "compare": "sim.compare({'today': study, 'proposed': study.with_(...)})",
+        "results": "study.run()",
+    }
 
     origin: StudySource  # the text, where it stood, and what was changed
     chosen: tuple[tuple[str, str], ...] = ()  # (axis, value): only combinations that have all of these
@@ -221,7 +232,22 @@ def load(file: str | PathLike[str], changes: Changes = ()) -> Study:
 
     Raises ScenarioError (all that is wrong, with lines), TypeError (changes of another form), OSError.
     """
+    if Path(file).is_dir():
+        raise ScenarioError([Problem(str(file), 0, 0, "", _what_a_folder_is_for(Path(file)))])
     return _checked(Study(origin_of(Path(file), lines_of(changes))))
+
+
+def _what_a_folder_is_for(folder: Path) -> str:
+    """What to do with a folder of results instead, or that it is none."""
+    tables = sorted(path.name for path in folder.glob("*.parquet"))
+    if not tables:
+        return "is a folder; a scenario file (.yaml) was expected"
+    scenario = folder / "scenario.yaml"
+    reads = f", sim.load({str(scenario)!r}) reads its scenario" if scenario.is_file() else ""
+    return (
+        f"is a folder of results, not a scenario: pandas.read_parquet({str(folder / tables[0])!r}) reads a table of it"
+        f"{reads}, sim.write_report({str(folder)!r}, 'page.html') draws it"
+    )
 
 
 def loads(text: str, name: str = "scenario", *, changes: Changes = (), folder: str | PathLike[str] = ".") -> Study:

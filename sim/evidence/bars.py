@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from sim.evidence.truth import noise, relative_errors
+from sim.evidence.errors import noise, relative_errors
 from sim.quantities.observed import QUANTITIES, Bar, Level, Quantity
 from sim.recordings.source.graph import RecordedVertex, is_read
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sim.evidence.truth import FIRST
+from sim.evidence.errors import FIRST
 
 PER_QUANTITY = ("quantity",)
 PER_FAMILY = ("family",)

@@ -1,9 +1,7 @@
 """Observations next to predictions: the truth table of a recording of a real job.
 
-A prediction sees the configuration of the recording only.  For each quantity and vertex both sides have three percentiles over the
-checkpoints of a run or the samples of a series.  Predictions pool several seeds.  A vertex's value in a checkpoint is the median over its
-subtasks.  The first checkpoint meets queues that are not full yet, so it has rows of its own: their quantity ends with `FIRST`.
-A number about the whole run is its own three percentiles.
+A prediction sees the configuration of the recording only, and pools several seeds.  Columns are those of `sim.evidence.errors`, behind
+`recording` and `family`.
 """
 
 from __future__ import annotations
@@ -14,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from sim.evidence.errors import join_observed_predicted
 from sim.evidence.predicted import predicted
-from sim.quantities.observed import QUANTITIES, Level
 from sim.recordings import Import, RecordedJob, RecordingError, observed, read_any, to_document
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads
@@ -27,23 +25,15 @@ if TYPE_CHECKING:
     from sim.model.scenario import Overheads, Scenario
     from sim.plane import Engine
 
-FIRST = " (first)"
-"""Suffix of a quantity of the first checkpoint: 'start_delay (first)'."""
-_SHARES = {"p10": 0.1, "p50": 0.5, "p90": 0.9}
-_OBSERVED, _PREDICTED = ([f"{side}_{name}" for name in _SHARES] for side in ("observed", "predicted"))
-COLUMNS = ("recording", "family", "quantity", "vertex", *_OBSERVED, *_PREDICTED, "relative_error", "covered")
-
 
 def truth(
     recording: RecordedJob | Path | str, *, document: Import | None = None, seeds: Iterable[int] = (1, 2, 3), engine: Engine = "compiled",
     overheads: Overheads | None = None, progress: Callable[[int], None] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """The rows (`COLUMNS`) of a recording, for all its quantities; NaN: absent from a run.
+    """The rows of a recording, for all its quantities.
 
-    `vertex` is None for the whole checkpoint or job.  `relative_error`: of the medians, signed; 0 for durations that differ by less
-    than the noise of a machine, NaN if only the observed one is 0.  `covered`: the observed median lies between the predicted 10 % and 90 %
-    (durations: or within that noise of them).  `overheads`: in place of the scenario's own.
-    `document`: if it was made of the recording before.  `progress` gets the simulated time [ns] of each run.
+    `overheads`: in place of the scenario's own.  `document`: if it was made of the recording before.  `progress` gets the simulated time
+    [ns] of each run.
     RecordingError: not a recording; ScenarioError: it cannot be simulated.  Predictions leave out what `unmodelled` names.
     """
     recorded = recording if isinstance(recording, RecordedJob) else read_any(recording)
@@ -71,37 +61,3 @@ def scenario_of(recording: RecordedJob, overheads: Overheads | None = None, docu
 def unmodelled(recording: RecordedJob | Path | str) -> list[str]:
     """A phrase for each feature of the recorded job that a scenario lacks.  RecordingError: not a recording."""
     return to_document(recording if isinstance(recording, RecordedJob) else read_any(recording)).not_modelled
-
-
-def join_observed_predicted(observations: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
-    """Two tables of observations (`sim.recordings.observe`) joined: `COLUMNS` from `quantity` on, in the order of the first."""
-    table = _percentiles(observations, "observed").merge(_percentiles(predictions, "predicted"), on=["quantity", "vertex"], how="left")
-    table["relative_error"] = relative_errors(table)
-    table["covered"] = covered(table)
-    table["vertex"] = table["vertex"].astype(object).where(table["vertex"] != "", None)
-    return table
-
-
-def relative_errors(table: pd.DataFrame, level: Level = "p50") -> pd.Series:
-    """(predicted - observed) / observed of the medians; 0 where they differ by less than noise."""
-    predicted, observed = table[f"predicted_{level}"], table[f"observed_{level}"]
-    difference = predicted - observed
-    relative = difference / observed.where(observed != 0)
-    return relative.mask((difference.abs() < noise(table)) | (difference == 0), 0.0)
-
-
-def covered(table: pd.DataFrame) -> pd.Series:
-    """Whether the observed median lies in the predicted range; without a prediction it does not."""
-    slack = noise(table)
-    return (table["observed_p50"] >= table["predicted_p10"] - slack) & (table["observed_p50"] <= table["predicted_p90"] + slack)
-
-
-def noise(table: pd.DataFrame) -> pd.Series:
-    """By how much each row may differ and count as equal."""
-    return table["quantity"].str.removesuffix(FIRST).map({name: quantity.noise for name, quantity in QUANTITIES.items()})
-
-
-def _percentiles(rows: pd.DataFrame, side: str) -> pd.DataFrame:
-    named = rows.assign(quantity=rows["quantity"].where(~rows["first"], rows["quantity"] + FIRST))
-    grouped = named.groupby(["quantity", "vertex"], sort=False)["value"]
-    return pd.DataFrame({f"{side}_{name}": grouped.quantile(share) for name, share in _SHARES.items()}).reset_index()

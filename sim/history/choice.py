@@ -8,7 +8,7 @@ from statistics import median
 
 from sim.foreign import Readable
 from sim.history.history import History
-from sim.recordings.infer.before_barrier import NOISE_MS
+from sim.quantities.observed import NEGLIGIBLE_MS
 from sim.recordings.infer.options import NEVER_MS
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 
@@ -43,7 +43,7 @@ def split(history: History) -> SplitHistory:
     done = [point for point in history.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
     usual = list(history.usual) or done
     median_ms = float(median(point.end_to_end_duration for point in usual)) if usual else 0.0
-    limit_ms = max(SLOW * median_ms, median_ms + NOISE_MS)
+    limit_ms = max(SLOW * median_ms, median_ms + NEGLIGIBLE_MS)
     slow = sorted((point for point in usual if point.end_to_end_duration > limit_ms), key=lambda point: -point.end_to_end_duration)
     others = [point for point in usual if point.end_to_end_duration <= limit_ms]
     return SplitHistory(

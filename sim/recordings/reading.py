@@ -72,4 +72,5 @@ def _begins_like_text(path: Path) -> bool:
             start = file.read(200).lstrip()
     except RecordingError:
         return False  # a later reader reports the error
-    return bool(start) and start[:1] not in b"{[" and all(byte >= 32 or byte in b"\t\r\n\x1b" for byte in start)
+    plain = all(byte >= 32 or byte in b"\t\r\n\x1b" for byte in start) and "\ufffd" not in start.decode(errors="replace")[:-1]
+    return bool(start) and start[:1] not in b"{[" and plain

@@ -12,6 +12,7 @@ import pandas as pd
 
 from sim.analysis.section import TextTable
 from sim.explain.runs import FolderError
+from sim.prose import capitalised
 from sim.quantities.results import in_words
 from sim.report.advice_figure import advice_block
 from sim.report.page import Block, Page
@@ -54,7 +55,10 @@ def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
                 differs = any(line.startswith(("+ ", "- ")) for line in lines)
                 yield Block("Configuration, against today" if differs else "Configuration", code=part)
         else:
-            yield Block(_spelled(str(part["title"]), names), table=TextTable("", [_heading(name) for name in part["header"]], part["rows"]))
+            yield Block(
+                capitalised(_spelled(str(part["title"]), names)),
+                table=TextTable("", [_heading(name) for name in part["header"]], part["rows"]),
+            )
 
 
 def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
@@ -76,7 +80,7 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
     if drawn is not None:
         count = rows[WINDOW].nunique()
         others = f" The first {MOST_WINDOWS} of {count} windows." if count > MOST_WINDOWS else ""
-        caption = f"A panel per window on one scale: {in_words(depends)}, mean (dot) and span over seeds.{others}"
+        caption = f"A panel per window on one scale: {in_words(depends)}, mean (dot; open: more than that) and span over seeds.{others}"
         yield Block("Window by window", figure=drawn, caption=caption)
     if (drawn := trade_off(table, settings, columns)) is not None:
         yield Block("What one costs the other", figure=drawn, caption=f"A point per setting: {pair}.")

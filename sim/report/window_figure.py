@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.analysis.sweeps.axis_ticks import set_ticks
+from sim.analysis.sweeps.observed import dead, ended
 from sim.quantities.results import in_words
 from sim.report.figures import SMALL, style
 from sim.report.svg import COLOURS, GRID, INK, figure, label
@@ -20,12 +21,22 @@ if TYPE_CHECKING:
 
 WINDOW = "window"
 MOST_WINDOWS, MOST_SETTINGS = 12, 12
+_FAILS, _IS_BOUND = "its job fails", "it did not end"
+"""Columns beside those of results, whose names have no spaces."""
 
 
 def per_window(rows: pd.DataFrame, settings: Sequence[str], column: str) -> Figure | None:
-    """`rows`: of runs with checkpoints.  A run without a value is no zero: its row says so.  None: fewer than two windows, or no value."""
-    if WINDOW not in rows or not rows[column].notna().any():
+    """`rows`: of runs with checkpoints.  None: fewer than two windows, or no value.
+
+    A run without a value is no zero, and one whose job failed has none: the row of its setting says so.  A bound is an open triangle.
+    """
+    if WINDOW not in rows:
         return None
+    fails = dead(rows)
+    rows = rows.assign(**{column: rows[column].astype(float).mask(fails), _FAILS: fails})
+    if not rows[column].notna().any():
+        return None
+    rows[_IS_BOUND] = rows[column].notna() & ended(rows, column).isna()
     windows = list(dict.fromkeys(rows[WINDOW].dropna()))[:MOST_WINDOWS]
     if len(windows) < 2:
         return None
@@ -35,7 +46,7 @@ def per_window(rows: pd.DataFrame, settings: Sequence[str], column: str) -> Figu
     panels = drawn.subplots(len(windows), sharex=True, squeeze=False)[:, 0]
     for axes, window in zip(panels, windows, strict=True):
         own = rows[rows[WINDOW] == window]
-        _panel(axes, str(window), names_drawn, {name: own.loc[names[own.index] == name, column].to_numpy(float) for name in names_drawn})
+        _panel(axes, str(window), column, {name: own[names[own.index] == name] for name in names_drawn})
     high = float(rows[column].max())
     panels[0].set_xlim(0 if float(rows[column].min()) >= 0 else None, 1.05 * high if high > 0 else None)
     set_ticks(panels[-1].xaxis, column, 5)
@@ -43,17 +54,19 @@ def per_window(rows: pd.DataFrame, settings: Sequence[str], column: str) -> Figu
     return drawn
 
 
-def _panel(axes: Axes, title: str, names: Sequence[str], values: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]) -> None:
-    places = np.arange(len(names))[::-1]
-    for i, (name, place) in enumerate(zip(names, places, strict=True)):
-        known = values[name][np.isfinite(values[name])]
-        missing = len(values[name]) - len(known)
+def _panel(axes: Axes, title: str, column: str, rows: dict[str, pd.DataFrame]) -> None:
+    """`rows`: by setting."""
+    names, places = list(rows), np.arange(len(rows))[::-1]
+    for i, (own, place) in enumerate(zip(rows.values(), places, strict=True)):
+        known = own[column].dropna()
+        missing, failed = len(own) - len(known), int(own[_FAILS].sum())
         colour = COLOURS[i % len(COLOURS)]
         if len(known):
             axes.plot([known.min(), known.max()], [place, place], "-", color=colour, lw=1.6)
-            axes.plot(known.mean(), place, "o", color=colour, ms=5)
+            marker, fill = (">", "none") if own[_IS_BOUND].any() else ("o", colour)
+            axes.plot(known.mean(), place, marker, color=colour, mfc=fill, ms=5)
         if missing:
-            text = f"no value in {missing} of {len(values[name])} runs"
+            text = f"{'fails' if failed else 'no value'} in {failed or missing} of {len(own)} runs"
             axes.text(0.99, place, text, transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=SMALL, color=INK)
     style(axes, "")
     axes.set_yticks(places, [label(name) for name in names])

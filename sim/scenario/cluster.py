@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Tag
 
@@ -10,7 +10,7 @@ from sim.model import cluster
 from sim.model.catalogs.option import options_of
 from sim.scenario.grammar.fields import Axis, OnOff, choice
 from sim.scenario.grammar.options import Options, built
-from sim.scenario.grammar.section import MAP_OR_TEXT
+from sim.scenario.grammar.section import MAP_OR_TEXT, Texts
 from sim.scenario.text.problems import Reading
 from sim.units import format_duration
 
@@ -27,9 +27,16 @@ class Network(Options, of=(cluster.NetworkMemory,)):
     debloat: Axis[Annotated[Annotated[OnOff, Tag("text")] | Annotated[Debloat, Tag("map")], MAP_OR_TEXT]] | None = None
 
 
+_FOLLOWS = "their number follows from the job: placement: spread puts a subtask of every vertex into each slot, slots: 2 has two in each"
+
+
 class Cluster(Options, of=(cluster.Cluster,)):
     """Where the job runs."""
 
+    HINTS: ClassVar[Texts] = {
+        "task-managers": _FOLLOWS, "taskmanagers": _FOLLOWS, "nodes": "write hosts, how many machines, and cores, what each has",
+        "task-slots": "write slots, with placement: spread",
+    }  # fmt: skip
     services: Axis[Annotated[str, choice("side-by-side", "idle-core")]] | None = None
     network: Network | None = None
 

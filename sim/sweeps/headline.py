@@ -22,8 +22,9 @@ MOST_NAMED = 4
 def headline(question: Question, results: pd.DataFrame, found: Selection) -> str:
     """The sentences, what decides first."""
     return " ".join([
-        *_nothing(question, found), *_hopeless(question, results, found), *_failing(question, results, found), *_behind(question, found),
-        *_unknown(question, found), *_unranked(question, found), *_answer(question, found),
+        *_nothing(question, found), *_hopeless(question, results, found), *_failing(question, results, found),
+        *_without_checkpoints(question, results, found), *_behind(question, found), *_unknown(question, found), *_unranked(question, found),
+        *_answer(question, found),
     ])  # fmt: skip
 
 
@@ -69,6 +70,26 @@ def _failing(question: Question, results: pd.DataFrame, found: Selection) -> Ite
         yield f"With {_named(question, standing.setting)} {_what(rows, question)} in {_of(standing.failed, found)}{_reason(rows)}."
     if len(failing) > MOST_NAMED:
         yield f"{len(failing) - MOST_NAMED} more settings fail in some windows."
+
+
+def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
+    """Settings whose runs end before any checkpoint does: they say nothing about checkpoints."""
+    rows = planned(results)
+    rows = rows[~dead(rows)]
+    if "completed" not in rows or rows.empty:
+        return
+    by_setting = rows.groupby([rows[key].astype(str) for key in question.settings])
+    completed = by_setting["completed"].sum()
+    none = [standing.setting for standing in found.standings if completed.get(_index(standing.setting), 1) == 0]
+    if none and len(none) == len(found.standings):
+        yield f"No run completes a checkpoint, with any {', '.join(question.settings)}."
+    elif none:
+        yield f"No run completes a checkpoint with {_shorts(none)}."
+
+
+def _index(setting: Setting) -> str | Setting:
+    """Of a group of rows: pandas names a group of one key by its value."""
+    return setting if len(setting) > 1 else setting[0]
 
 
 def _what(rows: pd.DataFrame, question: Question) -> str:

@@ -95,9 +95,12 @@ class SweepResult:
 
     @property
     def counted(self) -> str:
-        """``9 of 10 cells have a row in runs/day/results.parquet``."""
+        """``9 of 10 cells have a row in runs/day/results.parquet``, and why there is no answer if there is none."""
         count = len(self.results)
-        return f"{count - len(self.failed)} of {count} cells have a row in {self.folder / 'results.parquet'}"
+        rows = f"{count - len(self.failed)} of {count} cells have a row in {self.folder / 'results.parquet'}"
+        if self.definition.question is not None:
+            return rows
+        return f"{rows}; no answer was asked for: a sweep file says answer:, and ckptsim run compares the settings of a scenario"
 
     @property
     def _fine(self) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from sim.recordings.source.files import ZIP
 from sim.recordings.source.rest.saved import is_answer
 from sim.series.monitoring.documents import table_of_document
 from sim.series.monitoring.samples import MonitoringError, MonitoringTable
@@ -25,7 +26,6 @@ from sim.traces.reading import RowOrigin, monitoring_rows, quarantined, read_row
 MOST_JSON, MOST_LOG = 64 << 20, 2 << 30
 """Limits in bytes: for documents parsed as a whole, and for files copied to be read line by line."""
 HEAD = 1 << 16
-ZIP = b"PK\3\4"
 _LOG_LINE = re.compile(rb"^.{0,60}\d\d:\d\d:\d\d[.,]\d{3}.{0,80}\b(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b", re.MULTILINE)
 _BYTE_ORDER = (b"\xff\xfe", b"\xfe\xff")
 

@@ -69,7 +69,7 @@ def is_real(name: str) -> bool:
         return (path / "jobs").is_dir() or (not any(path.glob("*.json")) and any(".log" in file.name for file in path.iterdir()))
     if path.suffix in _SCENARIOS or not path.is_file():
         return False
-    if ".log" in path.name or zipfile.is_zipfile(path):
+    if ".log" in path.name or zipfile.is_zipfile(path) or path.suffix == ".zip":
         return True
     with path.open("rb") as file:
         start = file.read(200).lstrip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -36,5 +37,16 @@ def writable_folder(path: Path) -> Path:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise OptionError("folder", f"{path}: {error.strerror}") from None
+        raise OptionError("folder", f"{path} {_why_not_written(path, error)}") from None
     return path
+
+
+def _why_not_written(path: Path, error: OSError) -> str:
+    """In words, with the folder that is the reason."""
+    there = next((folder for folder in (path, *path.parents) if folder.exists()), Path("/"))
+    if not there.is_dir():
+        return f"cannot be made: {there} is a file"
+    if there == path:
+        return f"cannot be written: {error.strerror}"
+    why = error.strerror if error.errno in (errno.EACCES, errno.EROFS, errno.ENOSPC) else "it takes no folders"
+    return f"cannot be made in {there}: {why}"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sim.evidence.bars import MEASURED_BARS, bars
+from sim.evidence.errors import FIRST
 from sim.evidence.folder import by_name, judge_all, recordings_in
 from sim.evidence.orderings import orderings
 from sim.evidence.summary import PER_QUANTITY, summary
-from sim.evidence.truth import FIRST
 from sim.quantities.observed import QUANTITIES
 from sim.recordings import RecordingError
 from sim.report.page import Page

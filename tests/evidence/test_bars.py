@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from sim.evidence.bars import BARS, MEASURED_BARS, bars
-from sim.evidence.truth import covered, relative_errors
+from sim.evidence.errors import covered, relative_errors
 from sim.recordings.source.lab.config import Configuration
 
 CONFIG = Configuration.model_validate({

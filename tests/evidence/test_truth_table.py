@@ -11,9 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from sim.cli import app
+from sim.evidence.errors import covered, join_observed_predicted, relative_errors
 from sim.evidence.predicted import predicted
 from sim.evidence.summary import PER_FAMILY, judged, summary
-from sim.evidence.truth import covered, join_observed_predicted, relative_errors, scenario_of, truth
+from sim.evidence.truth import scenario_of, truth
 from sim.model.scenario import Scenario
 from sim.recordings import observed, read
 from sim.recordings.observe.tidy import table_of

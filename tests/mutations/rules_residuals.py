@@ -7,6 +7,7 @@ from tests.mutations.rule import Rule
 __all__ = ["RESIDUALS"]
 
 _HISTORY, _RESIDUALS = "tests/recordings/infer/test_infer_history.py::test_", "tests/recordings/infer/test_infer_residuals.py::test_"
+_FILE = "tests/scenario/test_history_file.py::test_"
 
 RESIDUALS = (
     Rule(
@@ -71,5 +72,33 @@ RESIDUALS = (
         '    served = steady["throughput_per_second"].where(~keeps_up, bare)\n',
         '    served = steady["throughput_per_second"]\n',
         "tests/advice/test_judgement.py::test_a_job_that_keeps_up_serves_what_arrives",
+    ),
+    Rule(
+        "the history of another job is refused",
+        "scenario/history/file.py",
+        "if own and isinstance(job, Plain) and not set(own) & set(job):\n",
+        "if False:\n",
+        f"{_FILE}mistakes_are_told_at_their_place",
+    ),
+    Rule(
+        "the job's first checkpoint is no tail",
+        "scenario/history/file.py",
+        'if ms is not None and number != checkpoints.get("first")]',
+        "if ms is not None]",
+        f"{_FILE}two_files_say_what_one_said",
+    ),
+    Rule(
+        "what is read into a scenario stands in one place",
+        "scenario/history/file.py",
+        "        if key in plain:\n            reading.wrong",
+        "        if False:\n            reading.wrong",
+        f"{_FILE}sections_stand_in_one_place",
+    ),
+    Rule(
+        "what was never repeated spreads like the worst",
+        "quantities/observed.py",
+        "return max(other.repeats or 0.0 for other in QUANTITIES.values())",
+        "return min(other.repeats or 0.0 for other in QUANTITIES.values())",
+        "tests/quantities/test_observed_quantities.py::test_what_was_never_repeated_spreads_like_the_worst",
     ),
 )

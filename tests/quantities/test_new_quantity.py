@@ -41,7 +41,7 @@ from sim.evidence.bars import BARS, MEASURED_BARS, bars
 from sim.evidence.envelope.validity import QUANTITIES
 from sim.evidence.orderings import repeated
 from sim.evidence.predicted import predicted
-from sim.evidence.truth import join_observed_predicted
+from sim.evidence.errors import join_observed_predicted
 from sim.model.backtest import Backtest
 from sim.recordings import observed, read_source, read_any
 from sim.report.history import title

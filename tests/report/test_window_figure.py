@@ -16,8 +16,9 @@ def rows():
         ("noon", "1 s"): (8e3, math.nan),
         ("noon", "9 s"): (math.nan,) * 2,
     }
+    usual = {"status": "ok", "job_status": "RUNNING", "unfinished": ""}
     return pd.DataFrame([
-        {"window": window, "interval": interval, "caught_up_ms": ms} for (window, interval), own in values.items() for ms in own
+        {"window": window, "interval": interval, "caught_up_ms": ms, **usual} for (window, interval), own in values.items() for ms in own
     ])  # fmt: skip
 
 
@@ -35,6 +36,19 @@ def test_what_has_no_value_is_said(rows):
     _, noon = per_window(rows, ["interval"], "caught_up_ms").axes
 
     assert ["no value in 1 of 2 runs", "no value in 2 of 2 runs"] == [text.get_text() for text in noon.texts]
+
+
+def test_a_bound_is_open_and_a_dead_job_has_no_value(rows):
+    """What did not end is drawn as more than its value; the short checkpoints of a job that fails are no dot."""
+    rows.loc[rows["interval"] == "9 s", "unfinished"] = "caught_up_ms"
+    rows.loc[rows["interval"] == "1 s", "job_status"] = "FAILED: killed"
+    morning, noon = per_window(rows, ["interval"], "caught_up_ms").axes
+
+    assert [(5e3, ">", "none")] == [
+        (line.get_xdata()[0], line.get_marker(), line.get_markerfacecolor()) for line in morning.lines if line.get_marker() != "None"
+    ]
+    assert ["fails in 2 of 2 runs"] == [text.get_text() for text in morning.texts]
+    assert ["fails in 2 of 2 runs", "no value in 2 of 2 runs"] == [text.get_text() for text in noon.texts]
 
 
 def test_one_window_is_no_picture(rows):

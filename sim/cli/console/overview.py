@@ -7,10 +7,37 @@ from typing import Any
 from typer.core import TyperGroup
 
 _WIDTH = 79
+_USAGE = 2
+"""The exit code of mistakes in a command line."""
+
+
+_SIDE_BY_SIDE = "ckptsim run FILE compares the lists of a scenario; from Python sim.compare({'a': ..., 'b': ...})"
+INSTEAD = {
+    "diff": _SIDE_BY_SIDE,
+    "compare": _SIDE_BY_SIDE,
+    "simulate": "ckptsim run FILE",
+    "plot": "ckptsim report RESULTS -o FILE, or run --picture",
+    "new": "ckptsim init NAME",
+    "watch": "ckptsim import again, and ckptsim explain URL",
+    "--spark": "--master 'local[*]' or spark://HOST:PORT",
+    "--output": "--out",
+    "--parallelism": "--jobs, or --set job.VERTEX.parallelism=N",
+}
+"""Names of verbs and options that people try, and what does it."""
 
 
 class Overview(TyperGroup):
     """The overview of the verbs, grouped by task (`rich_help_panel`), in the order in which they were added."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb.  An option or a verb that there is not may be known by another name."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            known = next((name for name in INSTEAD if f"'{name}'" in str(getattr(error, "message", "")) or name == _option(error)), None)
+            if known is not None and getattr(error, "exit_code", None) == _USAGE:
+                error.message = f"{error.message.rstrip('.')}; write {INSTEAD[known]}"  # type: ignore[attr-defined]
+            raise
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
         return list(self.commands)
@@ -30,3 +57,8 @@ class Overview(TyperGroup):
         options = [max(option.opts, key=len) for option in self.get_params(ctx) if not getattr(option, "hidden", False)]
         head = [f"Usage: {ctx.command_path} VERB ...      ({ctx.command_path} VERB --help says the rest)", str(self.help), ""]
         print("\n".join([*head, *rows, "", f"{'Options':{left}}  {'  '.join(options)}", str(self.epilog)]))
+
+
+def _option(error: Exception) -> str:
+    """The option that a command does not have; empty: the error is another one."""
+    return str(getattr(error, "option_name", ""))

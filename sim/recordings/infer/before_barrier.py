@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
+from sim.quantities.observed import NEGLIGIBLE_MS
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestInput, RestVertex
 
-NOISE_MS = 60
-"""Shorter differences of durations are scheduling noise of a busy machine (`sim.evidence.truth.NEGLIGIBLE_MS`)."""
-LEAST_MS = NOISE_MS / 3
+LEAST_MS = NEGLIGIBLE_MS / 3
 """A lower average of long rests is noise with some outliers."""
 AGAIN = 2
 """Checkpoints with a long rest: what happened once is an outlier, not what an operator does."""
@@ -90,7 +89,7 @@ def rests(job: WatchedJob) -> Mapping[str, list[Rest]]:
 def works_before_barrier(job: WatchedJob, vertex: str) -> bool:
     """Whether its rests are work: long, before the barrier, and beyond the latency that the other vertices show."""
     found = rests(job)
-    if len({rest.checkpoint.id for rest in found[vertex] if rest.before_barrier_ms > NOISE_MS}) < AGAIN:
+    if len({rest.checkpoint.id for rest in found[vertex] if rest.before_barrier_ms > NEGLIGIBLE_MS}) < AGAIN:
         return False
     likely = {name for name, own in found.items() if _mean_of_long(rest.before_barrier_ms for rest in own) > LEAST_MS}
     latencies = [rest.latency_ms if name in likely else rest.all_ms for name, own in found.items() if name != vertex for rest in own]
@@ -100,7 +99,7 @@ def works_before_barrier(job: WatchedJob, vertex: str) -> bool:
 def _mean_of_long(durations_ms: Iterable[float]) -> float:
     """The mean of all, where those that are noise count as nothing."""
     values = list(durations_ms)
-    return math.fsum(value for value in values if value > NOISE_MS) / max(len(values), 1)
+    return math.fsum(value for value in values if value > NEGLIGIBLE_MS) / max(len(values), 1)
 
 
 def acknowledged_in(job: WatchedJob, point: RecordedCheckpoint) -> Acknowledged:

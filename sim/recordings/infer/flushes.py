@@ -12,7 +12,7 @@ from statistics import median
 from typing import NamedTuple
 
 from sim.model.state import Lsm
-from sim.recordings.infer.before_barrier import NOISE_MS
+from sim.quantities.observed import NEGLIGIBLE_MS
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.file_history import Files, acknowledged, files_of, history
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
@@ -55,7 +55,7 @@ def infer_flushes(draft: Draft, vertex: str, points: Sequence[RecordedCheckpoint
         return
     usual_ms = sync_ms + median(plain)
     longer_ms = [snapshot.sync_ms + snapshot.async_ms - usual_ms for snapshot in delayed]
-    if median(longer_ms) <= NOISE_MS:
+    if median(longer_ms) <= NEGLIGIBLE_MS:
         return
     per_ms = Lsm().compaction_bytes_per_second / 1000
     shares = [ms * per_ms / snapshot.merged_bytes for ms, snapshot in zip(longer_ms, delayed, strict=True)]

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from statistics import median
 
-from sim.recordings.infer.before_barrier import NOISE_MS, Rest, rests, works_before_barrier
+from sim.quantities.observed import NEGLIGIBLE_MS
+from sim.recordings.infer.before_barrier import Rest, rests, works_before_barrier
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.file_history import written_bytes
 from sim.recordings.infer.flows import Flows
@@ -34,11 +35,16 @@ def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex, *, with_sync: b
             share = Fraction(round(100 * len(long) / len(pauses)), 100)
             draft.put("snapshot.probability", format_share(share), f"{len(long)} / {len(pauses)}", job=vertex.name)
     syncs = [rest.subtask.checkpoint.sync for rest in rests(job)[vertex.name] if rest.subtask.checkpoint.sync >= 0]
-    if with_sync and syncs and median(syncs) > NOISE_MS and "pre-barrier" not in draft.document["job"][vertex.name].get("snapshot", {}):
+    if (
+        with_sync
+        and syncs
+        and median(syncs) > NEGLIGIBLE_MS
+        and "pre-barrier" not in draft.document["job"][vertex.name].get("snapshot", {})
+    ):
         origin = f"median sync duration of {len(syncs)} snapshots"
         draft.put("snapshot.sync", format_duration(round(median(syncs)) * 10**6), origin, job=vertex.name)
     phases_ms = [rest.subtask.checkpoint.async_ for rest in rests(job)[vertex.name] if _writes_no_file(rest.subtask, inline_bytes(job))]
-    if phases_ms and not is_unaligned(job) and median(phases_ms) > NOISE_MS:
+    if phases_ms and not is_unaligned(job) and median(phases_ms) > NEGLIGIBLE_MS:
         origin = f"median asynchronous duration of {len(phases_ms)} snapshots whose state and data in flight are too small for a file"
         draft.put("snapshot.async", format_duration(round(median(phases_ms)) * 10**6), origin, job=vertex.name)
 
@@ -60,7 +66,7 @@ def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float
 
 def _work_ms(rest: Rest, *, works: bool) -> float:
     """Work before the barrier; 0: none, or as short as noise."""
-    return rest.before_barrier_ms if works and rest.before_barrier_ms > NOISE_MS else 0.0
+    return rest.before_barrier_ms if works and rest.before_barrier_ms > NEGLIGIBLE_MS else 0.0
 
 
 def _within(found: list[Rest], flow: Flows) -> Iterator[Rest]:

@@ -15,7 +15,8 @@ from statistics import median
 from typing import NamedTuple
 
 from sim.model.scenario import Overheads
-from sim.recordings.infer.before_barrier import NOISE_MS, Rest, rests, usual_checkpoints, works_before_barrier
+from sim.quantities.observed import NEGLIGIBLE_MS
+from sim.recordings.infer.before_barrier import Rest, rests, usual_checkpoints, works_before_barrier
 from sim.recordings.infer.draft import Draft
 from sim.recordings.infer.file_history import written_bytes
 from sim.recordings.infer.flushes import explained_ms
@@ -46,7 +47,7 @@ def infer_residuals(draft: Draft, job: RestJob) -> None:
     if len(points) < FEWEST:
         return
     found = {vertex.name: _columns(draft, job, vertex, [point.id for point in points]) for vertex in job.vertices}
-    if max((sum(parts) for columns in found.values() for column in columns for parts in column), default=0.0) <= NOISE_MS:
+    if max((sum(parts) for columns in found.values() for column in columns for parts in column), default=0.0) <= NEGLIGIBLE_MS:
         return
     of = {name: kept for name, columns in found.items() if (kept := _written(columns))}
     what = f"what {len(points)} checkpoints of the history took beyond the model; waits that the protocol explains are left out"
@@ -74,14 +75,14 @@ def _residuals(job: RestJob, vertex: RestVertex, explained: Mapping[tuple[int, i
     own = rests(job)[vertex.name]
     sync_ms = _usual(rest.subtask.checkpoint.sync for rest in own)
     works = works_before_barrier(job, vertex.name)
-    working_ms = _usual(rest.before_barrier_ms for rest in own if rest.before_barrier_ms > NOISE_MS) if works else 0.0
+    working_ms = _usual(rest.before_barrier_ms for rest in own if rest.before_barrier_ms > NEGLIGIBLE_MS) if works else 0.0
     started_ms = _usual(rest.subtask.start_delay for rest in own)
     overheads = Overheads()
-    triggered_ms = started_ms if started_ms > NOISE_MS else overheads.trigger_ns / 1e6
+    triggered_ms = started_ms if started_ms > NEGLIGIBLE_MS else overheads.trigger_ns / 1e6
     writing = _writing_residuals(job, vertex, own)
     found = {}
     for rest in own:
-        late_ms = rest.all_ms - (working_ms if works and rest.before_barrier_ms > NOISE_MS else overheads.acknowledge_ns / 1e6)
+        late_ms = rest.all_ms - (working_ms if works and rest.before_barrier_ms > NEGLIGIBLE_MS else overheads.acknowledge_ns / 1e6)
         found[rest.checkpoint.id, rest.subtask.index] = _together(
             _Parts(
                 0.0 if vertex.inputs else max(rest.subtask.start_delay - triggered_ms, 0.0),

@@ -19,6 +19,7 @@ from sim.recordings.source.budget import Budget, BudgetError
 
 LARGEST_BYTES = 200_000_000  # a long recording has 0.5 MB
 _GZIP = b"\x1f\x8b"
+ZIP = b"PK\3\4"
 _MAX_NAMED = 5  # number of mistakes in one message
 
 
@@ -79,7 +80,8 @@ def _parse(path: Path, content: bytes) -> Any:
     except BudgetError as error:
         raise RecordingError(f"{path}: {error}") from None
     except UnicodeDecodeError:
-        raise RecordingError(f"{path}: is not JSON: it is no text") from None
+        is_zip = content[: len(ZIP)] == ZIP or path.suffix == ".zip"
+        raise RecordingError(f"{path}: {'is no zip, or a damaged one' if is_zip else 'is not JSON: it is no text'}") from None
     except JSONDecodeError as error:
         raise RecordingError(f"{path}: is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except (ValueError, RecursionError) as error:  # numbers with thousands of digits, lists nested without end

@@ -126,14 +126,15 @@ def _driven(given: Windows, piece: _Piece, common: dict[str, Any] | None, scenar
 
 
 def _grid(given: Windows, series: RateSeries, folder: Path) -> Sequence[int]:
-    """Starts of windows: those of `at`, or all that fit into the trace."""
+    """Starts of windows: those of `at`, or all that fit into the trace.  The last row counts as long as the one before it."""
     if given.at:
         return given.at
     assert given.trace is not None and given.length is not None  # noqa: S101, PT018 - else it is a problem
     file = folder / given.trace
-    if given.length > series.length_ns:
+    long_ns = series.length_ns + series.last_ns
+    if given.length > long_ns:
         raise TraceError(f"{file} has {series}, less than one window of {format_duration(given.length)}")
-    starts = range(0, series.length_ns - given.length + 1, given.every or given.length)
+    starts = range(0, long_ns - given.length + 1, given.every or given.length)
     if given.most is None and len(starts) > MOST:
         raise TraceError(
             f"{len(starts):,} windows, {format_duration(given.every or given.length)} apart: {file} has {series}; "

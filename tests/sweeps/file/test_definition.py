@@ -361,9 +361,9 @@ def test_the_same_day_is_the_same_load_however_its_times_are_written(over_a_day,
         (
             lambda at: at * 1000,
             "every: 3 h",
-            "7,995 windows, 3 h apart: .*day.csv has 999 d, 1,440 rows, times in seconds; .* write time-unit: ms",
+            "8,000 windows, 3 h apart: .*day.csv has 999 d, 1,440 rows, times in seconds; .* write time-unit: ms",
         ),
-        (lambda at: at, "every: 1 min", "1,434 windows, 1 min apart: .*; write a longer every:, most: 20 for so many of them, or at:"),
+        (lambda at: at, "every: 1 min", "1,435 windows, 1 min apart: .*; write a longer every:, most: 20 for so many of them, or at:"),
         (
             lambda at: at,
             "at: [3 h, 1 d]",
@@ -387,8 +387,9 @@ def test_many_windows_may_be_asked_for(over_a_day):
 
 
 def test_the_last_row_lasts_as_long_as_the_one_before_it(over_a_day):
-    """A day of minutes is a day, though its last row stands a minute before its end."""
+    """A day of minutes is a day, though its last row stands a minute before its end: its last window is cut, too."""
     assert 1 == len(over_a_day(lambda at: at, "at: [1434 min]").scenarios)
+    assert 240 == len(over_a_day(lambda at: at, "every: 6 min, most: 1000").scenarios)
 
 
 def test_a_load_in_another_unit_is_refused_until_its_scale_is_written(over_a_day):

@@ -17,7 +17,7 @@ from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import ProxyHandler, Request, build_opener, getproxies, proxy_bypass
 
 from sim.foreign import one_line
 from sim.recordings.source.budget import Budget, BudgetError
@@ -160,7 +160,16 @@ class Client:
             why = f"no proper answer ({type(cause).__name__}: {one_line(cause, LONGEST)}): {_HINT[:-1]}, and http or https?"
             return RestError(self.url + path, why, is_retryable=True)
         reason = getattr(cause, "strerror", None) or cause
-        return RestError(self.url, f"cannot be reached ({one_line(reason, LONGEST)})", is_retryable=True)
+        return RestError(self.url, f"cannot be reached{self._by_way()} ({one_line(reason, LONGEST)})", is_retryable=True)
+
+    def _by_way(self) -> str:
+        """The proxy between us and the endpoint, as the environment names it."""
+        parts = urlsplit(self.url)
+        proxy = getproxies().get(parts.scheme)
+        if proxy is None or _is_loopback(str(parts.hostname)) or proxy_bypass(str(parts.hostname)):
+            return ""
+        place = one_line(proxy.rpartition("@")[2], LONGEST)  # without a password
+        return f" by the proxy {place} of {parts.scheme}_proxy; no_proxy={parts.hostname} goes without it"
 
     def _timeout_error(self, path: str) -> RestError:
         now = time.monotonic()

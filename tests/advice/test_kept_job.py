@@ -1,0 +1,18 @@
+"""The job that advice is about stands in the folder of its results, as `import` writes it."""
+
+from sim.advice.job import job_file
+from sim.scenario import load, loads
+from tests.scenario.test_history_file import INLINE
+
+
+def test_an_imported_job_is_kept_in_two_files(tmp_path):
+    """Trials read it there, tails and backtest included."""
+    file = job_file(tmp_path / "saved.zip", INLINE, tmp_path)
+
+    assert {"job.yaml", "job.history.json"} == {path.name for path in tmp_path.iterdir()}
+    assert loads(INLINE, "job") == load(file)
+
+
+def test_a_scenario_stays_where_it_is(tmp_path):
+    assert tmp_path / "mine.yaml" == job_file(tmp_path / "mine.yaml", None, tmp_path)
+    assert [] == list(tmp_path.iterdir())
