@@ -387,8 +387,8 @@ SINKS = (
     Rule(
         "what a snapshot held is committed again after a restore",
         "protocol/commit/committer.py",
-        "return _committed(changed(self, committables=ordered(event.committables)), event.now, event.checkpoint, again=True)",
-        "return changed(self, committables=ordered(event.committables)), ()",
+        "return _committed(restored, event.now, event.checkpoint, again=True)",
+        "return restored, ()",
         f"{PROTOCOL}commit/test_sink.py::test_what_a_snapshot_held_is_committed_again",
     ),
     Rule(

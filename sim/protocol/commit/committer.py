@@ -33,6 +33,7 @@ class Committer:
     transaction_timeout_ns: int | None = None  # of the external system; None: it keeps transactions for ever
     committables: tuple[Committable, ...] = ()  # by epoch, then writer: its state
     last_completed: int = 0
+    begun_from: int = 0  # the checkpoint it was restored from; 0: none
 
     def on(self, event: CommitterEvent) -> _Answer:
         match event:
@@ -41,7 +42,8 @@ class Committer:
                 if late and not event.behind:
                     raise InvalidTransition("committer", self, event, why="a complete checkpoint has no more committables")
                 after = changed(self, committables=ordered((*self.committables, *event.committables)))
-                return _committed(after, event.now, self.last_completed, again=False) if late else (after, ())
+                again = self.last_completed == self.begun_from  # in-flight data of the checkpoint restored
+                return _committed(after, event.now, self.last_completed, again=again) if late else (after, ())
             case SnapshotTaken():
                 return self, ()
             case CompletionNotified():
@@ -49,7 +51,8 @@ class Committer:
                     return self, ()
                 return _committed(self, event.now, event.checkpoint, again=False)
             case Restored():
-                return _committed(changed(self, committables=ordered(event.committables)), event.now, event.checkpoint, again=True)
+                restored = changed(self, committables=ordered(event.committables), begun_from=event.checkpoint)
+                return _committed(restored, event.now, event.checkpoint, again=True)
             case TaskClosed():
                 return changed(self, committables=()), (CommitEpochs(0, self.committables),) if self.committables else ()
 

@@ -103,5 +103,8 @@ def test_the_committer_of_flink_commits_what_comes_late_at_once():
     """Before FLINK-36379; aligned, a committable behind its completion is a mistake of the model (see test_sink.py)."""
     machine, commands = fed(Committer(), CompletionNotified(0, 1), received(files(1)), received(files(2)))
 
-    assert [files(1)] == visible(commands)
+    assert [CommitEpochs(1, (files(1),))] == commands
     assert (files(2),) == machine.committables
+
+    _, commands = fed(Committer(), Restored(0, 1, ()), received(files(1)))
+    assert [CommitEpochs(1, (files(1),), again=True)] == commands  # in-flight data of the checkpoint that the job began with
