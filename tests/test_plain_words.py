@@ -115,6 +115,20 @@ def openings(source: str) -> Iterator[tuple[int, str]]:
             yield line, text.splitlines()[0]
 
 
+def nobodies(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of comments and docstrings in which a component has no noun."""
+    for line, text in [*docstrings(source), *comments(source)]:
+        if word := re.search(r"\b(nobody|somebody|someone|everybody|everyone|anybody|whoever)\b", text, re.IGNORECASE):
+            yield line, word.group()
+
+
+def nameless_classes(source: str) -> Iterator[tuple[int, str]]:
+    """(line, name) of classes whose docstring does not say what they are: there is none, or it begins with an argument."""
+    for node in ast.walk(parsed(source)):
+        if isinstance(node, ast.ClassDef) and re.match(r"$|`|None\b", ast.get_docstring(node) or ""):
+            yield node.lineno, node.name
+
+
 def sentences(source: str) -> Iterator[tuple[int, str]]:
     """(line, text) of sentences in docstrings and comments that are too long."""
     for line, text in [*docstrings(source), *comments(source)]:
@@ -157,6 +171,8 @@ RULES: dict[str, Callable[[str], Iterator[tuple[int, str]]]] = {
     "openings": openings,
     "sentences": sentences,
 }
+OF_THE_SIMULATOR = {"nobodies": nobodies, "nameless classes": nameless_classes}
+"""Rules that hold for `sim` alone: tests speak of people, and their classes are small."""
 
 
 def findings(rule: str) -> list[Finding]:
@@ -167,17 +183,17 @@ def findings(rule: str) -> list[Finding]:
 @cache
 def _all_findings() -> dict[str, list[Finding]]:
     """By rule.  Every file is read and parsed once."""
-    found: dict[str, list[Finding]] = {rule: [] for rule in RULES}
+    found: dict[str, list[Finding]] = {rule: [] for rule in RULES | OF_THE_SIMULATOR}
     for path in sources():
         file, source = path.relative_to(ROOT), path.read_text()
-        for rule, broken_in in RULES.items():
+        for rule, broken_in in (RULES | OF_THE_SIMULATOR if file.parts[0] == "sim" else RULES).items():
             found[rule] += [Finding(room(path), f"{file}:{line}", text) for line, text in broken_in(source)]
         if path.stem in BANNED:
             found["names"].append(Finding(room(path), f"{file}:1", path.stem))
     return found
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", RULES | OF_THE_SIMULATOR)
 def test_every_room_keeps_the_rule(rule):
     """Names, openings and sentences."""
     broken = [str(finding) for finding in findings(rule)]
@@ -262,6 +278,28 @@ def test_a_banned_word_is_found_wherever_a_name_is_bound(source, expected):
 def test_a_docstring_begins_with_its_subject(source, expected):
     """A docstring is a sentence or a noun phrase of its own."""
     assert expected == [line for line, _ in openings(source)]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("class Queue: ...", [(1, "Queue")]),
+        ('class Queue:\n    """`size`: in bytes."""', [(1, "Queue")]),
+        ('class Queue:\n    """None: it is empty."""', [(1, "Queue")]),
+        ('class Queue:\n    """The queue of a channel.  `size`: in bytes."""', []),
+    ],
+)
+def test_a_class_says_what_it_is(source, expected):
+    """Arguments come second."""
+    assert expected == list(nameless_classes(source))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"), [("# Nobody reads it", [(1, "Nobody")]), ('"""It has no readers."""', []), ("nobody = 1", [])]
+)
+def test_a_component_has_a_noun(source, expected):
+    """Comments and docstrings only."""
+    assert expected == list(nobodies(source))
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def _lines(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mappi
 
 
 class _Present:
-    """What a key has today: as a setting, as the file of the job says, or as its default is."""
+    """The present values of keys: of the setting, of the job's file, or the defaults."""
 
     def __init__(self, bench: Bench, settings: Mapping[str, Any]) -> None:
         self.settings = settings

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Engine(StrEnum):
-    """How the data plane runs; all give the same bytes."""
+    """The engine of the data plane.  All give the same bytes."""
 
     COMPILED = "compiled"
     INTERPRETED = "interpreted"

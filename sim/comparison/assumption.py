@@ -14,6 +14,8 @@ WARM_UP = "run.warmup"
 
 @dataclass(frozen=True, slots=True)
 class DecidingAssumption:
+    """An assumption that moves a result, with the value that was tried."""
+
     key: str  # of the scenario
     assumed: str  # in words, without its numbers
     tried: str  # in words

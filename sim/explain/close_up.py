@@ -36,7 +36,7 @@ class Queued(NamedTuple):
 
 @dataclass(slots=True)
 class ObservedInstance:
-    """What was observed of one job instance: queues before barriers, records that windows hold, files below level 0."""
+    """The observations of one job instance: queues before barriers, records that windows hold, files below level 0."""
 
     context: Context
     queued: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)  # (checkpoint, task): by output channel, two columns

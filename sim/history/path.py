@@ -78,7 +78,10 @@ def near_paths(history: History, point: RecordedCheckpoint) -> Iterator[tuple[Pa
 
 
 class _Search:
-    """`later`: of barriers that came together, the one that set out last is followed, and not the one that was under way for longest."""
+    """The search for the path of one checkpoint.
+
+    `later`: of barriers that came together, the one that set out last is followed, and not the one that was under way for longest.
+    """
 
     def __init__(self, history: History, point: RecordedCheckpoint, *, later: bool = False) -> None:
         self.history = history

@@ -1,4 +1,4 @@
-"""What an operator writes outside of its state: files per snapshot, and the transactions they belong to.  Frozen."""
+"""Output of operators beside their state: files per snapshot, and their transactions.  Frozen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sim.model.catalogs.sinks import SinkKind
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """Files a subtask writes per snapshot (prepareSnapshotPreBarrier of a file sink); nothing if it read no record since the last."""
+    """The files that a subtask writes per snapshot (prepareSnapshotPreBarrier of a file sink).  None without a record since the last."""
 
     bytes: int = option(Kind.SIZE, 0, "Bytes of one subtask and snapshot, all files together.")
     share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the bytes read since the last flush.")
@@ -21,7 +21,7 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Output that becomes visible when its checkpoint is complete (TwoPhaseCommittingSink).
+    """Transactional output: it becomes visible when its checkpoint is complete (TwoPhaseCommittingSink).
 
     `committer`: chained = every writer is followed by its own in the same task; global = one subtask behind all writers.
     """
@@ -50,7 +50,7 @@ class Commit:
 
 
 def commit_of(kind: SinkKind) -> Commit | None:
-    """What `commit:` of a vertex begins with that writes to it; None: it commits nothing."""
+    """The default commit options of a sink; None: it commits nothing."""
     if kind.committer == "none":
         return None
     return Commit(kind.committer, transaction_timeout_ns=kind.transaction_timeout_ns, exchange=kind.exchange, late=kind.late)

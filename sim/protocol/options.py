@@ -13,7 +13,7 @@ from sim.protocol.value_class import value_class
 
 
 class Ending(Enum):
-    """How the data of a task ends (StopMode): with finish() of its operators, or where it stands."""
+    """The way in which the data of a task ends (StopMode): with finish() of its operators, or without."""
 
     DRAIN = "drain"
     NO_DRAIN = "no-drain"
@@ -21,7 +21,7 @@ class Ending(Enum):
 
 
 class AlignmentType(Enum):
-    """What a reader of this barrier does (CheckpointOptions.AlignmentType)."""
+    """The reaction of a reader to a barrier (CheckpointOptions.AlignmentType)."""
 
     __hash__ = object.__hash__  # members are themselves and nothing else; the hash of Enum is a function in Python
 

@@ -45,7 +45,7 @@ class Plan:
 
 @value_class
 class SnapshotTimes:
-    """What a task measures about its part of one checkpoint [ns] (CheckpointMetrics; protocol phases beyond Flink's marked +)."""
+    """The times that a task measures for its part of one checkpoint [ns] (CheckpointMetrics; phases beyond Flink's marked +)."""
 
     first_barrier_ns: int  # + when the first barrier (or the trigger call) was processed
     start_delay_ns: int  # t0 -> first barrier, never negative

@@ -19,7 +19,10 @@ FOREVER = 1 << 61
 
 
 class TwoPlaneEnvironment(simpy.Environment):
-    """`on_notice` is called at the notice's time; what it schedules runs before the data plane goes on."""
+    """A SimPy environment with a data plane.
+
+    `on_notice` is called at the notice's time; what it schedules runs before the data plane goes on.
+    """
 
     def __init__(self, plane: DataPlane, on_notice: Callable[[Notice], None], begin_ns: int = 0) -> None:
         super().__init__(initial_time=begin_ns)

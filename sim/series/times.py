@@ -38,7 +38,7 @@ _UNIT_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How the cells of one column of times are read."""
+    """The reader of one column of times."""
 
     unit_s: Fraction | None = Fraction(1)  # of numbers; None: the cells are dates
     epoch: bool = False  # numbers count from 1970

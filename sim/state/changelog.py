@@ -23,6 +23,8 @@ _LOG = "log-"
 
 
 class _Image(NamedTuple):
+    """The image of a changelog backend in a snapshot."""
+
     below: Hashable  # of the backend below, at its last materialisation
 
 

@@ -31,7 +31,7 @@ class Sink(Protocol):
 
 
 class Medium(Protocol):
-    """Whether a file can get another name; object stores have none but copies."""
+    """A medium that holds files."""
 
     def open(self, name: Name, host: int) -> Sink:
         """Takes no time: the file is created with the first bytes, or when it is closed."""
@@ -43,7 +43,7 @@ class Medium(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MediumPage:
-    """How a kind of storage works: a file of `media` defines one for each kind of `STORAGES`."""
+    """A kind of storage: each file of `media` defines one, for a kind of `STORAGES`."""
 
     name: str
     make: Callable[[Attempts, SharedNetwork, Cards, Any, int], Medium]  # with the options of the kind, and the seed of the run

@@ -11,6 +11,8 @@ from sim.timeline.events import Event, TimelineSlice, flow, lanes, named, slice_
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
+    """A timeline: the events of its tracks."""
+
     events: list[Event]
     begin_ns: int
     end_ns: int
@@ -19,7 +21,7 @@ class Timeline:
 
 @dataclass(slots=True)
 class Drawing:
-    """Events as they come, in the window."""
+    """A timeline in the making: the events of its window, as they come."""
 
     begin_ns: int
     end_ns: int

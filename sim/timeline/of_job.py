@@ -48,7 +48,7 @@ def window_of(history: History, checkpoint: int | None, begin_ns: int, end_ns: i
 
 
 def job_timeline(history: History, window: JobWindow, limit: int) -> Timeline:
-    """`limit`: events at most, names apart."""
+    """The timeline of a window.  `limit`: the largest number of events, names apart."""
     page = Drawing(window.begin_ns, window.end_ns)
     points = [point for point in history.checkpoints if _overlaps(history, point, window)]
     paths = {point.id: steps(history, point) for point in points}
@@ -67,7 +67,7 @@ def job_timeline(history: History, window: JobWindow, limit: int) -> Timeline:
 
 
 def job_document(history: History, drawn: Timeline) -> str:
-    """Trace Event JSON, a line."""
+    """The timeline as Trace Event JSON, on one line."""
     first_ms = history.checkpoints[0].trigger_timestamp if history.checkpoints else 0
     about = {
         "run": f"{history.name}, {history.strategy or 'barriers not known'}", "flink": history.flink_version, "begins_ms": first_ms,
@@ -155,7 +155,7 @@ def _arrow(page: Drawing, history: History, point: RecordedCheckpoint, step: Pat
 
 
 def _slice(history: History, point: RecordedCheckpoint, text: str, begin_ns: int, end_ns: int, **values: object) -> TimelineSlice:
-    """Times are since the trigger."""
+    """A slice of a track.  Times count from the trigger."""
     at_ns = _since_ns(history, point)
     return TimelineSlice(text, at_ns + begin_ns, at_ns + end_ns, values)
 

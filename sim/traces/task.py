@@ -8,7 +8,7 @@ from typing import Any
 
 
 def reader(shares: bytes, choices: bytes, bring: Callable[[], None]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function for mapInArrow over the numbers of pickled lists of files, which returns all their rows."""
+    """A function for Spark's mapInArrow.  It takes numbers of lists of files (`shares`, pickled) and returns the rows of their files."""
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         bring()

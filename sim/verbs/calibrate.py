@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Calibration:
-    """What `environment:` of a scenario takes; it shows the constants with their intervals."""
+    """The constants of an environment with their intervals, as `environment:` of a scenario takes them."""
 
     estimates: Mapping[str, Estimate]
     recordings: tuple[Recording, ...]
@@ -74,7 +74,7 @@ class Calibration:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CrossValidation:
-    """How far off predictions are whose constants come from other recordings."""
+    """The errors of predictions whose constants come from other recordings."""
 
     errors: pd.DataFrame  # a row per quantity, columns for each of `cross_validation.WAYS`
     sources: tuple[tuple[str, str, int], ...]  # (constant, where it comes from without the family, recordings)

@@ -20,7 +20,7 @@ JUDGED = {TASK_MANAGER: "recovery of a lost task manager", TASK: "recovery from 
 
 
 class OtherFailure(Protocol):
-    """What the screen says beside the recovery that is judged."""
+    """The failure that is not judged, as the screen mentions it."""
 
     @property
     def breaks(self) -> bool:

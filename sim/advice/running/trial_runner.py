@@ -34,7 +34,7 @@ class _TimeUp(BaseException):
 
 
 class TrialRunner:
-    """`watch` is called with (finished runs, processor time spent [ns]); of runs that go on, the time is an estimate.
+    """The runner of an advice's trials.  `watch` is called with (finished runs, processor time spent [ns], estimated for those that go on).
 
     `budget_s`: processor time of all stored rows.  `within_s`: time on the `clock` since the runner was made.
     On Spark `run` is called inside of a block of `workers`.

@@ -36,7 +36,7 @@ class Consequences:
     caught_up_ms: Annotated[float, "failure -> as much waits as usual, median over restarts"]
     disturbed_share: Annotated[float, "of the run: between a failure and being caught up again"]
     lag_s: Annotated[float, "largest time a record has been due and was not emitted yet; of a job that failed for good there is none"]
-    delay_mean_s: Annotated[float, "due -> served by a vertex nobody reads, mean of what is seen once a second"]
+    delay_mean_s: Annotated[float, "due -> served by a vertex without readers, mean of samples once a second"]
     delay_p99_s: Annotated[float, "likewise, 99 % quantile"]
     ended_s: Annotated[float, "end of the run: the job was over, or it was cut off"]
     unfinished: Annotated[str, "columns whose value is a bound, 'more than': what they measure had not ended when the run did"]

@@ -17,7 +17,7 @@ _SILENT = 3
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """How jobs finish; means over the runs of a strategy."""
+    """The end of jobs that finish; means over the runs of a strategy."""
 
     at_s: float
     idle_s: float  # after the last second in which a record was served

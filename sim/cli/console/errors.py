@@ -1,4 +1,4 @@
-"""Errors a user can mend are one line on stderr and an exit code; a traceback means a mistake of ours."""
+"""Errors and exit codes: an error that a user can mend is one line on stderr; a traceback means a mistake of ours."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ NAMED = {
     "sim.sweeps.spark.masters.MasterError": 2,
     "sim.sweeps.spark.java.MissingDependencyError": 5,
 }
-"""Errors that say themselves what is wrong.  By name: importing them all takes longer than saying it."""
+"""Class of an error whose message a user understands -> exit code.  Names, as importing all of them takes long."""
 OPTIONS = {"folder": "--out", "begin": "--from", "end": "--to", "changes": "--set", "headers": "--header", "sources": "SOURCE"}
-"""The name of an option in Python -> on the command line, where that is another."""
+"""Option in Python -> its name on the command line, where that differs."""
 
 
 class Code(IntEnum):
@@ -97,7 +97,7 @@ def speaking() -> Iterator[None]:
 
 @contextmanager
 def stoppable(kept: str) -> Iterator[None]:
-    """Around work of which nothing needs to be counted to say what is kept when it is interrupted."""
+    """The context of work that can be interrupted.  `kept`: the sentence about results that stay."""
     try:
         yield
     except KeyboardInterrupt:
@@ -116,7 +116,7 @@ def interrupted(kept: str = "") -> None:
 
 
 def _mendable(error: Exception) -> tuple[str, Code] | None:
-    """(message, exit code) of what a user can mend."""
+    """(message, exit code) of an error that a user can mend; None: a mistake of ours."""
     named = next((code for kind in type(error).__mro__ if (code := NAMED.get(f"{kind.__module__}.{kind.__name__}"))), None)
     if named is not None:
         return str(error), Code(named)

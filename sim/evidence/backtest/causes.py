@@ -27,7 +27,7 @@ PHASES = ("start-delay", "alignment", "sync", "async")
 
 @dataclass(frozen=True, slots=True)
 class BacktestEvidence:
-    """What history and scenario show beside the quantities themselves."""
+    """Evidence of history and scenario about the causes of differences."""
 
     growth: tuple[float, float] | None = None  # full size [bytes] of the first and last third of the history, if only that grows
     rocksdb: bool = False

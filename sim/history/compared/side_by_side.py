@@ -109,6 +109,8 @@ def _is_judged(point: RecordedCheckpoint) -> bool:
 
 
 class _Reading(NamedTuple):
+    """A checkpoint with the parts that lead it."""
+
     point: RecordedCheckpoint
     leading: LeadingPart
     leaders: frozenset[LeadingPart]

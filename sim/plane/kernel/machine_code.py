@@ -160,7 +160,7 @@ def _keep(code: bytes, name: str) -> None:
 
 
 def _is_private(place: Path) -> bool:
-    """Whether no other user can write there, asked of the temporary folder only: everybody may make a folder of any name in it."""
+    """Whether no other user can write there, asked of the temporary folder only, where any user may make a folder of any name."""
     if place != _temporary():
         return True
     found = place.lstat()

@@ -43,7 +43,7 @@ KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never chang
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the rows of some tasks stand."""
+    """The places of the rows of some tasks."""
 
     tasks: list[int]
     partitions: list[int]

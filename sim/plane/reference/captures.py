@@ -9,6 +9,8 @@ from sim.plane.reference.ports import Plane
 
 
 class Captures:
+    """The captures of the plane."""
+
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 

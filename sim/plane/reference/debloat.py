@@ -17,6 +17,8 @@ def round_half_even(value: int) -> int:
 
 
 class BufferSizing:
+    """The sizes of the plane's buffers."""
+
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 

@@ -8,6 +8,8 @@ from sim.plane.seam.interface import NoticeKind, ThreadState
 
 
 class LateOutputs:
+    """The late outputs of all tasks."""
+
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 

@@ -8,6 +8,8 @@ from sim.plane.seam.interface import BARRIERS, OPEN_COUNTS, SINGLES, Marker, Not
 
 
 class Markers:
+    """The markers of the plane."""
+
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 

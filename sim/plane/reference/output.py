@@ -9,6 +9,8 @@ from sim.plane.seam.interface import Ship, ThreadState
 
 
 class RecordWriter:
+    """The record writer of all tasks: routes, buffers and their segments."""
+
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 

@@ -189,7 +189,7 @@ class Partition:
 
 @dataclass(eq=False, slots=True)
 class Count:
-    """How many channels of a gate have delivered a number, or are closed (M4)."""
+    """The count of a gate's channels that have delivered a number, or are closed (M4)."""
 
     series: int
     number: int

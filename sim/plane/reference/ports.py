@@ -69,7 +69,7 @@ class CapturesPort(Protocol):
 
 
 class BufferSizingPort(Protocol):
-    """When a gate measures."""
+    """The measurements of gates, as receivers report them (D2)."""
 
     def pause(self, gate: Gate) -> None: ...  # D2
     def polled(self, gate: Gate, element: Slice | Marker) -> None: ...  # D2

@@ -8,6 +8,8 @@ from sim.plane.seam.interface import BARRIERS, Marker, NoticeKind, ThreadState, 
 
 
 class Receiving:
+    """The receivers' sides of all channels."""
+
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 

@@ -38,6 +38,8 @@ def renew(old: Any, fresh: Any) -> None:
 
 
 class Restarts:
+    """Halts and restarts of tasks."""
+
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 

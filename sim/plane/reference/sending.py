@@ -8,6 +8,8 @@ from sim.plane.seam.interface import Marker, NoticeKind, Trait
 
 
 class Sending:
+    """The senders' sides of all channels."""
+
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
         self.line_free_at: dict[int, int] = {}  # by host: when its line has sent everything given to it so far (S5)

@@ -19,6 +19,8 @@ def due(task: Task, i: int) -> int:
 
 
 class Thread:
+    """The threads of all tasks."""
+
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
 

@@ -57,7 +57,7 @@ OPEN_COUNTS = 50
 
 
 class ThreadState(IntEnum):
-    """What a task's thread is doing."""
+    """The state of a task's thread."""
 
     IDLE = 0  # output available, nothing to read
     BUSY = 1  # serving a record
@@ -68,7 +68,7 @@ class ThreadState(IntEnum):
 
 
 class Trait(IntFlag):
-    """How a marker travels."""
+    """A trait of a marker: how it travels."""
 
     NONE = 0
     PRIORITY = 1  # overtakes data, captures what it overtakes
@@ -78,12 +78,16 @@ class Trait(IntFlag):
 
 
 class Marker(NamedTuple):
+    """A marker: a number that travels in the byte streams."""
+
     number: int  # > 0
     traits: Trait = Trait.NONE
     series: int = BARRIERS
 
 
 class NoticeKind(IntEnum):
+    """The kind of a notice."""
+
     QUIET = 0  # `until` is reached
     ARRIVED = 1  # first and / or last marker of a number processed on a gate
     ANNOUNCED = 2  # an announced marker lies in a receive queue
@@ -110,11 +114,7 @@ class Notice(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a task is in its streams (P2).  Arrays are int64 copies, one entry per channel.
-
-    Of its inputs (gates in order, their channels in order) `consumed`, `records_out`, `captured`; of its outputs (partitions in
-    order, their channels in order) `written`, `records_in`, `overtaken`.  Records go into a channel and come out of it.
-    """
+    """The position of a task in its streams (P2).  Arrays are int64 copies, one entry per channel."""
 
     served: int  # records served: the index of all its draws
     consumed: np.ndarray  # bytes up to the end of the last record whose service began

@@ -15,7 +15,7 @@ __all__ = ["FIRST", "START", "Debloating", "EdgeSpec", "Lag", "Law", "PlaneSpec"
 
 
 class Ship(IntEnum):
-    """How records of an edge choose their channel (Flink's ship strategies)."""
+    """A ship strategy of Flink: how records of an edge choose their channel."""
 
     FORWARD = 0
     RESCALE = 1
@@ -26,7 +26,7 @@ class Ship(IntEnum):
 
 
 class Wait(IntEnum):
-    """Where a source waits (W3)."""
+    """The place where a source waits for its next record (W3)."""
 
     MAILBOX = 1
     POLL = 2
@@ -53,6 +53,8 @@ FIRST, START = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
+    """The log that each subtask of a source reads."""
+
     segments: PackedRecords[RateSegment] = PackedRecords(RateSegment)  # per subtask; empty: unlimited.  Any sequence may be given
     total: int = -1  # records per subtask; -1: unbounded
     silent: int = 0  # the last so many subtasks have no records (T6)
@@ -92,6 +94,8 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class VertexSpec:
+    """A vertex, as the plane needs it."""
+
     name: str
     parallelism: int
     service: tuple[Law, ...]  # ns, one law per gate (a source: exactly one)
@@ -123,6 +127,8 @@ class VertexSpec:
 
 @dataclass(frozen=True, slots=True)
 class EdgeSpec:
+    """An edge, as the plane needs it."""
+
     name: str
     upstream: int  # index into vertices
     downstream: int

@@ -17,7 +17,7 @@ from sim.protocol.value_class import value_class
 
 
 class _Aligned(ABC):
-    """What both states have in common (AbstractAlignedBarrierHandlerState)."""
+    """The common part of both states (AbstractAlignedBarrierHandlerState)."""
 
     __slots__ = ()
 

@@ -36,7 +36,7 @@ class _Alternating:
 
 
 class _AlternatingAligned(_Alternating, ABC):
-    """What the two aligned states have in common."""
+    """The common part of the two aligned states."""
 
     __slots__ = ()
 

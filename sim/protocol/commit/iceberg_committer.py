@@ -28,6 +28,8 @@ _Answer = tuple["IcebergCommitter", tuple[CommitterCommand, ...]]
 
 @value_class
 class IcebergCommitter:
+    """The committer of Iceberg's FlinkSink."""
+
     transaction_timeout_ns: int | None = None
     committables: tuple[Committable, ...] = ()  # dataFilesPerCheckpoint, its state: by epoch, then writer
     since_snapshot: tuple[Committable, ...] = ()  # writeResultsSinceLastSnapshot

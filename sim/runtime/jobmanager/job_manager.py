@@ -29,7 +29,7 @@ from sim.state.files import Handle
 
 
 class JobManager:
-    """`before`: the faults of the job instance before this one."""
+    """The JobManager of one job instance, as its hosts.  `before`: the faults of the job instance before this one."""
 
     def __init__(
         self, context: Context, tasks: TasksPort, contents: Contents, outcome: Outcome, counters: Counters, speed: Speed,
@@ -51,7 +51,7 @@ class JobManager:
         self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
         self.faults = Faults(context, tasks, self.recovery, reachability, speed, before)
 
-    # ------------------------------------------------------------------------------------------ what tasks ask and say
+    # ------------------------------------------------------------------------------------------ calls of tasks
 
     @property
     def rule(self) -> Finishing:

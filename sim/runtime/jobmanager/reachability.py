@@ -8,7 +8,7 @@ import simpy
 
 
 class Reachability:
-    """`hosts`: the task manager of each task."""
+    """The task managers that are cut off.  `hosts`: the task manager of each task."""
 
     def __init__(self, env: simpy.Environment, hosts: Sequence[int]) -> None:
         self.env = env

@@ -107,8 +107,8 @@ class RecoveryHost:
 
     def fail_job(self, reason: str, task: int | None) -> None:
         """Too many failed checkpoints: the job fails, or the task that declined the last one."""
-        everybody = range(len(self.context.layout.vertex))
-        self.report(everybody if task is None else [task], "checkpoints", reason, self.env.now)
+        all_tasks = range(len(self.context.layout.vertex))
+        self.report(all_tasks if task is None else [task], "checkpoints", reason, self.env.now)
 
     def report(self, tasks: Iterable[int], kind: str, what: str, failed_ns: int) -> None:
         """The JobManager learns of a failure."""

@@ -52,11 +52,11 @@ class UsualBacklog:
         return 0 if source is None else max(0, due_records(source, now) - emitted)
 
     def waiting(self, sources: Sequence[int]) -> float | None:
-        """Records in the logs of these tasks; None: nobody has looked."""
+        """Records in the logs of these tasks; None: not measured."""
         found = [sum(self.in_log(task, now, int(served[task])) for task in sources) for now, served, _ in self._looks]
         return sum(found) / len(found) if found else None
 
     def flying(self, channels: np.ndarray) -> float | None:
-        """Records in these channels; None: nobody has looked."""
+        """Records in these channels; None: not measured."""
         found = [int(flying[channels].sum()) for _, _, flying in self._looks]
         return sum(found) / len(found) if found else None

@@ -29,7 +29,7 @@ from sim.runtime.promises.transactions import Transactions
 
 
 class Accounts:
-    """`inputs`, `outputs`: the channels of each task, in the order of its position."""
+    """The account of one job instance.  `inputs`, `outputs`: the channels of each task, in the order of its position."""
 
     def __init__(
         self, context: Context, contents: Contents, ends: Ends, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], teller: Teller

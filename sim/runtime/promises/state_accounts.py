@@ -17,7 +17,10 @@ _Part = dict[Kind, tuple[Stamp, int]]
 
 
 class StateAccounts:
-    """`ledger`: what the tasks have served; `story`: how a checkpoint came about and was restored, for one task."""
+    """The account of state in one job instance.
+
+    `ledger`: the records that tasks have served; `story`: tells how a checkpoint came about and was restored, for one task.
+    """
 
     def __init__(self, context: Context, ledger: Ledger, story: Callable[[int, int], tuple[str, ...]]) -> None:
         self.context = context

@@ -28,7 +28,7 @@ class Transaction(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """What a committer holds in a checkpoint.  The in-flight part grows until the checkpoint is complete."""
+    """The transactions of a committer in one checkpoint.  The in-flight part grows until the checkpoint is complete."""
 
     names: Sequence[tuple[str, int]]  # of the tasks, by the numbers of that job instance
     uncommitted: Uncommitted

@@ -100,7 +100,7 @@ class Fault(Section):
     storage: Annotated[str, choice("outage")] | None = None
     """Nothing written or read makes progress."""
     network: Host | None = None
-    """A task manager is cut off from everybody: a number, or random."""
+    """A task manager is cut off from all others: a number, or random."""
     slow: SubtaskName | None = None
     """Services of 'vertex[1]', or of all of 'vertex', take `factor` times as long."""
     factor: Positive | None = None

@@ -24,6 +24,8 @@ _LITTLE = "job: {a: {source: {rate: 1/s, record: 1 B}}}\nrun: {duration: 1 s}\nc
 
 
 class _FlinkLine(NamedTuple):
+    """A line of a Flink configuration."""
+
     option: str  # dotted, VERTEX for every vertex
     name: str  # of the key, in the newest version
     text: str

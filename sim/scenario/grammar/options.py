@@ -1,4 +1,4 @@
-"""Sections that are made of the model's options, and the model that is made of what they say."""
+"""Sections whose keys are the options of the model, and the function that builds the model from a section."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ class Options(Section, metaclass=_Made):
 
 
 def built(model: type[T], given: Options | None, here: DocumentPath, reading: Reading, usual: T | None = None, /, **others: object) -> T:
-    """The model with every option that was written, each checked by itself; mistakes go to `reading`.
+    """Build the model from the written options, each checked by itself; mistakes go to `reading`.
 
-    `usual`: instead of the defaults.  `others`: fields that are made of several keys, or of none; None leaves the default.
+    `usual`: a model whose values stand for keys that are not written.  `others`: fields that do not come from one key; None: the default.
     """
     values = {name: value for name, value in others.items() if value is not None}
     if given is None:

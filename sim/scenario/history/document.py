@@ -19,6 +19,8 @@ class _Quantiles(Section):
 
 
 class _Compared(Section):
+    """A quantity, observed and predicted."""
+
     vertex: str | None = None
     """Not given: the whole checkpoint or job."""
     off: list[Annotated[str, choice("p50", "p90")]] | None = None

@@ -50,7 +50,7 @@ class Step(Section):
     at: Duration
     """Moment of the run."""
     rate: RecordRate
-    """From then on."""
+    """Records per second from then on."""
 
 
 class Trace(Section):
@@ -93,13 +93,13 @@ class Alignment(Options, of=(job.Alignment,)):
 
 
 class Watermark(Options, of=(job.Watermark,)):
-    """How a source says how far its event time has come; records are as old as they are due."""
+    """The watermarks of a source.  A record's timestamp is when it is due."""
 
     alignment: Alignment | None = None
 
 
 class Backlog(Section):
-    """When it reports a backlog, so that `checkpoint: interval-during-backlog` is in force (FLIP-309).  One of records, lag."""
+    """When the source reports a backlog, which puts `checkpoint: interval-during-backlog` in force (FLIP-309).  One of records, lag."""
 
     records: Axis[Count] | None = None
     """History that is read first, records of the whole vertex: as HybridSource and snapshots of change data capture report it."""
@@ -129,7 +129,7 @@ class Source(Options, of=(job.Source,)):
 
 
 class Skew(Section):
-    """How unequally keys spread records, whatever the parallelism.  One of hot, counted."""
+    """The unequal spread of keys over records, at any parallelism.  One of hot, counted."""
 
     hot: Axis[Share] | None = None
     """The first subtask gets this share of the records, the others the rest by their key groups."""
@@ -157,7 +157,7 @@ class Input(Section):
     """hash only: relative weight of each reader subtask, {hot: 70 %}, or {counted: [weight of each subtask]} of another parallelism.
     Default: by their key groups, as Flink's keyBy spreads keys."""
     service: Axis[DurationField] | None = None
-    """Per record of this input; default: the vertex's."""
+    """Service time per record of this input; default: that of the vertex."""
     record: Axis[SizeField] | None = None
     """Size of a record of this edge; default: the upstream vertex's."""
     fan_out: Axis[Number] | None = None
@@ -181,11 +181,11 @@ class Snapshot(Options, of=(job.Snapshot,)):
 
 
 class AsyncIO(Options, of=(job.AsyncIO,)):
-    """Requests to the outside (AsyncDataStream): outputs leave with the answers, in the order of the records."""
+    """Asynchronous I/O (AsyncDataStream): each record is a request, and outputs leave with the answers, in the order of the records."""
 
 
 class Window(Options, of=(job.Window,)):
-    """Records are held as keyed state, and what they give leaves when their window ends.  One of tumbling, sliding, session, mini-batch."""
+    """A window: records are held as keyed state until its end, then its outputs leave.  One of tumbling, sliding, session, mini-batch."""
 
     tumbling: Axis[Duration] | None = None
     """Size of a window; all subtasks end theirs together."""
@@ -222,7 +222,7 @@ class Vertex(Options, of=(job.Vertex,)):
     }
 
     source: Source | None = None
-    """What arrives; a vertex has this or an input."""
+    """The log that the vertex reads; a vertex has this or an input."""
     input: dict[str, InputField] | None = Field(None, min_length=1)
     """Upstream vertex -> how its records travel.  A second edge from the same vertex has a name of its own, and says from."""
     combine: Literal["union", "join"] | None = None

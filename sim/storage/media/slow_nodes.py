@@ -17,6 +17,8 @@ _FULL_SPEED = Fraction(1)  # the bandwidth is divided by it
 
 
 class Slowness(Protocol):
+    """The slowness of one node through time."""
+
     def at(self, now: int) -> tuple[Fraction, int | None]:
         """(by what the bandwidth is divided, until when [ns]; None: for ever).  Asked at times that do not decrease."""
 
@@ -27,7 +29,10 @@ def slowness(options: SlowNodes, seed: int, node: int) -> Slowness:
 
 
 class Episodes:
-    """Slow with probability `share` at every moment, the first one included: what is left of an episode then is drawn for that."""
+    """Slow episodes of a node, drawn.
+
+    It is slow with probability `share` at every moment, the first one included: what is left of an episode then is drawn for that.
+    """
 
     def __init__(self, options: SlowNodes, seed: int, node: int) -> None:
         self._options = options

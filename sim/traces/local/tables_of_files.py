@@ -44,6 +44,8 @@ def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Ch
 
 
 class _Key(NamedTuple):
+    """The key of a count of rows."""
+
     trace: str
     file: str
     kind: str

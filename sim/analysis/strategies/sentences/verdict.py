@@ -82,7 +82,7 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
 
 
 class _Tail(NamedTuple):
-    """What slow checkpoints are compared by: p99 if all strategies have its sample, else the longest."""
+    """The quantile by which slow checkpoints are compared: p99 if all strategies have its sample, else the longest."""
 
     name: str
     ms: Callable[[StrategyRow], float]

@@ -13,7 +13,10 @@ from sim.runtime.task.slot import Slot
 
 
 class AlignedSource:
-    """`watermark`: the latest one, 0 if there is none; `idle`: whether the source said so."""
+    """A source subtask that is aligned with others.
+
+    `watermark`: the latest one, 0 if there is none; `idle`: whether the source is marked idle.
+    """
 
     def __init__(self, slot: Slot, alignment: Alignment, watermark: Callable[[], int], idle: Callable[[], bool]) -> None:
         self.slot = slot
