@@ -76,14 +76,14 @@ RESIDUALS = (
     Rule(
         "the history of another job is refused",
         "scenario/history/file.py",
-        "if own and isinstance(job, Plain) and not set(own) & set(job):\n",
+        "if given.vertices and isinstance(job, Plain) and not set(given.vertices) & set(job):\n",
         "if False:\n",
         f"{_FILE}mistakes_are_told_at_their_place",
     ),
     Rule(
         "the job's first checkpoint is no tail",
         "scenario/history/file.py",
-        'if ms is not None and number != checkpoints.get("first")]',
+        "if ms is not None and number != checkpoints.first]",
         "if ms is not None]",
         f"{_FILE}two_files_say_what_one_said",
     ),

@@ -89,6 +89,13 @@ def test_without_checkpoints_the_longest_stay(tmp_path):
     assert loads(INLINE).backtest == load(tmp_path / "job.yaml").backtest
 
 
+def test_of_a_long_history_the_latest_are_listed(tmp_path):
+    """The longest were among the earlier ones."""
+    write_parted(INLINE, tmp_path / "job.yaml", {"id": [9], "earlier": 8, "end_to_end_duration": [500]})
+
+    assert loads(INLINE).backtest == load(tmp_path / "job.yaml").backtest
+
+
 def test_nothing_to_keep_makes_no_file(tmp_path):
     write_parted(TINY + RUN, tmp_path / "job.yaml")
 
@@ -182,6 +189,8 @@ def test_overrides_may_name_another(job, tmp_path):
         ),
         ('{"version": "1", "backtest": [], "residuals": 3}', "job.history.json:1:", "expected a mapping"),
         ("\x00", "job.history.json:1:1", "is not JSON"),
+        ('{"version": ' + "1" * 5000 + "}", "job.history.json", "has too long numbers"),
+        ('{"version": "1", "checkpoints": {"id": [1], "end_to_end_duration": ["a"]}, "backtest": {}}', "job.history.json:1:", "'a' is no"),
         ("[" * 100_000, "job.history.json", "is nested too deeply"),
     ],
 )

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from sim.recordings.reading import RecordingSource
     from sim.scenario.history.file import Checkpoints
 
+LISTED = 1000
+"""Checkpoints of a history that its file lists, the latest: a log of a month has tens of thousands, and every load reads the file."""
+
 
 def with_backtest(
     source: RecordingSource, imported: Import | Inference, *, watch: Watch = lambda _: None
@@ -44,10 +47,12 @@ def checkpoints_of(source: RecordingSource) -> Checkpoints:
     if rows.empty:
         return {}
     wide = rows.pivot(index="checkpoint", columns="quantity", values="value")
+    earlier, wide = max(len(wide) - LISTED, 0), wide[-LISTED:]
     columns = {name: [_known(value) for value in wide[name]] for name in QUANTITIES if name in wide}
     first = rows[rows["first"]]["checkpoint"].unique().tolist()
     units = {name: QUANTITIES[name].unit for name in columns}
-    return {"id": wide.index.tolist()} | ({"first": first[0]} if first else {}) | {"units": units} | columns
+    bounds = {"earlier": earlier} if earlier else {"first": first[0]} if first else {}
+    return {"id": wide.index.tolist()} | bounds | {"units": units} | columns
 
 
 def _known(value: float) -> float | None:

@@ -45,6 +45,8 @@ class _Checkpoints(Section):
     """Flink's numbers."""
     first: Natural | None = None
     """The job's first checkpoint, if it is there: it met queues that were not full yet, and is compared with nothing."""
+    earlier: Natural | None = None
+    """How many more there were before, which are not listed."""
     units: dict[str, str] | None = None
     """Quantity -> unit, for other programs."""
 
@@ -88,17 +90,18 @@ def put_history(plain: Any, reading: Reading, folder: Path) -> None:
         if key in plain:
             reading.wrong((key,), f"stands beside history: {name}: remove one of both")
             return
-    found, source = _read(folder / name, reading)
-    if found is None:
+    source = Reading(str(folder / name))
+    found, given = _read(folder / name, source, reading)
+    if found is None or given is None:
         return
-    checkpoints, own = found.get("checkpoints"), found.get("vertices")
     job = plain.get("job")
-    if own and isinstance(job, Plain) and not set(own) & set(job):
-        reading.wrong(("history",), f"{folder / name} is the history of another job, of {_listed(own)}; this one has {_listed(job)}")
+    if given.vertices and isinstance(job, Plain) and not set(given.vertices) & set(job):
+        others = f"of {_listed(given.vertices)}; this one has {_listed(job)}"
+        reading.wrong(("history",), f"{folder / name} is the history of another job, {others}")
         return
     plain.update({key: found[key] for key in SECTIONS if key in found})
     reading.marks.update({path: mark for path, mark in source.marks.items() if path and path[0] in SECTIONS})
-    if checkpoints and isinstance(backtest := plain.get("backtest"), Plain) and (longest := _longest(checkpoints)):
+    if given.checkpoints and isinstance(backtest := plain.get("backtest"), Plain) and (longest := _longest(given.checkpoints)):
         backtest.setdefault("longest", longest)
 
 
@@ -127,8 +130,8 @@ def parted(text: str, name: str, checkpoints: Checkpoints | None = None) -> Part
     line = f"history: {quoted}  # what was seen of the job's checkpoints, and how well the simulation agrees\n"
     kept = [text for number, text in enumerate(lines) if number < place and number not in out]
     kept += [line, *(text for number, text in enumerate(lines) if number >= place and number not in out)]
-    if checkpoints and "backtest" in sections:
-        sections["backtest"].pop("longest", None)
+    if checkpoints and not checkpoints.get("earlier") and "backtest" in sections:
+        sections["backtest"].pop("longest", None)  # the checkpoints say it
     content: dict[str, Any] = {"version": "1", "about": "; ".join(about), "vertices": list(plain.get("job") or ())}
     content |= {"checkpoints": checkpoints or {}, **sections}
     return Parted("".join(kept), _json({key: value for key, value in content.items() if value}) + "\n")
@@ -166,43 +169,41 @@ def write_parted(text: str, file: Path, checkpoints: Checkpoints | None = None) 
     replace_file(file, write)
 
 
-def _read(file: Path, reading: Reading) -> tuple[Plain | None, Reading]:
-    """The content of a history file and its places; None: `reading` says why there is none."""
-    source = Reading(str(file))
+def _read(file: Path, source: Reading, reading: Reading) -> tuple[Plain | None, _File | None]:
+    """The content of a history file, as it is written and checked; its places go to `source`.  None: `reading` says why there is none."""
     try:
         text = read_beside(file)
         json.loads(text)
     except ScenarioError as error:
         (problem,) = error.problems
         reading.wrong(("history",), f"{file}: {problem.message}; {_MISSING}")
-        return None, source
+        return None, None
     except json.JSONDecodeError as error:
         source.marks[()] = Mark(str(file), error.lineno, error.colno)
         source.wrong((), f"is not JSON: {error.msg}; {_EXPECTED}")
-    except RecursionError:
-        source.wrong((), "is nested too deeply for a history")
-    found = None if source.problems else compose(text, source)
+    except (RecursionError, ValueError):  # numbers of thousands of digits
+        source.wrong((), f"is nested too deeply, or has too long numbers: {_EXPECTED}")
+    found, given = None if source.problems else compose(text, source), None
     if isinstance(found, Plain) and {"version", "checkpoints", *SECTIONS} & set(found):
         given = validate_as(_File, found, source)
-        if given is not None and given.checkpoints is not None:
-            _check(found["checkpoints"], source)
+        _check(given.checkpoints if given is not None else None, source)
     elif not source.problems:
         source.wrong((), f"is no history of a job: {_EXPECTED}")
     reading.problems.update(source.problems)
-    return (None if source.problems else found), source
+    return (None, None) if source.problems else (found, given)
 
 
-def _check(checkpoints: Plain, source: Reading) -> None:
-    count = len(checkpoints["id"])
-    for name, values in checkpoints.items():
-        if isinstance(values, list) and len(values) != count:
-            source.wrong(("checkpoints", name), f"has {len(values)} values: expected one for each of {count} checkpoints")
+def _check(checkpoints: Any, source: Reading) -> None:
+    columns = {} if checkpoints is None else {name: values for name, values in checkpoints if isinstance(values, list)}
+    for name, values in columns.items():
+        if len(values) != len(columns["id"]):
+            source.wrong(("checkpoints", name), f"has {len(values)} values: expected one for each of {len(columns['id'])} checkpoints")
 
 
-def _longest(checkpoints: Plain) -> list[str]:
+def _longest(checkpoints: Any) -> list[str]:
     """The longest durations, the longest first, as a backtest has them."""
-    durations = zip(checkpoints["id"], checkpoints.get("end_to_end_duration", ()), strict=False)
-    known = [float(ms) for number, ms in durations if ms is not None and number != checkpoints.get("first")]
+    durations = zip(checkpoints.id, checkpoints.end_to_end_duration or (), strict=False)
+    known = [float(ms) for number, ms in durations if ms is not None and number != checkpoints.first]
     return [duration_text(ms) for ms in sorted(known, reverse=True)[:LONGEST]]
 
 

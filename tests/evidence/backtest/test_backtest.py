@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from sim.evidence.backtest import imports
 from sim.evidence.backtest.backtest import NoHistoryError, backtest
 from sim.evidence.backtest.texts import WIDTH, lines_of
 from sim.evidence.what_ifs.factors import by_kind
 from sim.quantities.observed import of_history
-from sim.recordings import read_any
+from sim.recordings import read_any, read_source
 from sim.scenario import loads, write
 from sim.scenario.history.writer import section_of
 
@@ -108,3 +109,18 @@ def test_nothing_to_compare_with():
 
     with pytest.raises(NoHistoryError):
         backtest(empty)
+
+
+def test_a_history_lists_the_latest_checkpoints(monkeypatch):
+    """A long history is cut; its first checkpoint is named as long as it is listed."""
+    source = read_source([USERS / "J4-pressed-unaligned-r1.zip"])
+    whole = imports.checkpoints_of(source)
+    monkeypatch.setattr(imports, "LISTED", 3)
+    latest = imports.checkpoints_of(source)
+
+    assert (1, 1) == (whole["first"], whole["id"][0])
+    assert (len(whole["id"]) - 3, None) == (latest["earlier"], latest.get("first"))
+    assert {name: values[-3:] for name, values in whole.items() if isinstance(values, list)} == {
+        name: values for name, values in latest.items() if isinstance(values, list)
+    }
+    assert {"end_to_end_duration": "ms", "state_size": "bytes"}.items() <= latest["units"].items()
