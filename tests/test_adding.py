@@ -235,7 +235,7 @@ def count_command(file: Path, least: int = 0):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "printed", "told"),
+    ("arguments", "code", "printed", "message"),
     [
         (["job.yaml"], 0, "5 checkpoints\n", ""),
         (["job.yaml", "--least", "99"], 0, "5 checkpoints\n", "warning: 5 checkpoints\n"),
@@ -244,7 +244,7 @@ def count_command(file: Path, least: int = 0):
         (["broken.yaml"], 3, "", "broken: checkpoint: required key is missing\n"),
     ],
 )
-def test_a_verb(tmp_path, monkeypatch, arguments, code, printed, told):
+def test_a_verb(tmp_path, monkeypatch, arguments, code, printed, message):
     """A function with values and a listener, and a command that prints; the frame says mistakes, warnings and codes."""
     monkeypatch.chdir(tmp_path)
     Path("job.yaml").write_text(JOB.format(**USUAL))
@@ -254,7 +254,7 @@ def test_a_verb(tmp_path, monkeypatch, arguments, code, printed, told):
     done = CliRunner().invoke(app, ["count", *arguments], prog_name="ckptsim", catch_exceptions=False)
 
     assert (code, printed) == (done.exit_code, done.stdout)
-    assert done.stderr.startswith(told) if told else not done.stderr
+    assert done.stderr.startswith(message) if message else not done.stderr
     assert "Count checkpoints." in CliRunner().invoke(app, ["--help"], prog_name="ckptsim").stdout
     assert 5 == count_checkpoints(Path("job.yaml"), 0)
 

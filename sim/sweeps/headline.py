@@ -88,7 +88,7 @@ def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selec
 
 
 def _index(setting: Setting) -> str | Setting:
-    """Of a group of rows: pandas names a group of one key by its value."""
+    """The name of a group of rows.  pandas names a group of one key by its value."""
     return setting if len(setting) > 1 else setting[0]
 
 

@@ -89,11 +89,11 @@ def test_ties():
 def test_runs_that_end_before_a_checkpoint_does():
     """Three intervals longer than the runs tie: no wonder."""
     rows = rows_of({"5 s": 1.2 * LOAD, "10 min": LOAD, "20 min": LOAD}).assign(completed=0)
-    one = rows.assign(completed=[3 if interval == "5 s" else 0 for interval in rows[KEY]])
+    only_5_s = rows.assign(completed=[3 if interval == "5 s" else 0 for interval in rows[KEY]])
 
     assert sentence(asks(), rows).startswith("No run completes a checkpoint, with any checkpoint.interval. ")
-    assert sentence(asks(), one).startswith("No run completes a checkpoint with 10 min, 20 min. ")
-    assert "completes a checkpoint" not in sentence(asks(), one[one[KEY] == "5 s"])
+    assert sentence(asks(), only_5_s).startswith("No run completes a checkpoint with 10 min, 20 min. ")
+    assert "completes a checkpoint" not in sentence(asks(), only_5_s[only_5_s[KEY] == "5 s"])
 
 
 def test_one_window():
