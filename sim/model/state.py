@@ -98,7 +98,8 @@ class Changelog:
     )  # fmt: skip
     storage: Literal["filesystem", "memory"] = option(
         Kind.WORD, "filesystem", "memory: each checkpoint copies the log since the last materialisation and acknowledges with it.",
-        flink=Flink("state.changelog.storage", form="changelog", default="memory"), keyword=True,
+        keyword=True,
+        flink=Flink("state.changelog.storage", {"state.backend.changelog.storage": ""}, form="changelog", default="memory"),
     )  # fmt: skip
     copy_ns: int = option(  # the costs are measured: docs/protocols.md, "The changelog"
         Kind.DURATION, 3_000, "memory only: to copy one change, on the task thread.", key="change-copy", keyword=True,

@@ -1,0 +1,54 @@
+"""Names, older names and defaults of Flink's keys are those of the Flink that is installed."""
+
+import subprocess
+
+import pytest
+
+from benchmarks.flink.classes import classpath, java
+from sim.scenario.flink.block import _READERS
+from sim.scenario.flink.keys import current_names, modelled_keys
+from sim.scenario.flink.text import _lines, _usual
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
+
+ELSEWHERE = ("table.", "s3.")
+"""Options of the table planner and of a file system, which are in other jars."""
+OF_THE_RELEASE_NOTES = {"execution.checkpointing.unaligned.during-recovery.enabled"}
+WHERE_FLINK_DECIDES = {"pipeline.max-parallelism"}  # -1: from the parallelism
+
+
+@pytest.fixture(scope="module")
+def options():
+    """Key -> (default, other keys that are read for it)."""
+    command = [str(java()), "-cp", classpath(), "ckptsim.flink.OptionNames"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    return {key: (default, set(others.split())) for key, default, others in (line.split("\t") for line in lines)}
+
+
+def test_every_key_is_one_of_flinks(options):
+    """But those that the record says are gone."""
+    ours = {name for name, key in modelled_keys().items() if not key.flink.last and not name.startswith(ELSEWHERE)}
+
+    assert len(options) > 500
+    assert set() == ours - set(options)
+    assert set() == {name for name, key in modelled_keys().items() if key.flink.last} & set(options)
+
+
+def test_older_names_are_those_that_flink_reads(options):
+    read = {name: options[name][1] - set(modelled_keys()) for name in modelled_keys() if name in options}
+    ours = {name: set(key.flink.older) - OF_THE_RELEASE_NOTES for name, key in modelled_keys().items() if name in options}
+
+    assert read == ours
+    assert len(current_names()) > 20
+
+
+def test_defaults_are_flinks(options):
+    """As a configuration says them, read as a scenario's."""
+    ours = {line.name: line.text for line in _lines(_usual("2.x")) if line.is_default and line.name in options} | {
+        name: key.flink.default for name, key in modelled_keys().items() if key.flink.default
+    }
+    form = {name: _READERS[modelled_keys()[name].form] for name in ours}
+    flinks = {name: options[name][0] for name in ours if options[name][0] != "null" and name not in WHERE_FLINK_DECIDES}
+
+    assert len(flinks) > 25
+    assert {name: form[name](text) for name, text in flinks.items()} == {name: form[name](ours[name]) for name in flinks}
