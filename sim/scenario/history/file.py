@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -90,8 +91,13 @@ def put_history(plain: Any, reading: Reading, folder: Path) -> None:
         if key in plain:
             reading.wrong((key,), f"stands beside history: {name}: remove one of both")
             return
-    source = Reading(str(folder / name))
-    found, given = _read(folder / name, source, reading)
+    try:
+        found, given, source = _content(read_beside(folder / name), str(folder / name))
+    except ScenarioError as error:
+        (problem,) = error.problems
+        reading.wrong(("history",), f"{folder / name}: {problem.message}; {_MISSING}")
+        return
+    reading.problems.update(source.problems)
     if found is None or given is None:
         return
     job = plain.get("job")
@@ -169,17 +175,14 @@ def write_parted(text: str, file: Path, checkpoints: Checkpoints | None = None) 
     replace_file(file, write)
 
 
-def _read(file: Path, source: Reading, reading: Reading) -> tuple[Plain | None, _File | None]:
-    """The content of a history file, as it is written and checked; its places go to `source`.  None: `reading` says why there is none."""
+@lru_cache(maxsize=4)
+def _content(text: str, file: str) -> tuple[Plain | None, _File | None, Reading]:
+    """A history as it is written, as it is checked, and the places and mistakes in it.  The settings of a sweep read the same one."""
+    source = Reading(file)
     try:
-        text = read_beside(file)
         json.loads(text)
-    except ScenarioError as error:
-        (problem,) = error.problems
-        reading.wrong(("history",), f"{file}: {problem.message}; {_MISSING}")
-        return None, None
     except json.JSONDecodeError as error:
-        source.marks[()] = Mark(str(file), error.lineno, error.colno)
+        source.marks[()] = Mark(file, error.lineno, error.colno)
         source.wrong((), f"is not JSON: {error.msg}; {_EXPECTED}")
     except (RecursionError, ValueError):  # numbers of thousands of digits
         source.wrong((), f"is nested too deeply, or has too long numbers: {_EXPECTED}")
@@ -189,8 +192,7 @@ def _read(file: Path, source: Reading, reading: Reading) -> tuple[Plain | None, 
         _check(given.checkpoints if given is not None else None, source)
     elif not source.problems:
         source.wrong((), f"is no history of a job: {_EXPECTED}")
-    reading.problems.update(source.problems)
-    return (None, None) if source.problems else (found, given)
+    return (None, None, source) if source.problems else (found, given, source)
 
 
 def _check(checkpoints: Any, source: Reading) -> None:

@@ -114,13 +114,13 @@ def test_nothing_to_compare_with():
 def test_a_history_lists_the_latest_checkpoints(monkeypatch):
     """A long history is cut; its first checkpoint is named as long as it is listed."""
     source = read_source([USERS / "J4-pressed-unaligned-r1.zip"])
-    whole = imports.checkpoints_of(source)
+    listed = imports.checkpoints_of(source)
     monkeypatch.setattr(imports, "LISTED", 3)
     latest = imports.checkpoints_of(source)
 
-    assert (1, 1) == (whole["first"], whole["id"][0])
-    assert (len(whole["id"]) - 3, None) == (latest["earlier"], latest.get("first"))
-    assert {name: values[-3:] for name, values in whole.items() if isinstance(values, list)} == {
+    assert (1, 1) == (listed["first"], listed["id"][0])
+    assert (len(listed["id"]) - 3, None) == (latest["earlier"], latest.get("first"))
+    assert {name: values[-3:] for name, values in listed.items() if isinstance(values, list)} == {
         name: values for name, values in latest.items() if isinstance(values, list)
     }
     assert {"end_to_end_duration": "ms", "state_size": "bytes"}.items() <= latest["units"].items()
