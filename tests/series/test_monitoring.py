@@ -145,6 +145,25 @@ def test_sources_are_found_among_the_tasks():
     assert f"'orders' is {METRIC.replace('In', 'Out')}" in table.notes
 
 
+def test_operators_of_a_chain_are_not_summed():
+    """Flink's reporter writes names with underscores, and a series per operator: the source counts, not the map behind it."""
+
+    def of(operator, values):
+        labels, points = subtask(0, values, task="Source:_orders____map")
+        return labels | {"operator_name": operator}, points
+
+    table = made(of("map", [3 * rate for rate in RATES]), of("Source:_orders", RATES))
+
+    assert ["time", "orders____map"] == table.columns
+    assert [str(rate) for rate in RATES] == [row[1] for row in table.rows]
+
+
+def test_metrics_that_are_no_records_do_not_matter_beside_others():
+    table = made(subtask(0, metric="busyTimeMsPerSecond"), subtask(0, RATES))
+
+    assert [str(rate) for rate in RATES] == [row[1] for row in table.rows]
+
+
 def test_a_counter_that_falls_has_counted_from_0():
     """Scrapes at 0, 15, 30, 45 s; a restart between the second and the third."""
     table = made(subtask(0, [0, 1500, 300, 1800], metric="numRecordsIn", times=TIMES[:4]))

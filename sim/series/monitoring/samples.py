@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from statistics import median
@@ -13,8 +14,8 @@ from sim.series.headers import other_than_records
 from sim.units import format_duration
 
 TIME = "time"
-SOURCE = "Source: "
-"""The beginning of what Flink calls a task whose first operator is a source."""
+SOURCE = re.compile("Source:[ _]+")
+"""The beginning of what Flink calls a task whose first operator is a source; its reporter for Prometheus writes ``_`` for a space."""
 
 
 class MonitoringError(Readable, ValueError):
@@ -61,22 +62,33 @@ def table(series: Sequence[MetricSamples]) -> MonitoringTable:
     return MonitoringTable([TIME, *columns], rows, tuple(notes))
 
 
+class _Metric(NamedTuple):
+    """Series that may be summed: of one metric and one operator."""
+
+    name: str  # empty: a query without a name
+    operator: str  # of the chain; empty: it is of the whole task
+
+
 def _sources(series: Sequence[MetricSamples]) -> tuple[dict[str, list[MetricSamples]], list[str]]:
     """(name of a source -> its series, remarks).  Where labels tell sources from other tasks, the others are left out."""
-    tasks = {_task(member.labels) for member in series}
-    sources = {task for task in tasks if task.startswith(SOURCE)}
+    usable = [_typed(member) for member in series if not _why_not_records(member)]
+    if series and not usable:
+        raise MonitoringError(f"{_why_not_records(series[0])}: query numRecordsInPerSecond or numRecordsIn of a source")
+    tasks = {_task(member.labels) for member in usable}
+    sources = {task for task in tasks if SOURCE.match(task)}
     notes = [f"left out, no sources: {', '.join(sorted(filter(None, tasks - sources)))}"] if sources and tasks - sources else []
     found = dict[str, list[MetricSamples]]()
     for task in sorted(sources or tasks):
-        metrics = dict[str, list[MetricSamples]]()
-        for member in series:
+        metrics = dict[_Metric, list[MetricSamples]]()
+        for member in usable:
             if _task(member.labels) == task:
-                metrics.setdefault(_metric(member.labels), []).append(_checked(member))
-        best = min(metrics, key=lambda metric: (not _moves(metrics[metric]), _preference(metric), metric))
-        name = task.removeprefix(SOURCE) or best or "rate"
+                metrics.setdefault(_Metric(_name(member.labels), member.labels.get("operator_name", "")), []).append(member)
+        best = min(metrics, key=lambda metric: (not _moves(metrics[metric]), *_preference(metric)))
+        name = SOURCE.sub("", task) or best.name or "rate"
         found[name] = metrics[best]
+        of = f" of {best.operator}" if best.operator else ""
         several = f", {len(metrics[best])} series summed" if len(metrics[best]) > 1 else ""
-        notes.append(f"'{name}' is {best or 'a query without a name'}{several}")
+        notes.append(f"'{name}' is {best.name or 'a query without a name'}{of}{several}")
     return found, notes
 
 
@@ -85,14 +97,15 @@ def _task(labels: Mapping[str, str]) -> str:
     return next((labels[name] for name in ("task_name", "task", "operator_name", "topic") if labels.get(name)), "")
 
 
-def _metric(labels: Mapping[str, str]) -> str:
+def _name(labels: Mapping[str, str]) -> str:
     return labels.get("__name__", "")
 
 
-def _preference(metric: str) -> int:
-    """Rates before counters, what is read before what is written."""
+def _preference(metric: _Metric) -> tuple[bool, int, str, str]:
+    """The source operator before the rest of its chain, rates before counters, what is read before what is written."""
     order = ("numRecordsInPerSecond", "numRecordsOutPerSecond", "numRecordsIn", "numRecordsOut")
-    return next((place for place, name in enumerate(order) if metric.endswith(name)), len(order))
+    place = next((place for place, name in enumerate(order) if metric.name.endswith(name)), len(order))
+    return not SOURCE.match(metric.operator), place, metric.name, metric.operator
 
 
 def _moves(members: Iterable[MetricSamples]) -> bool:
@@ -100,16 +113,21 @@ def _moves(members: Iterable[MetricSamples]) -> bool:
     return any(value for member in members for _, value in member.points)
 
 
-def _checked(series: MetricSamples) -> MetricSamples:
-    """The series, as a counter if it is one by its name.  MonitoringError: by its name it is no number of records."""
-    name = _metric(series.labels)
-    if series.is_counter or name.endswith(("numRecordsIn", "numRecordsOut", "_total", "_offset", "_count")):
-        if any(word in name.lower() for word in ("bytes", "seconds")):
-            raise MonitoringError(f"'{name}' counts no records: query numRecordsInPerSecond or numRecordsIn of a source")
-        return series._replace(is_counter=True)
-    if other := other_than_records(name):
-        raise MonitoringError(f"'{name}' is {other} by its name: query numRecordsInPerSecond or numRecordsIn of a source")
-    return series
+def _typed(series: MetricSamples) -> MetricSamples:
+    """The series, as a counter if it is one by its name."""
+    return series._replace(is_counter=True) if _is_counter(series) else series
+
+
+def _is_counter(series: MetricSamples) -> bool:
+    return series.is_counter or _name(series.labels).endswith(("numRecordsIn", "numRecordsOut", "_total", "_offset", "_count"))
+
+
+def _why_not_records(series: MetricSamples) -> str:
+    """What it is by its name, if it is no number of records; empty: it may be."""
+    name = _name(series.labels)
+    if _is_counter(series):
+        return f"'{name}' counts no records" if any(word in name.lower() for word in ("bytes", "seconds")) else ""
+    return f"'{name}' is {other} by its name" if (other := other_than_records(name)) else ""
 
 
 def _per_second(points: Sequence[tuple[Fraction, Fraction | None]]) -> tuple[list[tuple[Fraction, Fraction | None]], int]:
