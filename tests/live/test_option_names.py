@@ -11,7 +11,7 @@ from sim.scenario.flink.text import _lines, _usual
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 
-ELSEWHERE = ("table.", "s3.")
+OTHER_JARS = ("table.", "s3.")
 """Options of the table planner and of a file system, which are in other jars."""
 OF_THE_RELEASE_NOTES = {"execution.checkpointing.unaligned.during-recovery.enabled"}
 WHERE_FLINK_DECIDES = {"pipeline.max-parallelism"}  # -1: from the parallelism
@@ -27,7 +27,7 @@ def options():
 
 def test_every_key_is_one_of_flinks(options):
     """But those that the record says are gone."""
-    ours = {name for name, key in modelled_keys().items() if not key.flink.last and not name.startswith(ELSEWHERE)}
+    ours = {name for name, key in modelled_keys().items() if not key.flink.last and not name.startswith(OTHER_JARS)}
 
     assert len(options) > 500
     assert set() == ours - set(options)
