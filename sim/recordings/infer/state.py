@@ -13,6 +13,7 @@ from itertools import pairwise, takewhile
 from statistics import correlation, linear_regression, median
 
 from sim.model.catalogs.backends import BACKENDS
+from sim.model.state import Lsm
 from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.infer.draft import MARK, Draft
 from sim.recordings.infer.file_history import acknowledged, below_log, files_of, history, own_bytes, rewritten_bytes, written_bytes
@@ -24,7 +25,7 @@ from sim.recordings.infer.sizes.filling import Filling, filling_of
 from sim.recordings.infer.sizes.levels import Level, level_of
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.recordings.source.rest.job import RestJob, RestVertex
-from sim.units import UnitError, format_duration, format_share, format_size, parse_flink_duration
+from sim.units import UnitError, format_byte_rate, format_duration, format_share, format_size, parse_flink_duration
 
 TTL = "table.exec.state.ttl"
 
@@ -85,6 +86,10 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: RecordedC
         every_ms = job.checkpoint_config.changelog_periodic_materialization_interval if job.checkpoint_config else None
         every = {"materialize": format_duration(every_ms * 10**6)} if every_ms and every_ms > 0 else "on"
         draft.put("state.changelog", every, "state_changelog_enabled in /jobs/:id/checkpoints/config", job=vertex.name)
+        if backend != "hashmap":
+            rate = format_byte_rate(Lsm().flush_bytes_per_second)
+            assumed = f"{rate}. No checkpoint flushes under a changelog; without it each one waits for that."
+            draft.ask("state.lsm.flush", rate, "How fast does RocksDB write its memtables to disk?", assumed, job=vertex.name)
         if is_in_memory(points, vertex.name):
             if every == "on":
                 draft.put("state.changelog", {}, job=vertex.name)
