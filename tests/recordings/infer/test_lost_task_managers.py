@@ -32,7 +32,7 @@ def test_a_loss_is_noticed_at_once_and_replaced_later():
     scenario = loads(write(written.document, written.question, written.comments), "x").scenarios[0]
 
     assert [] == written.not_modelled
-    assert {"connection-reset": "0 s", "replacement": "3 s"} == written.document["restart"]
+    assert {"connection-reset": "0 s", "fresh-start": "0 s", "replacement": "3 s"} == written.document["restart"]
     assert (0, 3_000_000_000, 1_000_000_000) == (
         scenario.restart.connection_reset_ns, scenario.restart.replacement.mean, scenario.restart.delay_ns,
     )  # fmt: skip

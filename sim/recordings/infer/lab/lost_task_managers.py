@@ -31,7 +31,7 @@ def replacement(config: Configuration) -> dict[str, Any]:
     started = [_at_s(action) for action in config.actions if action["do"] == "starttm" and known(action)]
     later = [at_s for at_s in started if at_s >= lost_s]
     wait_s = 0.0 if any(at_s < lost_s for at_s in started) else min(later, default=lost_s + config.duration_s) - lost_s
-    noticed = {"connection-reset": "0 s"}
+    noticed = {"connection-reset": "0 s", "fresh-start": "0 s"}  # all task managers are one process
     return noticed | ({"replacement": format_duration(round(wait_s * 10**9))} if wait_s else {})
 
 
