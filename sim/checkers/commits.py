@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from sim.checkers.story import Teller
-from sim.checkers.violation import Violation, are, at
+from sim.checkers.violation import Violation, at, count_is
 from sim.metrics.commits import CommitStats, CommittedEpoch
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
@@ -73,7 +73,7 @@ def uncommitted(
         left = sum(max(0, total - done) for total, done in zip(channels, ends, strict=True))
         if left:
             story = teller.story(lambda row: row.happening in _ENDS)[-8:]
-            fact = f"the job has finished and {are(left, 'record')} lost: never committed"
+            fact = f"the job has finished and {count_is(left, 'record')} lost: never committed"
             yield Violation(ONCE, time_ns, f"output of {teller.task(writer)}", fact, story)
 
 
@@ -95,7 +95,7 @@ class _Books:
 
     def given_up(self, commit: CommitStats, transaction: CommittedEpoch) -> Violation:
         self.cover(transaction)
-        fact = f"{are(transaction.records, 'record')} lost: the transaction was open for longer than the external system keeps it"
+        fact = f"{count_is(transaction.records, 'record')} lost: the transaction was open for longer than the external system keeps it"
         return Violation(ONCE, commit.time_ns, _where(commit, transaction, self.teller), fact, self._story(commit, transaction))
 
     def enter(self, commit: CommitStats, transaction: CommittedEpoch) -> Iterator[Violation]:
@@ -105,7 +105,9 @@ class _Books:
         twice = sum(max(0, min(end, done) - begin) for (begin, end), done in zip(transaction.inputs, covered, strict=True))
         lost = sum(max(0, begin - done) for (begin, _), done in zip(transaction.inputs, covered, strict=True))
         if twice or lost:
-            facts = [f"{are(lost, 'record')} lost before it"] * bool(lost) + [f"{are(twice, 'record')} committed twice"] * bool(twice)
+            facts = [f"{count_is(lost, 'record')} lost before it"] * bool(lost) + [f"{count_is(twice, 'record')} committed twice"] * bool(
+                twice
+            )
             story = (*self._story(commit, transaction), _account(transaction, covered))
             yield Violation(ONCE, commit.time_ns, _where(commit, transaction, self.teller), " and ".join(facts), story)
         self.cover(transaction)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sim.checkers.story import Teller
-from sim.checkers.violation import Violation, are, number_of
+from sim.checkers.violation import Violation, count_is, number_of
 
 LAW = "what was sent before a barrier is in the reader's snapshot or in the stored in-flight data, once (consistent cut)"
 UNKNOWN = -1
@@ -117,7 +117,7 @@ def _fact(cut: Cut, channel: int) -> str:
         missing = "writer" if cut.written[channel] == UNKNOWN else "reader"
         return f"it completed although the {missing} took no part"
     surplus = int(cut.surplus[channel])
-    return f"{are(-surplus, 'byte')} lost" if surplus < 0 else f"{are(surplus, 'byte')} held twice"
+    return f"{count_is(-surplus, 'byte')} lost" if surplus < 0 else f"{count_is(surplus, 'byte')} held twice"
 
 
 def _account(cut: Cut, channel: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from sim.checkers.ledger import Numbers, RecordTally
 from sim.checkers.state import Brought, Stamp
-from sim.checkers.violation import Violation, are
+from sim.checkers.violation import Violation, count_is
 
 DEALT = "a rescaled job goes on with everything its checkpoint holds, once"
 
@@ -89,4 +89,4 @@ def _fact(before: Numbers, after: Numbers, phrase: str, place: str) -> str:
     if len(before) == len(after) > 1:
         number = int((before != after).argmax())
         where, count_before, count_after = f" ({place} {number})", int(before[number]), int(after[number])
-    return f"{are(count_before, 'record')} {phrase} in the checkpoint, {count_after} in the new {place}s{where}"
+    return f"{count_is(count_before, 'record')} {phrase} in the checkpoint, {count_after} in the new {place}s{where}"

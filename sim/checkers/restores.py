@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sim.checkers.story import CUTS, Teller
-from sim.checkers.violation import Violation, are
+from sim.checkers.violation import Violation, count_is
 from sim.metrics.journal import Entry, Happening
 
 LATEST = "a restart goes back to the latest completed checkpoint"
@@ -47,8 +47,8 @@ def broken_restores(
 
 
 def _repeated(row: Entry, surplus: Surplus, teller: Teller) -> Violation:
-    facts = [f"{are(surplus.twice_bytes, 'byte')} processed twice"] * (surplus.twice_bytes > 0)
-    facts += [f"{are(surplus.lost_bytes, 'byte')} never processed"] * (surplus.lost_bytes > 0)
+    facts = [f"{count_is(surplus.twice_bytes, 'byte')} processed twice"] * (surplus.twice_bytes > 0)
+    facts += [f"{count_is(surplus.lost_bytes, 'byte')} never processed"] * (surplus.lost_bytes > 0)
     writer, reader = (teller.task(task) for task in surplus.channel)
     story = (*story_of_restore(row, {row.checkpoint}, surplus.channel, teller), f"{writer} -> {reader}: {surplus.account}")
     return Violation(ONCE, row.time_ns, f"restart {row.number} from checkpoint {row.checkpoint}", " and ".join(facts), story)

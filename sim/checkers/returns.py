@@ -14,7 +14,7 @@ import numpy as np
 from sim.checkers.ledger import Ledger, Numbers, RecordTally
 from sim.checkers.restores import story_of_restore
 from sim.checkers.story import Teller
-from sim.checkers.violation import Violation, are, number_of
+from sim.checkers.violation import Violation, count_is, number_of
 from sim.metrics.journal import Entry
 
 PLACE = "a restored task goes on where its checkpoint left it"
@@ -97,7 +97,7 @@ def unread(
     if len(left):
         writer, reader = ends[int(left[0])]
         written, read = int(tally.written[left].sum()), int(tally.read[left].sum())
-        counts = f"{are(written, 'record')} written and {read} read, on {number_of(len(left), 'channel')}"
+        counts = f"{count_is(written, 'record')} written and {read} read, on {number_of(len(left), 'channel')}"
         yield Violation(READ, time_ns, f"{teller.task(writer)} -> {teller.task(reader)}", counts)
     for task, total in totals:
         if tally.served[task] != total:
@@ -115,13 +115,13 @@ def unanswered(time_ns: int, tasks: Iterable[int], tally: RecordTally, teller: T
     """At the end of a job that finished: these tasks owe outputs and have ended their operators."""
     for task in tasks:
         if tally.late[task]:
-            fact = f"the job has finished and {are(int(tally.late[task]), 'record')} lost: the job did not wait for their outputs"
+            fact = f"the job has finished and {count_is(int(tally.late[task]), 'record')} lost: the job did not wait for their outputs"
             yield Violation(OUTPUTS, time_ns, f"an output of {teller.task(task)}", fact)
 
 
 def _emitted(expected: int, stands: int) -> str:
     effect = "never emitted" if stands > expected else "emitted again"
-    return f"it goes on with record {stands}, its checkpoint holds {expected}: {are(abs(stands - expected), 'record')} {effect}"
+    return f"it goes on with record {stands}, its checkpoint holds {expected}: {count_is(abs(stands - expected), 'record')} {effect}"
 
 
 def _served(expected: int, stands: int) -> str:
@@ -130,7 +130,8 @@ def _served(expected: int, stands: int) -> str:
 
 def _read(expected: int, stands: int) -> str:
     effect = "never read" if stands > expected else "read again"
-    return f"it goes on with record {stands} of an input, its checkpoint holds {expected}: {are(abs(stands - expected), 'record')} {effect}"
+    difference = count_is(abs(stands - expected), "record")
+    return f"it goes on with record {stands} of an input, its checkpoint holds {expected}: {difference} {effect}"
 
 
 def _written(expected: int, stands: int) -> str:
@@ -138,4 +139,4 @@ def _written(expected: int, stands: int) -> str:
 
 
 def _waiting(expected: int, stands: int) -> str:
-    return f"{are(stands, 'record')} waiting for outputs, {expected} in its checkpoint"
+    return f"{count_is(stands, 'record')} waiting for outputs, {expected} in its checkpoint"

@@ -30,6 +30,6 @@ def number_of(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def are(count: int, noun: str) -> str:
+def count_is(count: int, noun: str) -> str:
     """``1 record is``, ``3 records are``."""
     return f"{number_of(count, noun)} {'is' if count == 1 else 'are'}"

@@ -16,7 +16,7 @@ from sim.prose import capitalised
 from sim.quantities.results import in_words
 from sim.report.advice_figure import advice_block
 from sim.report.page import Block, Page
-from sim.report.results import made_by
+from sim.report.results import provenance_text
 from sim.report.sweep_figures import heat_map, intervals, sensitivity, trade_off
 from sim.report.window_figure import MOST_WINDOWS, WINDOW, per_window
 
@@ -39,7 +39,7 @@ def answer_page(folder: Path, name: str) -> Page:
         first_titled = next((i for i, block in enumerate(blocks) if block.title), len(blocks))
         blocks.insert(first_titled, picture)
     findings = [str(line) for line in kept.get("findings", ())]
-    return Page(title, question, _spelled(verdict, names), blocks, assumptions, command, findings, made_by(kept))
+    return Page(title, question, _spelled(verdict, names), blocks, assumptions, command, findings, provenance_text(kept))
 
 
 def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:

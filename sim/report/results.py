@@ -66,7 +66,7 @@ def read_results(folder: Path) -> ReportedResults:
     errors = {str(name): str(error) for name, error in dict(kept.summary.get("errors", {})).items()}
     return ReportedResults(
         comparison, assumptions(kept.study, kept.text), command, stories, kept.study.backtest, findings, notes, outcomes, errors,
-        made_by(kept.summary),
+        provenance_text(kept.summary),
     )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def unknown_values(text: str) -> list[str]:
     return found
 
 
-def made_by(kept: Mapping[str, Any]) -> str:
+def provenance_text(kept: Mapping[str, Any]) -> str:
     """``ckptsim 0.1.0 (code ...), 2026-11-23 07:15 UTC``; empty: an older version kept it."""
     return f"ckptsim {kept['version']}, {kept['date']}" if "version" in kept and "date" in kept else ""
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import pandas as pd
 
 from sim.analysis.section import TextTable
-from sim.analysis.sweeps.losers import Rule, behind
+from sim.analysis.sweeps.losers import Rule, losers_of
 from sim.analysis.sweeps.observed import SEEDS
 from sim.cells.plan import Cell
 from sim.sweeps.file.question import Question
@@ -67,7 +67,7 @@ class SweepRace:
         """The cells of the first round: all settings, some worlds."""
         return self._within([self._question.racing] * len(self._places))
 
-    def goes_on(self, results: pd.DataFrame) -> bool:
+    def begin_next_round(self, results: pd.DataFrame) -> bool:
         """Take losers out and begin the next round; False: the last one was run."""
         if self._round + 1 == len(self._sizes):
             return False
@@ -75,7 +75,7 @@ class SweepRace:
             rows = results[results[self._question.by] == group] if self._question.by else results
             comparisons = len(self._run[group]) * (len(self._sizes) - 1)
             rule = Rule(self._question.settings, self._question.least, self._question.limits, comparisons)
-            for setting, column in behind(rows, rule, racing).items():
+            for setting, column in losers_of(rows, rule, racing).items():
                 met, of = self._run[group][setting], len(self._worlds[group])
                 if setting != self._reference and met < of:
                     del racing[setting]

@@ -135,7 +135,7 @@ def run_sweep(
             planned = with_baselines(cells(scenarios) if race is None else race.cells)
             with (watching or _unwatched)(planned, store) as (watch, on_row):
                 rows = sweep(planned, store, workers, engine=engine, watch=watch, check=check, max_failures=max_failures, on_row=on_row)
-            if race is not None and race.goes_on(rows):
+            if race is not None and race.begin_next_round(rows):
                 continue
             extended = scenarios if definition.precision is None else more_replications(scenarios, rows, definition.precision)
             if tuple(extended) == tuple(scenarios):

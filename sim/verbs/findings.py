@@ -31,14 +31,14 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     """Values without a recording, the backtest of an imported file, and the residuals that its tails are drawn from."""
     from sim.advice.settings import dangers
     from sim.evidence.envelope.validity import warning
-    from sim.evidence.what_ifs.history import known_from
+    from sim.evidence.what_ifs.history import history_sentences
 
     scenarios = list(scenarios)
     if finding := warning(scenarios):
         yield Remark(f"{name}: {finding}", is_warning=True)
     for danger in dict.fromkeys(danger for scenario in scenarios for danger in dangers(scenario)):
         yield Remark(f"{name}: {danger}", is_warning=True)
-    for i, line in enumerate(known_from(backtest, scenarios)):
+    for i, line in enumerate(history_sentences(backtest, scenarios)):
         yield Remark(f"{name}: {line}", is_warning=i == 0 and backtest is not None and bool(backtest.off))
 
 

@@ -13,7 +13,7 @@ from sim.history.history import durations_ms
 from sim.history.reading import history_of
 from sim.report.job_page import job_page
 from sim.report.page import Block
-from sim.report.results import made_by
+from sim.report.results import provenance_text
 from sim.timeline.document import WindowError
 from sim.timeline.of_job import job_document, job_timeline, window_of
 from sim.units import format_duration, parse_duration
@@ -61,7 +61,7 @@ def report_source(
 
         changes = helped(source, found.accounts, durations_ms(found.history), listener)
         blocks.append(Block("What would have helped", changes.how_sure, changes.table))
-    write_page(job_page(found, blocks, command, made_by(with_provenance({}))), file)
+    write_page(job_page(found, blocks, command, provenance_text(with_provenance({}))), file)
     written = WrittenReport(file)
     listener.result(written)
     return written

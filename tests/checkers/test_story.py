@@ -1,7 +1,7 @@
 """What a person reads: sentences with simulated times, in their order."""
 
 from sim.checkers.story import SENTENCES, Teller
-from sim.checkers.violation import Violation, are
+from sim.checkers.violation import Violation, count_is
 from sim.metrics.journal import Entry, Happening, Journal
 
 NAMES = [("source", 0), ("sink", 3)]
@@ -36,7 +36,7 @@ def test_one_is_told_as_one():
     sentences = [Teller([], NAMES).sentence(Entry(5, Happening.COMMITTED, 7, 1, number, "")) for number in (0, 1, 2)]
 
     assert [f"sink[3] makes {count} visible on completion of checkpoint 7" for count in ("0 records", "1 record", "2 records")] == sentences
-    assert ["0 records are", "1 record is", "2 records are"] == [are(number, "record") for number in (0, 1, 2)]
+    assert ["0 records are", "1 record is", "2 records are"] == [count_is(number, "record") for number in (0, 1, 2)]
 
 
 def test_the_story_of_a_checkpoint_leaves_out_the_others():

@@ -47,7 +47,7 @@ def results_of(run, lag_s=LAG_S):
 def run(race, lag_s=LAG_S):
     """The number of cells in each round."""
     counts = [len(race.cells)]
-    while race.goes_on(results_of(race.cells, lag_s)):
+    while race.begin_next_round(results_of(race.cells, lag_s)):
         counts.append(len(race.cells))
     return counts
 

@@ -55,7 +55,7 @@ class _Values:
     lost: Flags
 
 
-def behind(results: pd.DataFrame, rule: Rule, racing: Collection[Setting]) -> dict[Setting, str]:
+def losers_of(results: pd.DataFrame, rule: Rule, racing: Collection[Setting]) -> dict[Setting, str]:
     """Settings that race and are surely not the best, each with the column that shows it.
 
     `results`: all rows so far, of worlds that all these settings have met.

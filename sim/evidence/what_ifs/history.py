@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 
-def known_from(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> list[str]:
+def history_sentences(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> list[str]:
     """What the history says of these runs: the verdict of its backtest, how far what-ifs may be off, what tails are drawn from."""
     lines = [] if backtest is None else [verdict(backtest), *sentences(backtest, scenarios)]
     return [*lines, *filter(None, dict.fromkeys(tail_sentence(scenario.residuals) for scenario in scenarios))]
@@ -25,7 +25,7 @@ def known_from(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> list
 def history_of(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> dict[str, Any] | None:
     """None: the file was not imported."""
     residuals = scenarios[0].residuals
-    lines = known_from(backtest, scenarios)
+    lines = history_sentences(backtest, scenarios)
     if not lines:
         return None
     off = [

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sim.checkers.commits import ONCE
 from sim.checkers.story import Teller
-from sim.checkers.violation import Violation, are
+from sim.checkers.violation import Violation, count_is
 from sim.metrics.commits import CommittedEpoch
 from sim.protocol.commit.committables import Committable
 from sim.runtime.contents import TaskSnapshot, Uncommitted
@@ -82,7 +82,7 @@ class Transactions:
         missing, self._owed = self._owed - self.ended, Counter()
         for transaction, times in missing.items():
             where = f"epoch {transaction.epoch} of {transaction.vertex}, in checkpoint {self._begun_from} the job began from"
-            fact = f"{are(times * transaction.records, 'record')} lost: the transaction that the checkpoint held is never committed"
+            fact = f"{count_is(times * transaction.records, 'record')} lost: the transaction that the checkpoint held is never committed"
             yield Violation(ONCE, self.context.env.now, where, fact, teller.story(lambda row: row.checkpoint == self._begun_from))
 
     def forget(self, gone: Callable[[int], bool]) -> None:

@@ -37,7 +37,7 @@ class Beginning:
     accounts: Accounts | None = None  # of that instance, if it was watched
 
     @property
-    def what(self) -> str:
+    def description(self) -> str:
         """The snapshot in words, for the row of the restart that the instance begins with."""
         return f"job {self.instance} begins from {self.snapshot.type} {self.snapshot.checkpoint} of job {self.snapshot.instance}"
 

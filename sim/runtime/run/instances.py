@@ -23,7 +23,7 @@ from sim.runtime.observe.sampling import Sampler
 from sim.runtime.run.beginning import Beginning
 from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.segments import Segment, segments
-from sim.runtime.setup.redistribution import rescaled, stood
+from sim.runtime.setup.redistribution import rescaled, served_before
 from sim.units import format_duration
 
 STOP_AGAIN_NS = 10_000_000_000
@@ -170,7 +170,7 @@ class Chain:
             parts, names = taker.job.files.parts(snapshot), taker.names
             if segment.scenario.job != taker.scenario.job:
                 parts = rescaled(parts, taker.spec, segment.scenario)
-            served = stood(served, instance.spec, segment.scenario)
+            served = served_before(served, instance.spec, segment.scenario)
         return Beginning(
             len(self.instances),
             instance.env.now,

@@ -41,7 +41,7 @@ def rescaled(parts: Mapping[int, TaskSnapshot], before: PlaneSpec, scenario: Sce
     return redistributed(parts, before, plane_spec(scenario), tuple(vertex.max_parallelism for vertex in scenario.job.vertices))
 
 
-def stood(served: np.ndarray, before: PlaneSpec, scenario: Scenario) -> np.ndarray:
+def served_before(served: np.ndarray, before: PlaneSpec, scenario: Scenario) -> np.ndarray:
     """Where the tasks stood that were stopped for this scenario, by its tasks: of a vertex that is rescaled in equal parts."""
     spec = plane_spec(scenario)
     here = np.zeros(sum(vertex.parallelism for vertex in spec.vertices), np.int64)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sim.analysis.sweeps.answers import Limit
-from sim.analysis.sweeps.losers import Rule, behind
+from sim.analysis.sweeps.losers import Rule, losers_of
 
 WORLDS = 12
 
@@ -22,7 +22,7 @@ def rows(**values):
 
 def out(results, *limits, comparisons=10):
     racing = [(setting,) for setting in results["interval"].unique()]
-    return behind(results, Rule(("interval",), "lag_s", limits, comparisons), racing)
+    return losers_of(results, Rule(("interval",), "lag_s", limits, comparisons), racing)
 
 
 LOAD = 10 * np.random.default_rng(1).random(WORLDS)
@@ -99,7 +99,7 @@ def test_seeds_are_no_windows():
 def test_only_those_that_race_are_judged():
     results = rows(a=LOAD, b=LOAD + 1 + NOISE, c=LOAD - 5)
 
-    assert {("b",): "lag_s"} == behind(results, Rule(("interval",), "lag_s", (), 10), [("a",), ("b",)])
+    assert {("b",): "lag_s"} == losers_of(results, Rule(("interval",), "lag_s", (), 10), [("a",), ("b",)])
 
 
 def test_the_longest_of_a_few_checkpoints_puts_nothing_out():
@@ -108,8 +108,8 @@ def test_the_longest_of_a_few_checkpoints_puts_nothing_out():
     results["completed"] = results["interval"].map({"a": 1, "b": 120, "c": 120})
     rule, racing = Rule(("interval",), "end_to_end_p99_ms", (), 10), [("a",), ("b",), ("c",)]
 
-    assert {("c",): "end_to_end_p99_ms"} == behind(results, rule, racing)
-    assert {("b",), ("c",)} == set(behind(results.assign(completed=120), rule, racing))
+    assert {("c",): "end_to_end_p99_ms"} == losers_of(results, rule, racing)
+    assert {("b",), ("c",)} == set(losers_of(results.assign(completed=120), rule, racing))
 
 
 def test_a_limit_that_is_not_known_to_be_kept_puts_nothing_out():
@@ -117,5 +117,5 @@ def test_a_limit_that_is_not_known_to_be_kept_puts_nothing_out():
     results = rows(a=LOAD, b=LOAD + 1 + NOISE).assign(end_to_end_p99_ms=5.0)
     rule = Rule(("interval",), "lag_s", (Limit("end_to_end_p99_ms", at_most=6),), 10)
 
-    assert {} == behind(results.assign(completed=1), rule, [("a",), ("b",)])
-    assert {("b",): "lag_s"} == behind(results.assign(completed=120), rule, [("a",), ("b",)])
+    assert {} == losers_of(results.assign(completed=1), rule, [("a",), ("b",)])
+    assert {("b",): "lag_s"} == losers_of(results.assign(completed=120), rule, [("a",), ("b",)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sim.recordings.infer.lab.not_modelled import known
+from sim.recordings.infer.lab.not_modelled import is_known_action
 from sim.recordings.source.lab.config import Configuration
 from sim.units import format_duration
 
@@ -15,7 +15,7 @@ def kills(config: Configuration) -> list[tuple[int, float]]:
     With one task manager per subtask the number is the recorder's.  It does not tell which subtask ran there; the whole job restarts, so
     that makes no difference.
     """
-    lost = [action for action in config.actions if action["do"] == "killtm" and known(action)]
+    lost = [action for action in config.actions if action["do"] == "killtm" and is_known_action(action)]
     return [(int(str(action["index"])) % _task_managers(config), _at_s(action)) for action in lost]
 
 
@@ -28,7 +28,7 @@ def replacement(config: Configuration) -> dict[str, Any]:
     if not (lost := kills(config)):
         return {}
     lost_s = lost[0][1]
-    started = [_at_s(action) for action in config.actions if action["do"] == "starttm" and known(action)]
+    started = [_at_s(action) for action in config.actions if action["do"] == "starttm" and is_known_action(action)]
     later = [at_s for at_s in started if at_s >= lost_s]
     wait_s = 0.0 if any(at_s < lost_s for at_s in started) else min(later, default=lost_s + config.duration_s) - lost_s
     noticed = {"connection-reset": "0 s", "fresh-start": "0 s"}  # all task managers are one process

@@ -11,7 +11,7 @@ RECORDER_KEYS = frozenset({"flink_release", "heap", "poll_s", "sample_s"})
 TASK_MANAGERS = ("killtm", "starttm")  # actions on task managers
 
 
-def known(action: dict[str, object]) -> bool:
+def is_known_action(action: dict[str, object]) -> bool:
     """Whether a scenario has this action."""
     if not isinstance(action.get("at_s"), int | float):
         return False
@@ -21,9 +21,9 @@ def known(action: dict[str, object]) -> bool:
 def not_modelled(config: Configuration) -> list[str]:
     """A phrase per feature, in the order of the configuration."""
     phrases = [f"configuration key '{key}'" for key in config.model_extra or {} if key not in RECORDER_KEYS]
-    unknown = [action for action in config.actions if not known(action)]
+    unknown = [action for action in config.actions if not is_known_action(action)]
     phrases += [f"request during the run: {action.get('do', 'unknown')} at {action.get('at_s', '?')} s" for action in unknown]
-    kills = [action for action in config.actions if action.get("do") == "killtm" and known(action)]
+    kills = [action for action in config.actions if action.get("do") == "killtm" and is_known_action(action)]
     if len(kills) > 1:
         phrases.append("task managers lost one after the other: each is replaced as the first one was")
     phrases += [f"storage key '{key}'" for key in config.fs.model_extra or {}]

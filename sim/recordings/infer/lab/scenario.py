@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sim.recordings.infer.edges.names import input_names
 from sim.recordings.infer.lab.lost_task_managers import kills, replacement
-from sim.recordings.infer.lab.not_modelled import TASK_MANAGERS, known, not_modelled
+from sim.recordings.infer.lab.not_modelled import TASK_MANAGERS, is_known_action, not_modelled
 from sim.recordings.infer.lab.passed_on import mean_bytes
 from sim.recordings.infer.lab.startup import startup_ms
 from sim.recordings.source.lab.config import Configuration, DelayedFileSystem, Node
@@ -68,7 +68,7 @@ def to_document(recording: Recording, *, compare: bool = False) -> Import:
         if str(flink.pop(CONCURRENT_OPTION, 1)) != "1":
             lost.append("several checkpoints at once: Flink runs unaligned ones one by one, so all are compared that way")
     begun_ms = startup_ms(recording)
-    if actions := [_action(action, begun_ms) for action in config.actions if known(action) and action["do"] not in TASK_MANAGERS]:
+    if actions := [_action(action, begun_ms) for action in config.actions if is_known_action(action) and action["do"] not in TASK_MANAGERS]:
         document["actions"] = actions
     if faults := _faults(config, begun_ms):
         document["faults"] = faults
