@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import comb
 from statistics import median
 
@@ -16,6 +17,7 @@ from scipy.stats import fisher_exact, mannwhitneyu, spearmanr
 
 from sim.analysis.number_texts import bytes_text, ms_text
 from sim.history.causes import name_of
+from sim.history.circumstances import follows_failure, follows_fault, is_after_gap, overlaps, previous
 from sim.history.history import History
 from sim.history.moments import is_acknowledged
 from sim.history.path import PathStep, steps
@@ -111,10 +113,11 @@ def _features(history: History, points: Sequence[RecordedCheckpoint]) -> dict[st
             found[f"most of the path is in task manager {manager}"] = (
                 lambda point, manager=manager: _manager(history, paths[point.id]) == manager  # type: ignore[misc]
             )
-    found["it is the first after one that did not complete"] = lambda point: _follows_failure(history, point)
+    found["it is the first after one that did not complete"] = partial(follows_failure, history)
     if history.failures_ms:
-        found["tasks of the job had failed since the checkpoint before"] = lambda point: _follows_fault(history, point)
-    found["another checkpoint or savepoint was under way"] = lambda point: _overlaps(history, point)
+        found["tasks of the job had failed since the checkpoint before"] = partial(follows_fault, history)
+    found["triggers had paused before it, as in a restart"] = partial(is_after_gap, history)
+    found["another checkpoint or savepoint was under way"] = lambda point: any(overlaps(point, other) for other in history.checkpoints)
     return found
 
 
@@ -148,29 +151,6 @@ def _manager(history: History, path: Sequence[PathStep]) -> str:
     return max(spent, key=lambda manager: spent[manager], default="")
 
 
-def _before(history: History, point: RecordedCheckpoint) -> RecordedCheckpoint | None:
-    return max((other for other in history.checkpoints if other.id < point.id), key=lambda other: other.id, default=None)
-
-
-def _follows_failure(history: History, point: RecordedCheckpoint) -> bool:
-    before = _before(history, point)
-    return before is not None and before.status == "FAILED"
-
-
-def _follows_fault(history: History, point: RecordedCheckpoint) -> bool:
-    before = _before(history, point)
-    since_ms = 0 if before is None else before.trigger_timestamp
-    return any(since_ms <= failure <= point.trigger_timestamp for failure in history.failures_ms)
-
-
-def _overlaps(history: History, point: RecordedCheckpoint) -> bool:
-    begin, end = point.trigger_timestamp, point.trigger_timestamp + point.end_to_end_duration
-    return any(
-        other.id != point.id and other.trigger_timestamp < end and other.trigger_timestamp + max(other.end_to_end_duration, 0) > begin
-        for other in history.checkpoints
-    )
-
-
 def _in_rhythm(history: History, points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
     for rhythm in rhythms(history):
         yield Finding(f"the longer a checkpoint, the more it {rhythm.text} ({len(points)} checkpoints)", chance(rhythm, points), 1.0)
@@ -183,6 +163,8 @@ _AMOUNTS: dict[str, Callable[[RecordedCheckpoint], float]] = {
     "size of all state": lambda point: point.state_size,
     "in-flight data stored": lambda point: point.persisted_data,
 }
+_COLD = 3
+"""A job whose checkpoints count up to here has just begun."""
 _FEWEST_RANKS = 8
 _LEAST_RANKS = 0.5
 """A weaker correlation of ranks explains little, however sure it is."""
@@ -200,7 +182,8 @@ def _amounts(history: History, slow: Sequence[RecordedCheckpoint], others: Seque
     for word, alternative in (("earlier", "less"), ("later", "greater")):
         p = float(mannwhitneyu(*ids, alternative=alternative).pvalue)
         where = f"{median(ids[0]):.0f} in {len(slow)} slow ones, {median(ids[1]):.0f} in {len(others)} others"
-        yield Finding(f"they are {word} in the history: ids {where} (medians)", p, 1.0)
+        cold = ": code is not compiled yet, and files and connections are new" if word == "earlier" and min(ids[0]) <= _COLD else ""
+        yield Finding(f"they are {word} in the history: ids {where} (medians){cold}", p, 1.0)
 
 
 def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
@@ -219,7 +202,7 @@ def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
 
 
 def _pause_ms(history: History, point: RecordedCheckpoint) -> float:
-    before = _before(history, point)
+    before = previous(history, point)
     return -1 if before is None else point.trigger_timestamp - before.trigger_timestamp - max(before.end_to_end_duration, 0)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from sim.explain.record import record
 from sim.history.answer import HistoryAnswer
+from sim.history.circumstances import circumstances
 from sim.history.history import MS, History
 from sim.history.moments import late_in
 from sim.history.text import not_told
@@ -15,7 +16,7 @@ from sim.recordings.source.recorded_job import RecordedCheckpoint
 def plain(answer: HistoryAnswer) -> dict[str, Any]:
     """`explained` has a record per checkpoint that is told in full, the same as of a simulated one."""
     history, known = answer.history, answer.split
-    explained = [record(account) | {"not_acknowledged": _late(history, account.stats.number)} for account in answer.accounts]
+    explained = [record(account) | _about(history, account.stats.number) for account in answer.accounts]
     common = answer.in_common
     return {
         "job": history.name,
@@ -49,3 +50,9 @@ def _brief(point: RecordedCheckpoint) -> dict[str, Any]:
 def _late(history: History, number: int) -> list[str]:
     point = history.checkpoint(number)
     return [] if point is None or point.status == "COMPLETED" else [f"{vertex}[{index}]" for vertex, index in late_in(history, point)]
+
+
+def _about(history: History, number: int) -> dict[str, list[str]]:
+    """What no account of a simulated checkpoint has."""
+    point = history.checkpoint(number)
+    return {"not_acknowledged": _late(history, number), "circumstances": [] if point is None else list(circumstances(history, point))}

@@ -14,6 +14,7 @@ from sim.foreign import one_line
 from sim.history.account import account
 from sim.history.answer import HistoryAnswer
 from sim.history.causes import name_of
+from sim.history.circumstances import circumstances
 from sim.history.history import History, SubtaskId
 from sim.history.in_common import InCommon
 from sim.history.moments import late_in
@@ -48,6 +49,7 @@ def account_text(history: History, explained: Account) -> str:
     if point is None:
         raise KeyError(explained.stats.number)
     lines = [] if point.status == "COMPLETED" else list(late_lines(history, point))
+    lines += [fill(sentence, WIDTH) for sentence in circumstances(history, point)]
     if explained.lines:
         return "\n\n".join([text(explained), *(["\n".join(lines)] if lines else [])])
     return fill(" ".join([untold(explained, point), *lines]), WIDTH)

@@ -11,6 +11,7 @@ from sim.explain.account import NOTABLE, Account
 from sim.explain.text import duration, sentence, title
 from sim.foreign import one_line
 from sim.history.account import account
+from sim.history.circumstances import circumstances
 from sim.history.history import MS, History
 from sim.history.moments import moments
 from sim.history.text import choice_text, clock, head_text, is_notable, late_lines, not_told, untold
@@ -118,6 +119,7 @@ def _explained_checkpoint(history: History, explained: Account, *, is_verdict: b
     name = title(explained)
     name = capitalised(name)
     late = [] if point.status == "COMPLETED" else list(late_lines(history, point))
+    late += circumstances(history, point)
     if not explained.lines:
         yield Block(name, _flat(" ".join([untold(explained, point), *late])))
         return
