@@ -203,7 +203,8 @@ class HistoryCauses:
         if step.kind is PathKind.CHANNEL_STATE:
             text = f"{bytes_text(max(row.alignment.persisted, 0))} of in-flight data are written to the file of channel state"
         elif step.kind is PathKind.ASYNC_WORK:
-            return "work of the asynchronous part; it wrote no bytes"
+            wrote = f"{bytes_text(row.checkpointed_size)}, too little for a file" if row.checkpointed_size > 0 else "no bytes"
+            return f"work of the asynchronous part; it wrote {wrote}"
         else:
             rate = row.checkpointed_size * 1e9 / step.duration_ns
             size = bytes_text(row.checkpointed_size)

@@ -24,6 +24,8 @@ When an asynchronous part ended follows from when its snapshot began, which is n
 """
 _TOGETHER = 0.1
 """Barriers come together if they come within this share of the time that the first of them was under way."""
+NO_FILE_BYTES = 20 * 1024
+"""Less state travels in the acknowledgement, unless execution.checkpointing.data-inline-threshold is set."""
 NEAR = 0.1
 """A path is as good as the critical one if it ends before it by no more than this share of the duration."""
 _HALF, _MOST = 0.5, 0.75
@@ -175,7 +177,7 @@ class _Search:
         persisted = max(subtask.alignment.persisted, 0)
         if persisted * 2 > max(subtask.checkpointed_size, 0) and self.moments[name].unaligned:
             return PathKind.CHANNEL_STATE
-        return PathKind.UPLOAD if subtask.checkpointed_size > 0 else PathKind.ASYNC_WORK
+        return PathKind.UPLOAD if subtask.checkpointed_size >= NO_FILE_BYTES else PathKind.ASYNC_WORK
 
     def _awaited_barrier(self, name: SubtaskId, written_ns: int) -> SubtaskId | None:
         """Whose last barrier the asynchronous part waited for: its own, or that of a subtask with the same file of channel state.

@@ -29,7 +29,7 @@ def acknowledged(index, end_ms, start_ms, align_ms=0, sync_ms=0, async_ms=0, **d
     alignment = RecordedAlignment(duration=align_ms, persisted=details.pop("persisted", 0))
     return RecordedSubtask(
         index=index, status="completed", end_to_end_duration=end_ms, start_delay=start_ms, alignment=alignment, checkpoint=phases,
-        checkpointed_size=details.pop("size", 1000), **details,
+        checkpointed_size=details.pop("size", 100_000), **details,
     )  # fmt: skip
 
 

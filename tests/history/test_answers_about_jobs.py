@@ -103,9 +103,9 @@ def test_bytes_that_explain_an_upload_and_bytes_that_do_not():
     """The same time for a file of the usual size is something else than bytes."""
 
     def explained(size):
-        usual = [point(n, 200, [acknowledged(0, 30, 10)], [acknowledged(0, 200, 20, 0, 0, 170, size=1000)]) for n in (2, 3, 4)]
+        usual = [point(n, 200, [acknowledged(0, 30, 10)], [acknowledged(0, 200, 20, 0, 0, 170, size=100_000)]) for n in (2, 3, 4)]
         slow = point(5, 2000, [acknowledged(0, 30, 10)], [acknowledged(0, 2000, 20, 0, 0, 1970, size=size)])
         return squeezed(answer_text(answer(history(*usual, slow), 5)))
 
-    assert "in its other 3 checkpoints 170 ms for 1 kB (median): bytes do not explain it" in explained(1000)
-    assert "in its other 3 checkpoints 170 ms for 1 kB (median)." in explained(9000)
+    assert "in its other 3 checkpoints 170 ms for 100 kB (median): bytes do not explain it" in explained(100_000)
+    assert "in its other 3 checkpoints 170 ms for 100 kB (median)." in explained(900_000)

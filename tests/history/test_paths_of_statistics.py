@@ -64,7 +64,7 @@ def test_an_aligned_path():
 def test_an_unaligned_path():
     """The snapshot begins with the first barrier; its asynchronous part waits for the last one if that came late in it."""
     src = [acknowledged(0, 60, 20, async_ms=30, unaligned_checkpoint=True)]
-    waits = [acknowledged(0, 500, 30, 400, 0, 450, persisted=900, unaligned_checkpoint=True)]
+    waits = [acknowledged(0, 500, 30, 400, 0, 450, persisted=90_000, unaligned_checkpoint=True)]
     uploads = [acknowledged(0, 500, 30, 10, 0, 450, unaligned_checkpoint=True)]
     config = CheckpointConfig(unaligned_checkpoints=True)
 
@@ -109,7 +109,7 @@ def test_channel_state_of_another_subtask_that_acknowledges_at_the_same_time():
     """sink[1] waits for the file it shares with sink[0], whose last barrier came late; when its snapshot began is not known."""
     src = [acknowledged(0, 60, 20, async_ms=30)]
     waits = acknowledged(1, 1200, 20, 0, 0, 1170)
-    late = acknowledged(0, 1200, 20, 1140, 0, 600, unaligned_checkpoint=True, persisted=900)
+    late = acknowledged(0, 1200, 20, 1140, 0, 600, unaligned_checkpoint=True, persisted=90_000)
     config = CheckpointConfig(unaligned_checkpoints=True, aligned_checkpoint_timeout=300)
     path = spent(history(point(2, 1200, src, [late, waits]), config=config))
 
