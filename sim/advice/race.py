@@ -186,7 +186,7 @@ class Race:
     @property
     def nearest(self) -> Setting:
         """The setting nearest to the limits; among equals the one that changes least."""
-        settings = self.settings
+        settings = [setting for setting in self.settings if self.permits(setting.name)] or self.settings
         least = min(excess(setting, self.limits) for setting in settings)
         near = [setting for setting in settings if excess(setting, self.limits) <= least * (1 + SAME)]
         return min(near, key=lambda setting: (self.changes[setting.name], setting.lost))
@@ -209,7 +209,7 @@ class Race:
 
     def advised_at(self, mtbf_s: float) -> Setting | None:
         """The setting that would be advised at another rate of failures."""
-        return self.choose(self.judged(self.trials, mtbf_s))
+        return self.choose([setting for setting in self.judged(self.trials, mtbf_s) if self.permits(setting.name)])
 
     @property
     def confirmed(self) -> bool:

@@ -79,6 +79,7 @@ def _why_not(race: Race, chosen: Setting) -> list[str]:
     fitting = [
         setting for setting in race.settings
         if setting.completed and not setting.breaks and setting.protocol != chosen.protocol and bool(setting.tight) == bool(chosen.tight)
+        and race.permits(setting.name)
     ]  # fmt: skip
     best = {setting.protocol: setting for setting in sorted(fitting, key=lambda setting: (-setting.lack, -setting.lost))}
     roomier = min(_roomier(race, chosen), key=lambda setting: setting.lost, default=None)

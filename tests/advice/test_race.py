@@ -432,3 +432,16 @@ def test_where_all_recover_more_slowly_the_fastest_of_them_counts(job):
     found = race(job, Crowded({"aligned": 100.0}), checkpoint_ms=1000)
 
     assert ("30 s", "aligned") == found.chosen.name == found.choice().chosen
+
+
+def test_todays_setting_that_loses_records_is_named_nowhere(job):
+    """Its sink forbids unaligned barriers: it is today's, fast, and no advice, whatever the rate of failures."""
+    job.write_text(JOB.replace("service: 1 ms,", "service: 1 ms, connector: iceberg-v1,").replace("30 s}", "30 s, barriers: unaligned}"))
+    found = race(job, MadeUp({"aligned": 900.0, "unaligned": 10.0}), checkpoint_ms=2000)
+
+    assert found.is_forbidden
+    assert "unaligned" == found.today.protocol
+    assert "aligned" == found.chosen.protocol
+    assert "Also fits, and is not chosen: unaligned" not in "\n".join(verdict(found, found.choice()))
+    assert {"aligned"} == {found.advised_at(seconds).protocol for seconds in (3600.0, 86_400.0, 2_592_000.0)}
+    assert "aligned" == found.nearest.protocol
