@@ -33,7 +33,7 @@ def per_window(rows: pd.DataFrame, settings: Sequence[str], column: str) -> Figu
     if WINDOW not in rows:
         return None
     fails = dead(rows)
-    rows = rows.assign(**{column: rows[column].astype(float).mask(fails), _FAILS: fails})
+    rows = rows.assign(**{column: rows[column].astype(float).mask(fails)}).assign(**{_FAILS: fails})
     if not rows[column].notna().any():
         return None
     rows[_IS_BOUND] = rows[column].notna() & ended(rows, column).isna()
