@@ -28,6 +28,6 @@ class Condition(NamedTuple):
 
 
 def parse_condition(text: str) -> Condition | None:
-    """None: the text is no condition."""
+    """The condition in a text.  None: it is none."""
     match = _CONDITION.fullmatch(text)
     return None if match is None else Condition(match[1], match[2])

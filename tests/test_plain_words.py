@@ -115,6 +115,13 @@ def openings(source: str) -> Iterator[tuple[int, str]]:
             yield line, text.splitlines()[0]
 
 
+def answers_without_subject(source: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of docstrings that begin with a special case or a pronoun: "None: nothing is known", "Its share of the state"."""
+    for line, text in docstrings(source):
+        if re.match(r"(None:|Empty:|Its\b|It is\b|Those\b)", text):
+            yield line, text.splitlines()[0]
+
+
 def nobodies(source: str) -> Iterator[tuple[int, str]]:
     """(line, text) of comments and docstrings in which a component has no noun."""
     for line, text in [*docstrings(source), *comments(source)]:
@@ -171,7 +178,7 @@ RULES: dict[str, Callable[[str], Iterator[tuple[int, str]]]] = {
     "openings": openings,
     "sentences": sentences,
 }
-OF_THE_SIMULATOR = {"nobodies": nobodies, "nameless classes": nameless_classes}
+OF_THE_SIMULATOR = {"subjects": answers_without_subject, "nobodies": nobodies, "nameless classes": nameless_classes}
 """Rules that hold for `sim` alone: tests speak of people, and their classes are small."""
 
 
@@ -278,6 +285,15 @@ def test_a_banned_word_is_found_wherever_a_name_is_bound(source, expected):
 def test_a_docstring_begins_with_its_subject(source, expected):
     """A docstring is a sentence or a noun phrase of its own."""
     assert expected == [line for line, _ in openings(source)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("None: it is empty.", 1), ("Its share of the keys.", 1), ("It is durable.", 1), ("The share of the keys; None: it has none.", 0)],
+)
+def test_a_docstring_names_what_it_is_about(text, expected):
+    """Special cases come second."""
+    assert expected == len(list(answers_without_subject(f'"""{text}"""')))
 
 
 @pytest.mark.parametrize(

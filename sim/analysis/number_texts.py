@@ -92,7 +92,7 @@ def change_text(change: float) -> str:
 
 
 def _rounded(number: float, digits: int = 2) -> str:
-    """So many digits, but never fewer than the integer part has."""
+    """A number with some digits, but never fewer than its integer part has."""
     decimals = max(digits - max(math.floor(math.log10(number)) + 1, 1), 0) if number > 0 else 0
     text = f"{number:.{decimals}f}"
     return text.rstrip("0").removesuffix(".") if decimals else text

@@ -178,7 +178,7 @@ def _with_latency(scenario: Scenario) -> Scenario:
 
 
 def _decides(trial: ValueTrial, result: Result) -> DecidingAssumption | None:
-    """None: the value moves nothing, or the run with it does not show what it moves."""
+    """The assumption, if it decides.  None: the value moves nothing, or the run with it does not show what it moves."""
     rows, own = result.checkpoints[_row(trial.single, result)], trial.left_out
     found = DecidingAssumption(
         own.key, own.assumed, own.value, f"{trial.single} ({trial.strategy})", trial.single.duration_ms, trial.least_ms, is_bound=True,

@@ -69,7 +69,7 @@ class Account:
 
 
 def account(strategy: str, job: int, instance: ObservedInstance, checkpoint: int) -> Account:
-    """KeyError: there is no such checkpoint."""
+    """The account of a checkpoint.  KeyError: there is no such checkpoint."""
     stats, path = instance.context.stats[checkpoint], instance.path_finder().of(checkpoint)
     causes = Causes(instance, checkpoint)
     lines = tuple(_lines(path.parts, causes, instance))

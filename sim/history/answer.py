@@ -41,7 +41,7 @@ def answer(history: History, checkpoint: int | None = None) -> HistoryAnswer:
 
 
 def _in_full(known: SplitHistory) -> Iterator[RecordedCheckpoint]:
-    """Those that are told in full: one under way, the last that failed, the slowest."""
+    """The checkpoints that are told in full: one under way, the last that failed, the slowest."""
     yield from [point for point in known.under_way if point.tasks][-1:]
     yield from known.failed[-1:]
     if known.completed:

@@ -168,12 +168,12 @@ class HistoryCauses:
         return None
 
     def _hot(self, subtask: SubtaskId) -> str:
-        """Its share of the records of the vertex, where that is far from even."""
+        """The share of a subtask in the records of its vertex, if that is far from even."""
         share = self.share_of(subtask)
         return f", and reads {share_text(share)} of the records of its vertex" if share else ""
 
     def share_of(self, subtask: SubtaskId) -> float:
-        """Its share of the vertex's records; 0: not known, or about even."""
+        """The share of a subtask in the records of its vertex; 0: not known, or about even."""
         served = {name: count for name, count in self.history.served.items() if name[0] == subtask[0]}
         total = sum(served.values())
         share = served.get(subtask, 0.0) / total if total else 0.0

@@ -71,7 +71,7 @@ class History:
 
     @cached_property
     def detailed(self) -> tuple[RecordedCheckpoint, ...]:
-        """Those whose subtasks are known."""
+        """The checkpoints whose subtasks are known."""
         return tuple(point for point in self.checkpoints if point.tasks)
 
     @cached_property

@@ -112,7 +112,7 @@ def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
 
 
 def _thread(totals: Totals) -> ThreadShares | None:
-    """None: Flink did not say, as before 1.16."""
+    """The times of a thread.  None: Flink did not say, as before 1.16."""
     times = totals.busy_ms, totals.idle_ms, totals.backpressured_ms
     if any(time is None for time in times) or not (spent := sum(time or 0 for time in times)):
         return None

@@ -16,7 +16,7 @@ def default_max_parallelism(parallelism: int) -> int:
 
 
 def key_groups(index: int, parallelism: int, groups: int) -> range:
-    """Those of one subtask."""
+    """The key groups of one subtask."""
     return range((index * groups + parallelism - 1) // parallelism, ((index + 1) * groups - 1) // parallelism + 1)
 
 

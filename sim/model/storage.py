@@ -173,7 +173,7 @@ class Storage:
 
     @property
     def kind(self) -> StorageKind | None:
-        """Its record; None: it is flat."""
+        """The record of its kind; None: it is flat."""
         return next((kind for kind in STORAGES.values() if isinstance(self.options, kind.options)), None)
 
 

@@ -184,7 +184,7 @@ QUANTITIES: dict[str, Quantity] = {
 
 
 def quantities(chosen: Callable[[Quantity], object]) -> Iterator[Quantity]:
-    """Those of which it is true, in the order of reading."""
+    """The quantities for which the condition is true, in the order of reading."""
     return (quantity for quantity in QUANTITIES.values() if chosen(quantity))
 
 

@@ -66,7 +66,7 @@ class TaskPort(Protocol):
 
     @property
     def occupied(self) -> bool:
-        """Its thread is at work for the control plane."""
+        """Whether the thread of the task is at work for the control plane."""
 
     @property
     def storing(self) -> bool:
@@ -95,7 +95,7 @@ class TaskPort(Protocol):
         """Process: its state; returns the bytes read.  Raises StorageFailed."""
 
     def restored(self, checkpoint: int, part: TaskSnapshot) -> None:
-        """Its state is there: the thread begins."""
+        """The state of the task is restored: its thread begins."""
 
 
 class Ends(Protocol):

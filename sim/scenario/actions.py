@@ -15,7 +15,7 @@ class Action(Section):
     """A savepoint or a stop, and its time.  Exactly one of the two."""
 
     savepoint: Axis[Annotated[str, choice("canonical", "native")]] | None = None
-    """Its format; the job goes on."""
+    """Format of a savepoint; the job goes on."""
     stop: Axis[Annotated[str, choice("drain", "no-drain", "savepoint-then-finish")]] | None = None
     """The job stops with a savepoint: after its operators finished, as it stands, or (as before FLIP-147) finishing afterwards."""
     format: Axis[Annotated[str, choice("canonical", "native")]] | None = None

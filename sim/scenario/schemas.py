@@ -24,7 +24,7 @@ def schema_text(document: type[Section] = Document, title: str = "ckptsim scenar
 
 
 def _tidy(node: Any) -> Any:
-    """Without what pydantic adds for Python: null for keys not given, defaults of None, titles of keys."""
+    """Remove what pydantic adds for Python: null for keys not given, defaults of None, titles of keys."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):

@@ -47,10 +47,10 @@ class Hashmap:
         return _one_stream(self.state.sync_ns, size_bytes, work_ns)
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:
-        """Nothing is reused."""
+        """A snapshot is stored.  The heap reuses no file."""
 
     def notify_complete(self, number: int) -> None:
-        """Nothing is reused."""
+        """A checkpoint is complete.  The heap reuses no file."""
 
     def stop(self) -> None:
         """The heap backend does no work in the background."""

@@ -110,7 +110,7 @@ class LsmTree:
         return LsmTree(self.options, keys, self.entry_bytes, self.thread, grows=self.grows)
 
     def write(self, updates: int, begin_ns: int, end_ns: int, added: int = 0, expired: int = 0) -> None:
-        """So many updates and new keys, evenly spread over a time; the memtable is flushed whenever it is full.
+        """Write updates and new keys, evenly spread over a time; the memtable is flushed whenever it is full.
 
         So many keys have expired by the end: a merge then leaves fewer.
         """
@@ -126,7 +126,7 @@ class LsmTree:
         self.thread.advance(end_ns)
 
     def _add(self, keys: int) -> None:
-        """So many of the writes in the memtable are new keys."""
+        """Count new keys in the memtable."""
         self._loaded += keys
         self.keys += keys
 

@@ -27,7 +27,7 @@ class Sink(Protocol):
         """Everything written is durable when this ends."""
 
     def give_up(self) -> None:
-        """Nothing more comes; what it holds is free again."""
+        """Give the file up: its resources are free again."""
 
 
 class Medium(Protocol):

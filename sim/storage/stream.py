@@ -44,7 +44,7 @@ class FileStream:
         return stored.id
 
     def closed(self, size_bytes: int) -> FileId:
-        """It is durable with so many bytes in it, and took no time of the medium."""
+        """The file is durable with this size, and took no time of the medium."""
         self.file.size_bytes = size_bytes
         self._files.close(self.file, self._clock())
         return self.file.id

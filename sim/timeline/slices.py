@@ -126,7 +126,7 @@ def stories(context: Context) -> Stories:
 
 
 def _slice(name: str, begin_ns: int | None, end_ns: int | None, **values: object) -> list[TimelineSlice]:
-    """Nothing, if it did not begin, is not over, or took no time."""
+    """A slice; nothing if it did not begin, is not over, or took no time."""
     if begin_ns is None or end_ns is None or end_ns <= begin_ns:
         return []
     return [TimelineSlice(name, begin_ns, end_ns, values)]

@@ -67,7 +67,7 @@ def section_text(section: TextTable) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Empty for no text."""
+    """A paragraph of HTML; empty for no text."""
     return f"<p>{escape(printable(text))}</p>" if text else ""
 
 

@@ -72,7 +72,7 @@ def draw_job(
     limit: int = MOST_EVENTS, job: str | None = None, deadline: str | None = None, headers: Mapping[str, str] | None = None,
     listener: Listener | None = None,
 ) -> WrittenTimeline:  # fmt: skip
-    """Its checkpoints between `begin` and `end` since the first that is known, or one of them.  Errors are those of `explain_job`."""
+    """Draw checkpoints of a job between `begin` and `end` since the first known one, or one of them.  Errors are those of `explain_job`."""
     listener = listener or Listener()
     source = source_of(sources, job, "0 s", deadline, headers or {}, under_way=True, listener=listener)
     try:

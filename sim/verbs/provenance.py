@@ -35,7 +35,7 @@ def _release() -> str:
 
 
 def _read(file: Path | None) -> dict[str, Any]:
-    """Empty: there is none, or it cannot be read."""
+    """The JSON of a file; empty: there is none, or it cannot be read."""
     if file is None:
         return {}
     try:

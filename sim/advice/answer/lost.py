@@ -120,7 +120,7 @@ def other_failure(race: Race, chosen: Setting) -> OtherFailure | None:
 
 
 def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> LostTaskManager | None:
-    """None: recovery has no limit, or ends after no failure that was tried."""
+    """The cost of a lost task manager.  None: recovery has no limit, or ends after no failure that was tried."""
     if limits.recovery_ms is None or not math.isfinite(setting.recovery_ms):
         return None
     overheads = scenario.overheads

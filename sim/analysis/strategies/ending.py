@@ -45,7 +45,7 @@ def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) ->
 
 
 def _of_run(row: pd.Series[Any], *, several: bool) -> str:
-    """Behind the id of a checkpoint of the first run."""
+    """The words behind the id of a checkpoint of the first run."""
     return (f" of job {int(row['x_job'])}" if "x_job" in row.index else "") + (" of replication 0" if several else "")
 
 

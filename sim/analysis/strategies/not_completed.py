@@ -54,7 +54,7 @@ class NotCompleted:
 
 
 def not_completed(runs: Sequence[Tables], ends_ms: Sequence[float], *, warmup_s: float = 0.0) -> tuple[NotCompleted, ...]:
-    """Those that expired or failed, and those that an end cut off although they had taken notably longer than the median of completed ones.
+    """Checkpoints that expired or failed, and those cut off by an end that had taken notably longer than the median of completed ones.
 
     `ends_ms`: the end of each run.  An end cuts off any checkpoint: of one that has not taken long it says nothing.
     Subtasks report when they acknowledge, so the parts are those of critical paths, which are made of the journal.

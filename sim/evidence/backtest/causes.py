@@ -106,7 +106,7 @@ def _of_durations(row: ComparedQuantity, rows: Sequence[ComparedQuantity], evide
 
 
 def _tail(row: ComparedQuantity, evidence: BacktestEvidence) -> str:
-    """Empty: the history is spread no wider than the prediction, or what is off is predicted too long."""
+    """The cause of a tail.  Empty: the history is spread no wider than the prediction, or what is off is predicted too long."""
     if any(row.predicted.at(level) > row.observed.at(level) for level in row.off):
         return ""
     own, simulated = (side.p90 / side.p50 if side.p50 > 0 else 1.0 for side in (row.observed, row.predicted))

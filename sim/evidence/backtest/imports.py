@@ -56,7 +56,7 @@ def checkpoints_of(source: RecordingSource) -> Checkpoints:
 
 
 def _known(value: float) -> float | None:
-    """Without a fraction that is none; None: Flink did not say."""
+    """A number without an empty fraction; None: Flink did not say."""
     return None if math.isnan(value) or value < 0 else int(value) if value == int(value) else value
 
 

@@ -23,7 +23,7 @@ def history_sentences(backtest: Backtest | None, scenarios: Sequence[Scenario]) 
 
 
 def history_of(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> dict[str, Any] | None:
-    """None: the file was not imported."""
+    """The history of an imported file.  None: the file was not imported."""
     residuals = scenarios[0].residuals
     lines = history_sentences(backtest, scenarios)
     if not lines:

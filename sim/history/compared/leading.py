@@ -56,7 +56,7 @@ def of_journal(path: pd.DataFrame) -> Counter[LeadingPart]:
 
 
 def leading(parts: Mapping[LeadingPart, int]) -> LeadingPart | None:
-    """None: nothing is known."""
+    """The leading part.  None: nothing is known."""
     return max(parts, key=lambda part: parts[part], default=None)
 
 

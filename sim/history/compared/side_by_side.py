@@ -117,7 +117,7 @@ class _Reading(NamedTuple):
 
 
 def _of_rank(history: History, simulated: History, status: str) -> Iterator[tuple[_Reading, _Reading]]:
-    """Those that last long enough, each with the simulated one of its rank."""
+    """The checkpoints that last long enough, each with the simulated one of its rank."""
     recorded, others = (_by_rank(of, status) for of in (history, simulated))
     for rank, first in enumerate(recorded):
         if others and _is_judged(first.point):

@@ -18,7 +18,7 @@ class FailureCounter:
     last_success: int = 0
 
     def failed(self, checkpoint: int | None, reason: FailureReason) -> tuple[FailureCounter, bool]:
-        """Also returns whether the job must fail.  Without a checkpoint id every failure counts."""
+        """Count a failure.  Also returns whether the job must fail.  Without a checkpoint id every failure counts."""
         if checkpoint is not None and checkpoint <= self.last_success:
             return self, False
         after = self

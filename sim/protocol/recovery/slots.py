@@ -75,7 +75,7 @@ class Slots:
         return Deployment(frozenset(), max(now + self.check_ns, *(slots.given_ns for slots in concerned.values())))
 
     def replaced(self, task_managers: Iterable[int]) -> frozenset[int]:
-        """Those of these that are other processes than before, and ran nothing of the job yet."""
+        """The task managers, among these, that are new processes and ran nothing of the job yet."""
         return frozenset(number for number in task_managers if number in self.lost)
 
     def deployed(self, task_managers: Iterable[int]) -> Slots:

@@ -50,7 +50,7 @@ def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex, *, with_sync: b
 
 
 def _writes_no_file(subtask: RecordedSubtask, inline: int) -> bool:
-    """Its asynchronous phase is work of its operators: what they upload themselves, for instance (FLINK-37375).
+    """Whether the asynchronous phase of a vertex is work of its operators: what they upload themselves, for instance (FLINK-37375).
 
     Unaligned ones wait in it for barriers, too.
     """

@@ -286,7 +286,7 @@ def _logs(job: RestJob) -> bool:
 
 
 def backend_of(job: RestJob) -> str:
-    """Its name here; other: it has none."""
+    """The name of the backend in a scenario; other: it has none."""
     named = job.checkpoint_config.state_backend if job.checkpoint_config else None
     name = named or job.options.get("state.backend.type") or "hashmap"
     return next((kind.name for kind in BACKENDS.values() for word in kind.answers_to if word in name.lower()), "other")

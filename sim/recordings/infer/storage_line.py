@@ -42,7 +42,7 @@ def stream_bytes(written: int, table: int, threads: int) -> float:
 
 
 def line_through(phases: Sequence[AsyncPhase]) -> FittedLine | None:
-    """None: too few phases, or all write alike."""
+    """The line through phases.  None: there are too few, or all write alike."""
     if len(phases) < FEWEST:
         return None
     chosen = sorted(phases)[:: -(-len(phases) // MOST)]

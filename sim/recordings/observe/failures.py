@@ -65,7 +65,7 @@ def _all_run_ms(recording: Recording, failed_ms: float) -> float | None:
 
 
 def _caught_up_ms(recording: Recording, failed_ms: float, checkpoint: int) -> float | None:
-    """None: not within the recording, or its records are not countable one by one."""
+    """The time when the job had caught up.  None: not within the recording, or its records are not countable one by one."""
     config = recording.config
     ends = {node.id for node in config.nodes if not config.is_read(node.id)}
     served, snapshots = recording.event_table("sink_second"), recording.event_table("snapshot")

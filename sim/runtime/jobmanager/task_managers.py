@@ -66,7 +66,7 @@ class TaskManagers:
         return self.slots.deployment({self.context.hosts[task] for task in tasks}, self.context.env.now)
 
     def fresh(self, tasks: Iterable[int]) -> frozenset[int]:
-        """Those of these tasks that are deployed on a process that ran nothing of the job yet."""
+        """The tasks, among these, that are deployed on a process that ran nothing of the job yet."""
         replaced = self.slots.replaced({self.context.hosts[task] for task in tasks})
         return frozenset(task for task in tasks if self.context.hosts[task] in replaced)
 

@@ -134,7 +134,7 @@ class _Look:
         return any(writers) if self.aligns(task) else bool(writers) and all(writers)
 
     def _jammed(self, task: int, others: frozenset[int]) -> list[int]:
-        """Its full outputs whose every buffer waits for one of the others."""
+        """The full outputs of a task whose every buffer waits for one of the others."""
         return [
             p
             for p in self._layout.task_partitions[task]

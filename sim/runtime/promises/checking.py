@@ -57,7 +57,7 @@ class Checking:
         self.accounts.state.state_taken(checkpoint, task, snapshot)
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
-        """Its metadata is durable: from now on it may be restored."""
+        """The metadata of a checkpoint is durable: from now on it may be restored."""
         self._fill(self.cuts.of(checkpoint), checkpoint)
         found = self.cuts.judged(checkpoint, self.context.env.now, self.teller, exactly_once=self._exactly_once)
         if found is not None:

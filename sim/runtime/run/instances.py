@@ -137,7 +137,7 @@ class Chain:
         ]
 
     def _run(self, instance: JobInstance, segment: Segment) -> None:
-        """To the end of the segment.  A stop that did not come to pass, because a task failed meanwhile, is requested again."""
+        """Run to the end of the segment.  A stop that did not come to pass, because a task failed meanwhile, is requested again."""
         outcome = instance.outcome
         while True:
             left_ns = max(0, segment.until_ns - instance.env.now)  # none, if the segment before it took longer than it was to

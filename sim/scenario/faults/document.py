@@ -94,7 +94,7 @@ class Fault(Section):
     kill: SubtaskName | None = None
     """An exception in 'vertex[3]', in all of 'vertex', in a random-task; or the loss of a random task-manager."""
     task_manager: Host | None = None
-    """Its process ends: a number, or random."""
+    """A task manager whose process ends: a number, or random."""
     job_manager: DownFor | None = None
     """'down-for 30 s': no coordinator for so long, then a new one restarts the job."""
     storage: Annotated[str, choice("outage")] | None = None

@@ -97,7 +97,7 @@ def _holders(part: Any, model: type) -> Iterator[Any]:
 
 
 def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
-    """None: Flink has no way to say it, or says it by leaving the key out."""
+    """The value as Flink writes it.  None: Flink has no way to say it, or says it by leaving the key out."""
     record = key.record
     if record.needs is not None and holder is not None:
         other = getattr(holder, options_of(key.model)[record.needs[0]].field)

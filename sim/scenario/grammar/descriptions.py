@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 
 def add_descriptions(schema: dict[str, Any], section: type[BaseModel]) -> None:
-    """To the schema of one section.  A key that another class passed on has the description that stands there."""
+    """Add descriptions to the schema of one section.  A key that another class passed on has the description that stands there."""
     texts: dict[str, str] = {}
     for base in reversed(section.__mro__):
         if issubclass(base, BaseModel) and base is not BaseModel:

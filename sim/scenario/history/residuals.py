@@ -65,7 +65,7 @@ def _residuals(given: Residuals, sources: dict[str, bool], reading: Reading) -> 
 
 
 def tail_sentence(found: residuals.Residuals) -> str:
-    """Empty: nothing is drawn."""
+    """A sentence about the residuals that are drawn.  Empty: none are."""
     if not found.checkpoints:
         return ""
     return f"tails are drawn from the residuals of {found.checkpoints} checkpoints of the job's own history"

@@ -16,7 +16,7 @@ KINDS = ("tumbling", "sliding", "session", "mini_batch")
 
 
 def build_window(given: doc.Vertex, name: str, reading: Reading) -> Window | None:
-    """None: the vertex has none."""
+    """Build the window of a vertex.  None: it has none."""
     if given.window is None:
         return None
     here: DocumentPath = ("job", name, "window")

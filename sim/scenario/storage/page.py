@@ -23,7 +23,7 @@ class StoragePage:
 
     @property
     def key(self) -> str:
-        """Its field of the section."""
+        """The field of the section."""
         return self.name.replace("-", "_")
 
 

@@ -81,7 +81,7 @@ def _of_frame(frame: dict[str, Any]) -> Iterator[MetricSamples]:
 
 
 def _number(value: Any) -> Fraction | None:
-    """None: NaN and infinities, which Prometheus writes as texts, and null."""
+    """A number.  None: NaN and infinities, which Prometheus writes as texts, and null."""
     if value is None or str(value) in ("NaN", "+Inf", "-Inf"):
         return None
     return Fraction(str(value))

@@ -114,7 +114,7 @@ class _DfsFile:
         yield from self.dfs.metadata.request("close", self.name)
 
     def give_up(self) -> None:
-        """Its blocks have no owner: the lease runs out."""
+        """The blocks of the file have no owner: the lease runs out."""
 
     def _create(self) -> Work[None]:
         if not self._created:

@@ -67,7 +67,7 @@ def _parts(tables: str, name: str, columns: list[str]) -> Iterator[pd.DataFrame]
 
 
 def _series(rates: pd.DataFrame, length_s: float) -> _Series | None:
-    """None: shorter than a window, or without any rate."""
+    """The rates of a trace.  None: it is shorter than a window, or has no rate."""
     rows = rates.dropna(subset="t_s").sort_values("t_s", kind="stable")
     t_s = rows["t_s"].to_numpy(float)
     observed = rows["rate"].notna().to_numpy()

@@ -42,7 +42,7 @@ class _Line:
 
 
 def level_of(seconds: Sequence[float], sizes: Sequence[float]) -> Level | None:
-    """None: the sizes do not rise, or go on rising as far as they are known."""
+    """The level of sizes.  None: they do not rise, or go on rising as far as they are known."""
     straight = _line(seconds, sizes)
     best, least = None, _BETTER * straight.squares
     for first in range(_FEWEST, len(sizes) - _FEWEST + 1):

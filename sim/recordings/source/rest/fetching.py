@@ -136,7 +136,7 @@ class _Answers:
         return self.by_path[path]
 
     def optional(self, path: str, *, is_in_every_version: bool = False) -> Any:
-        """None: this version of Flink has no such answer, or has it no longer; an earlier answer stays."""
+        """An answer that may be missing.  None: this version of Flink has no such answer, or has it no longer; an earlier answer stays."""
         try:
             return self.required(path)
         except RestError as error:

@@ -89,7 +89,7 @@ class RestJob:
 
     @cached_property
     def checkpoint_config(self) -> CheckpointConfig | None:
-        """None: not requested, or the job takes no checkpoints."""
+        """The checkpoint configuration.  None: not requested, or the job takes no checkpoints."""
         return self._of_job(CheckpointConfig, "/checkpoints/config", None)
 
     @cached_property

@@ -34,13 +34,13 @@ class StateOwner:
 
     @property
     def share(self) -> Fraction:
-        """Its part of the key groups."""
+        """The share of the subtask in the key groups."""
         groups = self.vertex.max_parallelism
         return Fraction(len(key_groups(self.index, self.vertex.parallelism, groups)), groups)
 
     @property
     def keyed_bytes(self) -> int:
-        """Its share of the keyed state that the job begins with."""
+        """The share of the subtask in the keyed state that the job begins with [bytes]."""
         return 0 if self.vertex.state is None else int(self.vertex.state.bytes * self.share)
 
     def write(

@@ -44,7 +44,7 @@ class AlignedSource:
             self.check()
 
     def end(self) -> None:
-        """Its data has ended: no other source waits for it."""
+        """The data of the source has ended: no other source waits for it."""
         self._ended = True
         self.slot.job.report_watermark(self.slot.task, NO_LIMIT)
 
