@@ -264,8 +264,8 @@ WINDOWS = (
     Rule(
         "files of RocksDB rise and fall without windows",
         "recordings/infer/windows/inferred.py",
-        "sizes = _sizes(job, vertex) if on_heap else []",
-        "sizes = _sizes(job, vertex)",
+        "tooth = timers_of(job, vertex) if on_heap else None",
+        "tooth = timers_of(job, vertex)",
         f"{_IMPORT}files_of_rocksdb_rise_and_fall_without_windows",
     ),
     Rule(
