@@ -1,14 +1,18 @@
 """A window is recognised by its description in the plan, by sizes of state that rise and fall, and by records that leave together."""
 
 import copy
+import math
 import random
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sim.recordings import RestSnapshot, infer_scenario, read_saved
+from sim.recordings.infer.windows import inferred
 from sim.recordings.infer.windows.firing import outputs_per_end, split_of_busy_time
+from sim.recordings.infer.windows.inferred import timers_of
 from sim.recordings.infer.windows.plan import planned_window, uses_event_time
 from sim.recordings.infer.windows.saw_tooth import fitted
 from sim.units import parse_duration, parse_size
@@ -198,3 +202,15 @@ def test_a_window_in_a_source_is_named(windowed):
     text = "WindowAggregate(window=[TUMBLE(time_col=[t], size=[10 s])])"
 
     assert any("the window of 'src'" in what for what in windowed(text, name="src").not_modelled)
+
+
+@pytest.mark.parametrize(("every_ms", "sizes", "is_seen"), [
+    (4300.0, [round(4e6 * (1 - math.exp(-k / 5))) for k in range(1, 15)], False),  # keys come, ever fewer are new
+    (4000.0, [500_000 * (1 + k % 5) + k for k in range(16)], True),
+], ids=["it fills", "it fires"])  # fmt: skip
+def test_state_that_only_rises_is_that_of_no_window(monkeypatch, every_ms, sizes, is_seen):
+    """Checkpoints 4.3 s apart rise along windows of 4 s as along a curve that fills; one tooth takes fourteen of them."""
+    monkeypatch.setattr(inferred, "_sizes", lambda *_: [(every_ms * k, size) for k, size in enumerate(sizes)])
+    vertex = SimpleNamespace(inputs=[SimpleNamespace(ship="HASH")])
+
+    assert is_seen == (timers_of(SimpleNamespace(), vertex) is not None)

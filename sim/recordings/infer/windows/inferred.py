@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import pairwise
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -94,8 +95,11 @@ def timers_of(job: WatchedJob, vertex: RestVertex) -> SawTooth | None:
     """Timers of a keyed function that fire together, and let its state on the heap go; None: its sizes do not show them.
 
     Where a checkpoint comes while they fire, sizes lie off the curve.  Then long checkpoints must keep its rhythm as well.
+    Sizes that only rise are no teeth, whatever period fits them: checkpoints a little more than a period apart rise along each tooth.
     """
     sizes = _sizes(job, vertex) if any(edge.ship == "HASH" for edge in vertex.inputs) else []
+    if sum(after < before for (_, before), (_, after) in pairwise(sizes)) < TEETH - 1:
+        return None
     tooth = fitted(sizes, [1000.0 * seconds for seconds in range(SHORTEST_S, LONGEST_S + 1)])
     if tooth is None or sizes[-1][0] - sizes[0][0] < TEETH * tooth.period_ms:
         return None
