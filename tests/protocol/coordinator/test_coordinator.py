@@ -646,7 +646,7 @@ def test_a_second_acknowledgement_cannot_happen():
         machine.on(Acknowledged(6, 0, 1))
 
 
-def test_a_scheduler_starts_once_and_somebody_must_acknowledge():
+def test_a_scheduler_starts_once_and_a_task_must_acknowledge():
     machine = coordinator()
     machine.on(SchedulerStarted(0, 40))
 
@@ -655,7 +655,7 @@ def test_a_scheduler_starts_once_and_somebody_must_acknowledge():
 
     machine.on(CheckpointRequested(2, MANUAL))
 
-    with pytest.raises(InvalidTransition, match="nobody"):
+    with pytest.raises(InvalidTransition, match="no task is left"):
         machine.on(TriggerReady(3, Plan(frozenset(), frozenset())))
 
 
