@@ -238,7 +238,7 @@ RECOVERY = (
     Rule(
         "a deployment into slots that are not missed yet fails",
         "protocol/recovery/slots.py",
-        "for number, slots in concerned.items() if now < slots.missed_ns)",
+        "for number, slots in concerned.items() if now < slots.gone_ns)",
         "for number, slots in concerned.items() if False)",
         f"{_HOST}deployments_fail_until_the_jobmaster_misses_the_task_manager",
     ),
