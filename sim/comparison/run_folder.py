@@ -39,7 +39,7 @@ def replacing(folder: Path, warn: Callable[[str], object]) -> Iterator[Path]:
         place.mkdir(exist_ok=True)
         remove_partials(folder)
         if not (place / _OURS).is_file() and any(place.iterdir()):
-            raise NotKeptError(f"{place} is in the way: nothing of it is ours; give another --out")
+            raise NotKeptError(f"{place} was not written by ckptsim: give another --out")
         (place / _OURS).touch()
         if (place / _MOVES).is_file():
             _move(folder, place)

@@ -42,7 +42,7 @@ def unpacked(path: Path) -> list[Row]:
     """The rows as they were packed.  BatchError: the file has changed since.  OSError: it cannot be read."""
     content = path.read_bytes()
     if _digest(content) + _SUFFIX != path.name:
-        raise BatchError("its content is not what its name promises")
+        raise BatchError("its content does not match the checksum in its name")
     try:
         found = pq.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError):

@@ -74,7 +74,7 @@ def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
             try:
                 block = unpack.decompress(data, BLOCK)
             except zlib.error:
-                raise TraceFileError("is damaged: what follows cannot be unpacked, and rows before it may be garbled") from None
+                raise TraceFileError("is damaged: later rows cannot be unpacked, and earlier ones may be garbled") from None
             expanded += len(block)
             if expanded > HARMLESS and expanded > MOST_EXPANSION * read:
                 raise TraceFileError(f"expands more than {MOST_EXPANSION} times: not read any further")
@@ -84,4 +84,4 @@ def _unpacked(data: bytes, stream: BinaryIO) -> Iterator[bytes]:
                 data, unpack = unpack.unused_data, zlib.decompressobj(wbits=31)
         data = stream.read(BLOCK)
     if within:
-        raise TraceFileError("is truncated: what follows this row is missing")
+        raise TraceFileError("is truncated: rows after this one are missing")

@@ -113,7 +113,7 @@ def cross_validate(places: Sequence[Path], *, seeds: int = 3, jobs: int | None =
     listener = listener or Listener()
     recordings, skipped = _read(places, listener)
     if len(recordings) < 2:
-        raise RecordingError("--cross-validate needs two recordings at least: what is left of one without it is nothing")
+        raise RecordingError("--cross-validate needs at least two recordings: each is predicted from the others")
     fitted = fits([RecordingVotes(recording.name, recording.family, votes(recording)) for recording in recordings])
     predictable = []
     for recording in recordings:

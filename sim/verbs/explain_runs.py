@@ -61,7 +61,7 @@ def chosen_of(runs: Runs, strategy: str | None, listener: Listener) -> dict[str,
     OptionError: there is none of that name.  NoCheckpointError: none takes any.
     """
     if runs.is_changed:
-        listener.warning("the results are of another version of ckptsim: what is shown is of this one")
+        listener.warning("the results are of another version of ckptsim: the explanation is of this one")
     try:
         taking = with_checkpoints(runs.scenarios)
     except NoCheckpointError as error:

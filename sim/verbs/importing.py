@@ -102,7 +102,7 @@ def text_of(draft: Draft) -> str:
         loads(text, "imported")
     except ScenarioError as error:
         problems = "; ".join(str(problem).removeprefix("imported:") for problem in error.problems[:3])
-        raise RecordingError(f"what was read makes no scenario that holds: {problems}") from None
+        raise RecordingError(f"no valid scenario can be made of the source: {problems}") from None
     return text
 
 

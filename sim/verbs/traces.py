@@ -100,7 +100,7 @@ def choices(
     unit_s = None if time_unit is None else parsed("time_unit", f"1 {time_unit}", parse_duration) / 1e9
     per_ns = None if per is None else parsed("per", per, parse_duration)
     if per_ns is not None and per_ns <= 0:
-        raise OptionError("per", "a value counts longer than that")
+        raise OptionError("per", "expected more than 0 s")
     return Choices(format_, time, unit_s, value, meaning, None if per_ns is None else per_ns / 1e9, zone)
 
 

@@ -79,7 +79,7 @@ def test_cross_validation_needs_others(folder):
     outcome = calibrate(folder / "p2-severe-aligned.json.gz", "--cross-validate")
 
     assert 3 == outcome.exit_code
-    assert "two recordings at least" in outcome.stderr
+    assert "at least two recordings" in outcome.stderr
     assert 2 == calibrate(folder, "--cross-validate", "--out", folder / "x.yaml").exit_code
 
 

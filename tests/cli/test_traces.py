@@ -44,7 +44,7 @@ loop: is a link to a folder that is read anyway
 negative.csv: 1 row in quarantine, line 3: rate is negative
 own.csv: 1 row in quarantine, line 1: no known format has the columns when, what: name yours by --time and --value
 swapped.csv: time goes back: 42 of the first 50 rows are not in order: are columns swapped, or is it not sorted? Not read
-truncated.csv.gz: is truncated: what follows this row is missing
+truncated.csv.gz: is truncated: rows after this one are missing
 wide.csv: is UTF-16: save it as UTF-8
 """
 QUICK = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
@@ -100,11 +100,11 @@ def test_one_file_that_nobody_knows_is_one_line(ckptsim, tmp_path):
     [
         (("read", "nowhere"), 3, "nowhere: no such file or folder"),
         (("read", "empty"), 3, "empty: no files of traces here"),
-        (("read", "file", "--out", "file"), 2, "--out: file: File exists"),
-        (("read", "file", "--out", "/proc/tables"), 2, "--out: /proc/tables: No such file or directory"),
+        (("read", "file", "--out", "file"), 2, "--out: file cannot be made: file is a file"),
+        (("read", "file", "--out", "/proc/tables"), 2, "--out: /proc/tables cannot be made in /proc: it takes no folders"),
         (("read", "empty", "--format", "excel"), 2, "--format: expected node-intervals"),
         (("read", "empty", "--time", "when"), 2, "--value: say which column"),
-        (("read", "empty", "--per", "0 s", "--value", "v"), 2, "--per: a value counts longer than that"),
+        (("read", "empty", "--per", "0 s", "--value", "v"), 2, "--per: expected more than 0 s"),
         (("read", "empty", "--time-unit", "fortnight"), 2, "--time-unit: "),
         (("read", "file", "--master", "here", "--conf", "a=b"), 2, "--conf is for Spark: say another --master"),
         (("windows", "empty"), 3, "empty: no tables of traces here: run `ckptsim traces read` first"),

@@ -174,7 +174,7 @@ def test_keys_about_expiry_that_have_no_effect_are_told():
 def test_a_key_about_another_backend_is_told():
     (warning,) = study(flink=["state.backend.rocksdb.writebuffer.size: 16mb"]).warnings
 
-    assert "has no effect: no vertex has state it is about" in str(warning)
+    assert "has no effect: no vertex has such state" in str(warning)
 
 
 def test_an_incremental_heap_is_told():

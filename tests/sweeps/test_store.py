@@ -132,7 +132,7 @@ def test_a_file_that_is_not_what_was_written_is_set_aside(planned, tmp_path, dam
     assert [planned[0]] == store.missing(planned)
     assert [broken.name] == [path.name for path in (tmp_path / "set-aside").iterdir()]
     (finding,) = store.findings()
-    assert f"1 file ({broken.name}: its content is not what its name promises) cannot be trusted" in finding
+    assert f"1 file ({broken.name}: its content does not match the checksum in its name) cannot be trusted" in finding
     assert [] == store.findings()
 
 

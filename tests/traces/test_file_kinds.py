@@ -112,7 +112,7 @@ def test_a_log_that_is_cut_off_keeps_its_beginning(tmp_path):
     found = read(tmp_path)
 
     assert 0 < len(found["checkpoints", "jm"])
-    assert ["is truncated: what follows this row is missing"] == reasons(tmp_path)
+    assert ["is truncated: rows after this one are missing"] == reasons(tmp_path)
 
 
 def test_marked_anomalies(tmp_path):
@@ -159,8 +159,8 @@ def bomb(inner: bytes, times: int) -> bytes:
         (b"[" * 100_000, "is nested more than 100 levels deep"),
         (b"PK\3\4 no zip", "is a damaged zip"),
         (b"PAR1 no Parquet", "is no Parquet file, or a damaged one: "),
-        (b"\x1f\x8b\x08\x00", "is truncated: what follows this row is missing"),
-        (b"\x1f\x8b" + b"nonsense" * 9, "is damaged: what follows cannot be unpacked"),
+        (b"\x1f\x8b\x08\x00", "is truncated: rows after this one are missing"),
+        (b"\x1f\x8b" + b"nonsense" * 9, "is damaged: later rows cannot be unpacked"),
         (bomb(b'{"a": "' + b"a" * (1 << 20), 3), "holds more than 2 MB: not read any further"),
         (b"2024-01-01 10:00:00,000 INFO  x - hello\n", "no lines of checkpoints ('Triggering checkpoint'"),
     ],

@@ -165,11 +165,11 @@ def test_a_truncated_file_keeps_what_can_be_read():
     found = read(data[: len(data) // 2])
 
     assert len(found["rates"]) > 10_000
-    assert ["is truncated: what follows this row is missing"] == found["quarantine"]["reason"].tolist()
+    assert ["is truncated: rows after this one are missing"] == found["quarantine"]["reason"].tolist()
 
 
 def test_what_only_looks_packed():
-    assert ["is damaged: what follows cannot be unpacked, and rows before it may be garbled"] == reasons(b"\x1f\x8b" + b"nonsense" * 9)
+    assert ["is damaged: later rows cannot be unpacked, and earlier ones may be garbled"] == reasons(b"\x1f\x8b" + b"nonsense" * 9)
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch):

@@ -102,7 +102,7 @@ def _check_details(given: doc.Fault, what: str, here: DocumentPath, reading: Rea
     if given.lasts == 0:
         reading.wrong((*here, "lasts"), "is 0: nothing would happen")
     if given.factor is not None and given.factor > _MOST_SLOW:
-        reading.wrong((*here, "factor"), f"is {given.factor}: at most {_MOST_SLOW}, and what stands still is killed")
+        reading.wrong((*here, "factor"), f"is {given.factor}: at most {_MOST_SLOW}; for a task that stands still write kill")
     if given.lasts is not None and given.lasts_column is not None:
         reading.wrong((*here, "lasts-column"), "is written beside lasts: write one of the two")
     if given.unit == 0:

@@ -233,7 +233,7 @@ class _Move:
                     used.add(key)
         for key, value in given.items():
             if value not in (None, False) and key not in used and key != CHANGELOG:
-                self.reading.warn(self.places[key], "has no effect: no vertex has state it is about")
+                self.reading.warn(self.places[key], "has no effect: no vertex has such state")
 
     def _of_state(self, state: Mapping, given: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any, str]]:
         """(place inside `state:`, value, key) of every key that says something about a vertex with this state.

@@ -65,7 +65,7 @@ def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[i
     if trace.scale is None and (other := other_than_records(trace.column)):
         raise TraceError(
             f"{file}: the column '{trace.column}' is {other} by its name, not records per second: name another one, "
-            f"or write scale: with what 1 of it is in records per second"
+            f"or write scale: with the records per second for a value of 1"
         )
     steps, length_ns, *_ = series_of(trace, folder)
     begin_ns, scale = trace.from_ or 0, Fraction(1) if trace.scale is None else trace.scale
