@@ -126,7 +126,7 @@ def test_what_is_somebody_elses_is_not_removed(used, name):
     (used / name).mkdir()
     (used / name / "thesis.tex").write_text("mine")
 
-    with pytest.raises(NotKeptError, match="was not written by ckptsim|is in the way"), replacing(used, print) as place:
+    with pytest.raises(NotKeptError, match=r"was not written by ckptsim|is in the way"), replacing(used, print) as place:
         write(place, "new", ["b", "c"])
 
     assert "mine" == (used / name / "thesis.tex").read_text()
