@@ -80,6 +80,7 @@ def report(
     if chosen is not None:
         parts += [texts.theory(race), texts.failures(race, chosen)]
     rates = greatest_rates(race, marked) if vary else {}
+    least_known = {unknown.name: unknown.least.written() for unknown in marked if unknown.least is not None}
     unmarked = list(assumptions(race.scenario, marked)) if vary else []
     assumed |= {unknown.key: unknown.assumed for unknown in unmarked}
     found = sensitivity(race, [*marked, *unmarked], rates, planned) if vary else []
@@ -91,7 +92,7 @@ def report(
     data = (
         _to_json(race, choice, chosen, configured)
         | given_answer.data
-        | {"unknown": [_plain(row) for row in found], "greatest_rates": rates}
+        | {"unknown": [_plain(row) for row in found], "greatest_rates": rates, "least_known": least_known}
         | numbers(race, choice, chosen, needed)
         | to_json(bench.horizon, lasts)
     )

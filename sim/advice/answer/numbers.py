@@ -38,9 +38,12 @@ def numbers(race: Race, choice: Choice, chosen: Setting | None, needed: Sequence
 
 
 def _times(race: Race, setting: Setting) -> dict[str, Any]:
-    """Parts of the slowest checkpoints of a setting, in ms, and what the slowest one uploads."""
+    """Parts of the slowest checkpoints of a setting and of its recovery, in ms, and what the slowest checkpoint uploads."""
     situation = situation_of(race, setting.name)
-    return {"setting": setting.name, "parts_ms": dict(situation.milliseconds), "uploaded_bytes": situation.uploaded_bytes}
+    return {
+        "setting": setting.name, "parts_ms": dict(situation.milliseconds), "recovery_ms": dict(situation.recovery),
+        "uploaded_bytes": situation.uploaded_bytes,
+    }  # fmt: skip
 
 
 def _history(race: Race) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from sim.units import format_byte_rate, format_rate
 from tests.comparison.sentence_numbers import numbers
 
 QUANTITIES = {
-    "throughput": per_second_text, "checkpoint p50": ms_text, "checkpoint p99": ms_text, "recovery from a failure": ms_text,
+    "throughput": per_second_text, "checkpoint p50": ms_text, "checkpoint p99": ms_text, "recovery": ms_text,
     "written per hour": bytes_text, "output visible p99": ms_text,
 }  # fmt: skip
 CONSTANTS = {"100", "99", "95 %", "99 %", str(100 * LONG_RUNS)}
@@ -36,7 +36,7 @@ def stated(answer: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
 def _plain(text: str, quoted: list[str]) -> str:
     """On one line, without the change, a cut end, settings, and what a lever or a sink quotes."""
     lines = [line for line in text.splitlines() if not line[8:].startswith(("+ ", "- ", "... "))]
-    lines = [re.sub(r"\S*\.\.\.$", "", line) if text.count("\n") else line for line in lines]
+    lines = [re.sub(r"(?:\([^()]*|\S* ?\S*)\.\.\.$", "", line) if text.count("\n") else line for line in lines]
     found = " ".join(" ".join(lines).split())
     for name in quoted:
         found = found.replace(name, "NAME")
@@ -81,6 +81,7 @@ def _known(data: dict[str, Any]) -> Iterator[str]:
     yield from _confidence([*data["confidence"].values(), *(own["share"] for own in data["alternatives"])])
     for times in data["times"]:
         yield from _times(times["parts_ms"], times["uploaded_bytes"])
+        yield from (ms_text(value) for value in (*times["recovery_ms"].values(), sum(times["recovery_ms"].values())))
     for row in data["against_today"]:
         text = QUANTITIES[row["quantity"]]
         yield from (text(abs(row[name])) for name in ("today", "advised", "change", "half_width") if row[name] is not None)
@@ -94,6 +95,7 @@ def _known(data: dict[str, Any]) -> Iterator[str]:
     for row in data["unknown"]:
         yield from numbers(" ".join(str(value) for value in (row["assumed"], row["at"], *(end["value"] for end in row["ends"]))))
     yield from (format_rate(round(rate)) for rate in data["greatest_rates"].values())
+    yield from numbers(" ".join(data["least_known"].values()))
     for left in data["not_run"]:
         yield from (interval for interval, _ in left["settings"])
     yield from (setting["interval"] for setting in data["settings"])
@@ -147,9 +149,10 @@ def _after(data: dict[str, Any], limits: dict[str, float]) -> Iterator[str]:
         yield bytes_text(watch["checkpointed_bytes"])
         yield from (per_second_text(watch[name]) for name in ("per_second", "roll_back_below_per_second"))
         yield str(watch["checkpoints"])
-    if lost := data.get("lost_task_manager"):
-        for added in lost["added_ms"] or ():
-            yield from (ms_text(added), f"+{ms_text(added)}", ms_text(lost["recovery_ms"] + added))
+    if other := data.get("other_failure"):
+        yield from (ms_text(value) for value in (other["recovery_ms"], other.get("today_ms"), *(other.get("slots_ms") or ())) if value)
+        for added in other.get("added_ms") or ():
+            yield from (ms_text(added), f"+{ms_text(added)}", ms_text(other["recovery_ms"] + added))
     if history := data["history"]:
         yield from (str(history["checkpoints"]), f"{history['tail']:.2g}")
         yield from map(ms_text, history["longest_ms"])
