@@ -156,7 +156,11 @@ def _answer(question: Question, found: Selection) -> Iterator[str]:
         return
     first = found.eligible[0]
     unranked = sum(not standing.ranked for standing in found.standings)
-    among = f"of {len(found.standings) - unranked} settings that are ranked" if unranked else f"of {len(found.standings)} settings"
+    among = (
+        f"of {len(found.standings) - unranked} settings that are ranked"
+        if unranked
+        else f"of {len(found.standings)} setting{'s' if len(found.standings) > 1 else ''}"
+    )
     if limits:
         known = [standing for standing in found.standings if standing.sound and not standing.unknown]
         kept = len(known) or sum(standing.sound for standing in found.standings)

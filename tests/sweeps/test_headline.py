@@ -96,6 +96,13 @@ def test_runs_that_end_before_a_checkpoint_does():
     assert "completes a checkpoint" not in sentence(asks(), only_5_s[only_5_s[KEY] == "5 s"])
 
 
+def test_one_setting():
+    """There is nothing to choose, and it is no plural."""
+    assert sentence(asks(), rows_of({"10 s": LOAD})).startswith(
+        "Least caught_up_ms: 566 ms ± 255 ms over 8 windows, with checkpoint.interval 10 s (of 1 setting)."
+    )
+
+
 def test_one_window():
     """It has no interval; with seeds it has one for this window alone."""
     rows = rows_of({"10 s": [1000.0], "30 s": [2000.0]})
