@@ -45,6 +45,7 @@ class Learned:
     families: int
     beyond: Pair  # factors on top of what the history of a job tells
     covered: Pair | None = None  # share of settings inside, of families left out; None: there are no settings
+    ratios: tuple[float, ...] = ()  # observed over predicted p90, equally likely; each family counts once
 
     @property
     def is_enough(self) -> bool:
@@ -65,7 +66,11 @@ def evidence() -> dict[tuple[Kind, ...], Learned]:
 def read_factors(text: str) -> dict[tuple[Kind, ...], Learned]:
     return {
         tuple(given["changes"]): Learned(
-            given["settings"], given["families"], tuple(given["beyond"]), None if given["covered"] is None else tuple(given["covered"])
+            given["settings"],
+            given["families"],
+            tuple(given["beyond"]),
+            None if given["covered"] is None else tuple(given["covered"]),
+            tuple(given["ratios"]),
         )
         for given in json.loads(text)["what-ifs"]
     }

@@ -13,9 +13,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from sim.evidence.what_ifs.changes import KINDS, Kind
 from sim.evidence.what_ifs.factors import ENOUGH, LEAST, MISSED_SHARE, Learned, Pair, combined
+
+LEVELS = tuple(step / 20 for step in range(1, 20))
+"""Where a distribution of ratios is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,26 @@ def _learned(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> L
     own = [setting for setting in settings if setting.kinds == change]
     covered = [is_covered(setting, settings) for setting in own]
     p50, p90 = (sum(inside[level] for inside in covered) / max(len(own), 1) for level in (0, 1))
-    return Learned(len(own), len({setting.family for setting in own}), _beyond(change, settings), (p50, p90) if own else None)
+    return Learned(
+        len(own), len({setting.family for setting in own}), _beyond(change, settings), (p50, p90) if own else None, ratios(change, settings)
+    )
+
+
+def ratios(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> tuple[float, ...]:
+    """Observed p90 over predicted p90 at `LEVELS`: of this change, or of all changes of one thing where too few families have it.
+
+    Of a family that was not among the recordings, the expected share beyond a level is at most one minus the level, as of `_controlled`.
+    """
+    own = [setting for setting in settings if setting.kinds == change]
+    if len({setting.family for setting in own}) < ENOUGH:
+        own = [setting for setting in settings if len(setting.kinds) == 1]
+    units: dict[tuple[str, tuple[Kind, ...]], list[float]] = defaultdict(list)
+    for setting in own:
+        units[setting.family, setting.kinds].append(setting.observed_ms[1] / setting.predicted_ms[1])
+    weighted = sorted((ratio, 1 / len(values)) for values in units.values() for ratio in values)
+    cumulated = list(accumulate(weight for _, weight in weighted))
+    places = (next((i for i, sum_ in enumerate(cumulated) if sum_ >= level * (len(units) + 1) - 1e-9), -1) for level in LEVELS)
+    return tuple(round(weighted[place][0], 3) for place in places)
 
 
 def is_covered(setting: CrossPrediction, settings: Sequence[CrossPrediction]) -> tuple[bool, bool]:
