@@ -41,7 +41,7 @@ def advise(
     `source`: a study of one combination, a scenario file, or what `import_job` reads.  Limits, each may be left out: `p99` of checkpoints
     ("2 s"), `recovery` ("2 min"), `loss` of throughput ("3 %"), `visible` output of transactional sinks ("30 s").  `failure`: what
     recovery is judged by, a lost "task-manager" or a failing "task".  `mtbf`: mean time between failures ("12 h").
-    `load`: ``"[source=]file.csv[:column]"``, what arrives.  `budget`: processor time of all runs; `within`: time until the answer.
+    `load`: ``"[source=]file.csv[:column]"``, what arrives.  `budget`: work of all runs, in seconds; `within`: time until the answer.
     At either bound it is given from what has run, and what is left out is listed.  `horizon`: for how long limits have to be kept where
     state grows.  `unknowns`: try other values of what is marked UNKNOWN.  Runs are kept in `folder` (``runs/advise-<name>``).
     Raises ScenarioError, OptionError (a UnitError: a limit that is none), RecordingError.

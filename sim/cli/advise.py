@@ -41,8 +41,11 @@ def advise_on(
     ] = None,
     overrides: SetOption = None,
     replications: Annotated[int, typer.Option(min=1, help="At most so many runs of each setting.")] = 12,
-    budget: Annotated[str, typer.Option(metavar="DURATION", help="Processor time of all runs; what is left out is listed.")] = "90 s",
-    within: Annotated[str, typer.Option(metavar="DURATION", help="Time until the answer, from what has run by then.")] = "5 min",
+    budget: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="Work of all runs, in seconds of an idle machine; what it leaves out is listed."),
+    ] = "90 s",
+    within: Annotated[str, typer.Option(metavar="DURATION", help="Time until the answer; what it cuts is listed.")] = "5 min",
     horizon: Annotated[str, typer.Option(metavar="DURATION", help="For how long limits have to be kept where state grows.")] = "2 h",
     unknowns: Annotated[bool, typer.Option("--unknowns/--no-unknowns", help="Try other values of what is marked UNKNOWN.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,

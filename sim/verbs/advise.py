@@ -44,7 +44,7 @@ class AdviceOptions:
     mtbf: str | None = None  # mean time between failures; None: a day, and marked UNKNOWN
     load: Sequence[str] = ()  # ``[source=]file.csv[:column]``
     replications: int = 12
-    budget: str = "90 s"  # of processor time
+    budget: str = "90 s"  # of work: processor time on a machine that does nothing else
     within: str = "5 min"  # on the clock
     horizon: str = "2 h"
     unknowns: bool = True  # vary what is marked UNKNOWN
@@ -87,7 +87,7 @@ class Advised:
     folder: Path
     file: Path  # the scenario of the job
     changes: tuple[str, ...]
-    spent_s: float  # processor time of all runs
+    spent_s: float  # processor time that all runs took
     table: pd.DataFrame = field(repr=False)  # a row per run
 
     @property
@@ -185,7 +185,7 @@ def advise(
             )  # fmt: skip
     except KeyboardInterrupt:
         raise Stopped(f"what has run is kept in {folder}; the same command goes on") from None
-    advised = Advised(found, folder, file, job.changes, runner.spent_s(), runner.collected())
+    advised = Advised(found, folder, file, job.changes, runner.cpu_s(), runner.collected())
     for finding in runner.store.findings():
         listener.message(finding)
     listener.result(advised)

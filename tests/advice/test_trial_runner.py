@@ -46,10 +46,10 @@ def test_progress_says_what_is_left_of_the_budget(tmp_path, undisturbed):
     seen = []
     runner = TrialRunner(tmp_path / "out", jobs=1, budget_s=90.0)
 
-    assert "0 of 90 s of processor time" == runner.progress()
+    assert "0 of 90 s of work" == runner.progress()
     runner.watch = lambda finished, spent_ns: seen.append((finished, spent_ns))
     runner.run([undisturbed], [])
-    assert runner.progress().startswith("0 of 90 s of processor time, at most ")
+    assert runner.progress().startswith("0 of 90 s of work, at most ")
     runner.run([lengthened(undisturbed, 2)], [])
     assert 4 == seen[-1][0]
     assert runner.spent_s() > 0

@@ -1,4 +1,4 @@
-"""The bounds of an advice: processor time of all runs, and time on the clock.  At a bound the answer is given from what has run."""
+"""The bounds of an advice: work of all runs, and time on the clock.  At a bound the answer is given from what has run."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 GRID, LEVERS, CERTAINTY, RACE, ALL = 0.5, 0.6, 0.65, 0.85, 1.0
-"""Shares of both bounds.  The grid of intervals leaves room for levers, both for more runs of the best settings, and these for long runs.
+"""Shares of the budget.  The grid of intervals leaves room for levers, both for more runs of the best settings, and these for long runs.
 
 The race leaves the rest: for the smallest change that would fit where nothing does, and for what is not known.
 """
-OVER_BUDGET = "more processor time than the budget leaves"
-OUT_OF_TIME = "more time than --within leaves"
+OVER_BUDGET = "more work than the budget leaves (--budget)"
+OUT_OF_TIME = "time was up"
 
 Affords = Callable[["Sequence[Scenario]", "Sequence[Scenario]", float], bool]
-"""(undisturbed runs, runs with a failure, share) -> whether that share of the bounds covers these and all earlier runs."""
+"""(undisturbed runs, runs with a failure, share) -> whether that share of the budget covers these and all earlier runs."""
 Lack = Callable[[], str]
 """Why the last runs were not covered."""
 

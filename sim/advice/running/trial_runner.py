@@ -1,18 +1,20 @@
 """Runs the trials of an advice, stores every row in a folder, adds up what they take, and says what more the bounds allow.
 
-Two bounds: processor time, which a busy machine does not change, and time on the clock, which it does.  When time is up the runs that go
-on are given up, and those that have ended are handed over.
+Two bounds.  The budget counts work, in seconds that depend on what is simulated and not on the machine: it decides what runs.  Time on the
+clock only cuts: when it is up the runs that go on are given up, and those that have ended are handed over.  So an answer that no clock has
+cut is the same on a quiet machine and on a busy one.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.advice.running.bounds import OUT_OF_TIME, OVER_BUDGET, TimeUpError
+from sim.advice.running.work import work_s
 from sim.cells.local import Watch, no_watch
 from sim.cells.plan import Cell, cells, with_baselines
 from sim.cells.time_left import Clock, TimeLeft
@@ -29,14 +31,18 @@ if TYPE_CHECKING:
     from sim.plane import Engine
 
 
+SPARE = 1.25
+"""The time that is advised to an answer that the clock has cut is longer than it seems to take, by this factor."""
+
+
 class _TimeUp(BaseException):
     """The end of the time on the clock, raised in runs like Ctrl-C: a cell takes any other exception for its own error."""
 
 
 class TrialRunner:
-    """The runner of an advice's trials.  `watch` is called with (finished runs, processor time spent [ns], estimated for those that go on).
+    """The runner of an advice's trials.  `watch` is called with (finished runs, work spent [ns], estimated for those that go on).
 
-    `budget_s`: processor time of all stored rows.  `within_s`: time on the `clock` since the runner was made.
+    `budget_s`: work of all stored rows.  `within_s`: time on the `clock` since the runner was made.
     On Spark `run` is called inside of a block of `workers`.
     """
 
@@ -53,8 +59,8 @@ class TrialRunner:
         self._clock, self._left = clock, TimeLeft(clock)
         self._begun_s = clock()
         self._kept_s = self._spent_now_s = 0.0  # by earlier calls of the command, and by this one
-        self._ran_s, self._simulated_ns = 0.0, 0  # on the clock, for so much simulated time: by this call
         self._lack = OVER_BUDGET
+        self._cut = ""
 
     def run(self, steady: Sequence[Scenario], failing: Sequence[Scenario]) -> pd.DataFrame:
         """The rows of undisturbed runs, of their baselines, and of those with a failure.
@@ -65,7 +71,6 @@ class TrialRunner:
         self._planned |= {f"{cell.id} {cell.scenario.axes}": cell for cell in planned}
         before, spent_s, rate = len(self._own_rows()), self.spent_s(), self._rate()
         self._kept_s = spent_s - self._spent_now_s
-        begun_s = self._clock()
 
         def watch(finished: int, simulated_ns: int) -> None:
             self.watch(before + finished, round(spent_s * 1e9 + rate * simulated_ns))
@@ -78,23 +83,25 @@ class TrialRunner:
             return sweep(planned, self.store, self.workers, engine=self._engine, watch=watch, on_row=self._count)
         except _TimeUp:
             raise self._time_up(planned) from None
-        finally:
-            self._ran_s += self._clock() - begun_s
 
     def spent_s(self) -> float:
-        """Processor time of all stored rows of these trials."""
+        """Work of all stored rows of these trials."""
+        scenarios = self._scenarios()
+        return sum(work_s(row, scenarios[name]) for name, row in self._own_rows().items())
+
+    def cpu_s(self) -> float:
+        """Processor time that these rows took."""
         return sum(row["cpu_s"] or 0.0 for row in self._own_rows().values())
 
     def affords(self, steady: Sequence[Scenario], failing: Sequence[Scenario], share: float) -> bool:
-        """Whether these runs fit into a share of both bounds: they take what runs took so far, per simulated second."""
+        """Whether these runs fit into a share of the budget, and there is time: they take what runs took so far, per simulated second."""
         missing = self.store.missing(_cells(steady, failing))
         if not missing:
             return True
-        simulated_ns = sum(cell.scenario.run.duration_ns for cell in missing)
-        takes_s = self._ran_s / self._simulated_ns * simulated_ns if self._simulated_ns else 0.0
-        if self._passed_s() + takes_s > share * self._within_s:
-            self._lack = OUT_OF_TIME
+        if self._passed_s() >= self._within_s:
+            self._lack = self._out_of_time()
             return False
+        simulated_ns = sum(cell.scenario.run.duration_ns for cell in missing)
         self._lack = OVER_BUDGET
         return self.spent_s() + self._rate() * simulated_ns / 1e9 <= share * self._budget_s
 
@@ -103,22 +110,31 @@ class TrialRunner:
         return self._lack
 
     def progress(self) -> str:
-        """``34 of 90 s of processor time, at most 56 s left``; what is left is known once a run has ended."""
+        """``34 of 90 s of work, at most 56 s left``; what is left is known once a run has ended."""
         spent_s, passed_s = self._kept_s + self._spent_now_s, self._passed_s()
-        spent = f"{spent_s:.0f} of {self._budget_s:.0f} s of processor time"
+        spent = f"{spent_s:.0f} of {self._budget_s:.0f} s of work"
         if not self._spent_now_s:
             return spent
-        takes_s = passed_s / self._spent_now_s  # on the clock, for a second of processor time
+        takes_s = passed_s / self._spent_now_s  # on the clock, for a second of work
         left_s = min(max(self._budget_s - spent_s, 0.0) * takes_s, max(self._within_s - passed_s, 0.0))
-        return f"{spent}, {self._left.text(left_s, lambda: f'a second of processor time takes {takes_s:.1f} s now')}"
+        return f"{spent}, {self._left.text(left_s, lambda: f'a second of work takes {takes_s:.1f} s now')}"
 
     def collected(self) -> pd.DataFrame:
         """All rows, and the files that hold them."""
         return collect(self.store, list(self._planned.values()))
 
     def _time_up(self, planned: Sequence[Cell]) -> TimeUpError:
-        self._lack = OUT_OF_TIME
+        self._lack = self._out_of_time()
         return TimeUpError(collect(self.store, planned))
+
+    def _out_of_time(self) -> str:
+        """The reason, and the time that would have sufficed at this pace for all of the budget."""
+        if self._cut:
+            return self._cut
+        done = min(max((self._kept_s + self._spent_now_s) / self._budget_s, 0.01), 1.0) if self._budget_s < inf else 1.0
+        minutes = max(ceil(SPARE * self._passed_s() / done / 60), ceil((self._within_s + 1) / 60))
+        self._cut = f"{OUT_OF_TIME} (--within '{minutes} min')"
+        return self._cut
 
     def _passed_s(self) -> float:
         return self._clock() - self._begun_s
@@ -128,17 +144,16 @@ class TrialRunner:
         return {name: row for name, row in self.store.rows().items() if name in own}
 
     def _rate(self) -> float:
-        """Processor time per simulated time, of all rows so far; 0: there are none."""
-        rows, lengths = self._own_rows(), self._lengths_ns()
-        simulated_ns = sum(lengths[name] for name in rows)
+        """Work per simulated time, of all rows so far; 0: there are none."""
+        scenarios = self._scenarios()
+        simulated_ns = sum(scenarios[name].run.duration_ns for name in self._own_rows())
         return 1e9 * self.spent_s() / simulated_ns if simulated_ns else 0.0
 
-    def _lengths_ns(self) -> dict[str, int]:
-        return {cell.id: cell.scenario.run.duration_ns for cell in self._planned.values()}
+    def _scenarios(self) -> dict[str, Scenario]:
+        return {cell.id: cell.scenario for cell in self._planned.values()}
 
     def _count(self, row: Row) -> None:
-        self._spent_now_s += row["cpu_s"] or 0.0
-        self._simulated_ns += self._lengths_ns().get(row["cell"], 0)
+        self._spent_now_s += work_s(row, self._scenarios()[row["cell"]])
 
 
 def _cells(steady: Sequence[Scenario], failing: Sequence[Scenario]) -> list[Cell]:
