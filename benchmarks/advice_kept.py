@@ -58,7 +58,7 @@ class Answer:
     recorded: str  # the recording of the advised setting, and its 99 % quantile; empty: there is none
     keeps: bool
     recording_keeps: bool
-    confirmed: bool  # by a long run, which the budget may have no room for: then the answer begins with "Not confirmed"
+    confirmed: bool  # by a long run, which the budget may have no room for: then the answer begins with "Try"
     spent_s: float
 
     def row(self) -> list[str]:

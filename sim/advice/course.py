@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sim.advice.ladder import try_intervals, try_neighbours, try_optimum
+from sim.advice.ladder import try_intervals, try_neighbours, try_optimum, try_shorter
 from sim.advice.left_out import LeftOut
 from sim.advice.race import Race
 from sim.advice.running.bounds import NothingRanError, TimeUpError
@@ -18,6 +18,7 @@ def run_until_sure(race: Race) -> None:
         try_optimum(race)
         for _ in range(AGAIN):
             try_neighbours(race)
+            try_shorter(race)
             if not race.has_room:
                 race.levers.pull(race)
             before = len(race.runs), len(race.longer_ms)

@@ -14,7 +14,7 @@ import numpy as np
 
 from sim.advice.judgement import MEASURED, Choice, Limits, Margins, Setting, Trials
 from sim.analysis.number_texts import ms_text
-from sim.evidence.what_ifs.factors import factors_of
+from sim.evidence.what_ifs.chances import within
 from sim.quantities.results import smallest_sample
 from sim.scenario.history.verdict import agreement_text
 
@@ -31,7 +31,7 @@ LEAST = 0.1
 """A simulation that agrees less with its history than this is taken to agree so much: no limit has room for it."""
 _LEVELS: tuple[tuple[str, Level], ...] = (("end-to-end", "p50"), ("end-to-end", "p90"), ("throughput", "p50"))
 """What advice rests on."""
-_DURATION, _LONGEST = MEASURED.index("checkpoint_ms"), MEASURED.index("longest_ms")
+_DURATION, _LONGEST, _P90 = (MEASURED.index(name) for name in ("checkpoint_ms", "longest_ms", "checkpoint_p90_ms"))
 
 
 def corrected(
@@ -48,7 +48,7 @@ def corrected(
         for world, values in worlds.items():
             table = values.copy()
             _raise(table, longer_ms.get(name, 0.0))
-            table[:, [_DURATION, _LONGEST]] *= ratio
+            table[:, [_DURATION, _LONGEST, _P90]] *= ratio
             if backtest is not None and name == today and backtest.checkpoints:
                 _raise(table, backtest.p99_ms)
             found[name][world] = table
@@ -72,7 +72,8 @@ def margins(
 ) -> Margins:  # fmt: skip
     """By how much predictions may be off: of recoveries as of published ones, of checkpoints as the history of the job says.
 
-    Today's setting is off as its own backtest is.  Another one is off by the factor of what it changes (p90).  `recovery_range`: by how
+    Today's setting is off as its own backtest is.  Another one has the room in which four of five recorded
+    changes of its kind came out (`sim.evidence.what_ifs.chances`).  `recovery_range`: by how
     much a recovery may differ from run to run.
     """
     row = None if backtest is None else backtest.of("end-to-end")
@@ -83,8 +84,9 @@ def margins(
             return max(RECOVERY, recovery_range(name))
         if column != "checkpoint_ms":
             return 0.0
-        factors = None if backtest is None or name == today else factors_of(backtest, kinds_of(name))
-        return own if factors is None else max(own, factors.p90 - 1)
+        if backtest is None or backtest.other_settings is None or name == today:
+            return own
+        return max(own, within(kinds_of(name)) - 1)
 
     return margin
 

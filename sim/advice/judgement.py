@@ -43,6 +43,7 @@ KEEPS_UP = 0.005
 MEASURED = (
     "checkpoint_ms", "checkpoint_p50_ms", "loss", "visible_ms", "recovery_ms", "again_ms", "replayed", "completed", "persisted_bytes",
     "written_per_hour", "per_second", "longest_ms",
+    "checkpoint_p90_ms",
 )  # fmt: skip
 _AT = {column: i for i, column in enumerate(MEASURED)}
 _LOSING = ("recovery_ms", "again_ms", "replayed", "per_second", "loss")
@@ -117,6 +118,7 @@ class Setting:
     written_per_hour: float  # bytes
     per_second: float  # throughput
     longest_ms: float  # checkpoint
+    checkpoint_p90_ms: float  # inf: checkpoints expired
     lost: float  # share of time, mean over worlds
     breaks: tuple[str, ...]  # limits, by the names above
     tight: tuple[Tight, ...] = ()  # limits kept without room
@@ -172,6 +174,7 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
         "written_per_hour": steady["checkpointed_bytes"].fillna(0.0) * steady["completed"] / seconds * 3600,
         "per_second": served,
         "longest_ms": steady["end_to_end_max_ms"],
+        "checkpoint_p90_ms": steady["end_to_end_p90_ms"].where((expired == 0) & (steady["completed"] > 0), math.inf),
     })[list(MEASURED)]  # fmt: skip
     found: dict[_Name, dict[str, list[list[float]]]] = {}
     for (world, interval, protocol, _), values in zip(table.index, table.to_numpy(dtype=float).tolist(), strict=True):

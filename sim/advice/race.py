@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from sim.advice.doubts import ENOUGH, corrected, margins
+from sim.advice.excess import excess
 from sim.advice.failures import slots_ms
 from sim.advice.judgement import (
     ALIKE,
@@ -390,11 +391,3 @@ def finished(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds: int) 
         if done := next((place for place, is_complete in enumerate(has_all) if not is_complete), count):
             found[setting] = done
     return found
-
-
-def excess(setting: Setting, limits: Limits) -> float:
-    """By what factor the worst limit is broken: 1.2 is a fifth too much; 1 or less: all limits hold."""
-    found = [getattr(setting, limit.column) / limit.at_most for limit in limits.of_means() if limit.at_most > 0]
-    if not setting.completed:
-        return math.inf
-    return max((value for value in found if not math.isnan(value)), default=0.0)

@@ -13,6 +13,7 @@ from sim.advice.answer.build import advised_scenario, answer
 from sim.advice.answer.configuration import difference
 from sim.advice.answer.numbers import numbers
 from sim.advice.answer.summary import LINES
+from sim.advice.chances import chances
 from sim.advice.course import run_until_sure
 from sim.advice.doubts import capped, doubts, remarks
 from sim.advice.inputs.questions import assumptions, greatest_rates, marked_unknowns, questions
@@ -24,14 +25,13 @@ from sim.advice.levers.search import Levers
 from sim.advice.race import Race, RunTrials
 from sim.advice.running.bounds import Affords, Lack, any_amount, over_budget
 from sim.advice.sensitivity import Sensitivity, sensitivity
-from sim.advice.settings import NICE_NS, Candidate
+from sim.advice.settings import Candidate
 from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import Bench
 from sim.analysis.section import TextTable
 from sim.analysis.theory import daly, renewal, young
 from sim.model.scenario import Scenario
 from sim.scenario.flink.text import flink_text
-from sim.units import parse_duration
 
 ASSUMED_MTBF_MS = 86_400_000.0
 
@@ -111,17 +111,8 @@ def _remarks(race: Race) -> list[str | TextTable | None]:
         remarks.append(f"Load: two pieces of its trace, {names}. Limits have to hold in both; differences and losses are means.")
     if race.limits.visible_ms is not None and not any(math.isfinite(setting.visible_ms) for setting in race.settings):
         remarks.append("No sink is transactional: output is visible at once under any setting.")
-    remarks.append(shorter_intervals(race))
     remarks += [f"Not run: {reason}." for reason in race.given_up]
     return remarks
-
-
-def shorter_intervals(race: Race) -> str:
-    """Trials begin at the shortest interval of a grid, at today's, or at half of a limit."""
-    shortest = min((setting.interval for setting in race.settings), key=parse_duration, default="")
-    if not shortest or parse_duration(shortest) <= NICE_NS[0]:
-        return ""
-    return f"Not run: intervals under {shortest}: the grid begins there. They lose less work in a failure, and take more checkpoints."
 
 
 def _configuration(race: Race, chosen: Setting, changes: Sequence[Change]) -> str:
@@ -149,6 +140,8 @@ def _to_json(race: Race, choice: Choice, chosen: Setting | None, configured: str
         "today": None if race.today is None else next(asdict(setting) for setting in race.settings if setting.name == race.today.name),
         "confidence": {"setting": choice.same_setting, "protocol": choice.same_protocol},
         "doubts": doubts(race.bench.backtest, race.limits),
+        "grade": texts.grade(race),
+        "chances": None if chosen is None or (found := chances(race, chosen)) is None else found._asdict(),
         "confirmed": None if chosen is None else race.confirmed,
         "checkpoints_seen": None if chosen is None else race.seen(chosen.name),
         "limits": asdict(race.limits),

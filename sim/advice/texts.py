@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from sim.advice.answer.differences import TAIL, differences
 from sim.advice.answer.lost import other_failure
+from sim.advice.chances import chances
 from sim.advice.doubts import ENOUGH, doubts, kept_but_for_the_tail
-from sim.advice.judgement import ALIKE, Choice, Limits, Setting
+from sim.advice.excess import COMPARED
+from sim.advice.judgement import ALIKE, Choice, Limits, Setting, Tight
 from sim.advice.levers.cautions import condition
 from sim.advice.race import LONG_RUNS, Race
 from sim.analysis.number_texts import apart_text, bytes_text, change_text, ms_text
@@ -39,10 +41,10 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     needed, but = condition_of(race, chosen), _but_lost(race, chosen)
     use = "stay with today's setting" if chosen.name == today else f"if {needed}, use" if needed else "use"
     if chosen.tight:
-        kept = f"As simulated it keeps the limits ({bounds}), but with too little room"
-        advice = f"Not confirmed: {use} {name_of(chosen.name)}. {kept}: {room_text(chosen, limits)}."
+        kept = "As simulated it keeps the limits, with too little room"
+        advice = f"Try, and watch: {use} {name_of(chosen.name)}. {kept}: {room_text(race, chosen)}."
     elif not race.confirmed:
-        advice = f"Not confirmed: {use} {name_of(chosen.name)}. In short runs it keeps the limits ({bounds}){but}."
+        advice = f"Try, and watch: {use} {name_of(chosen.name)}. In short runs it keeps the limits ({bounds}){but}."
     elif chosen.name == today:
         now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds}){but}" if bounds else f"{name_of(chosen.name)} is good"
         advice = f"Stay: {now}; nothing that was tried loses clearly less."
@@ -63,15 +65,27 @@ def condition_of(race: Race, chosen: Setting) -> str:
     return condition(race.scenario, race.protocols.get(chosen.protocol, race.now))
 
 
-def room_text(setting: Setting, limits: Limits) -> str:
+def grade(race: Race) -> str:
+    """``use``, ``try`` (watch it, and take it back if it is over its limit) or ``nothing`` fits."""
+    if race.chosen is None:
+        return "nothing"
+    return "use" if race.confirmed else "try"
+
+
+def room_text(race: Race, setting: Setting) -> str:
     """``recovery 57 s for 60 s: 5.3 % room, less than the 20 % by which it may be off``; empty: all limits have room."""
-    bounds = {limit.column: limit.at_most for limit in limits.of_means()}
+    bounds = {limit.column: limit.at_most for limit in race.limits.of_means()}
     return "; ".join(
         f"{LIMITED[tight.column]} {_close(tight.column, setting, bounds[tight.column])} "
-        f"for {value_text(tight.column, bounds[tight.column])}: {share(tight.room)} room, "
-        f"less than the {share(tight.needed)} by which it may be off"
+        f"for {value_text(tight.column, bounds[tight.column])}: {_lacking(race, setting, tight)}"
         for tight in setting.tight
     )
+
+
+def _lacking(race: Race, setting: Setting, tight: Tight) -> str:
+    if tight.column != "checkpoint_ms" or (found := chances(race, setting)) is None:
+        return f"{share(tight.room)} room, less than the {share(tight.needed)} by which it may be off"
+    return f"of recorded changes like it {share(found.kept)} would keep that, four of five {_ms(found.likely_ms)}"
 
 
 def _why_not(race: Race, chosen: Setting) -> list[str]:
@@ -156,12 +170,18 @@ def closest(race: Race) -> list[str]:
     if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
     near, limits = race.nearest, race.limits
-    broken = [f"{quantity_of(limit.column, near)} is {close_value(limit.column, float(getattr(near, limit.column)), limit.at_most)} "
-              f"instead of {_bound(limit)}" for limit in limits.of_means() if limit.column in near.breaks]  # fmt: skip
+    broken = [_too_much(near, limit) for limit in limits.of_means() if limit.column in near.breaks]
     within = [limit.column for limit in limits.of_means() if limit.column not in near.breaks]
     keeps = [f"{quantity_of(column, near)} {_value(column, near)}" for column in within]
     kept = f"; {', '.join(keeps)} within the limit" if keeps else ""
     return [f"Closest: {name_of(near.name)}: {', '.join(broken)}{kept}."]
+
+
+def _too_much(near: Setting, limit: Limit) -> str:
+    value = close_value(limit.column, float(getattr(near, limit.column)), limit.at_most)
+    compared = COMPARED.get(limit.column)
+    p90 = f" (p90 {_ms(float(getattr(near, compared)))}: settings are compared by that)" if compared else ""
+    return f"{quantity_of(limit.column, near)} is {value} instead of {_bound(limit)}{p90}"
 
 
 def quantity_of(column: str, setting: Setting) -> str:

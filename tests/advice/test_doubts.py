@@ -7,7 +7,7 @@ import pytest
 
 from sim.advice.doubts import RECOVERY, capped, corrected, doubts, kept_but_for_the_tail, margins, remarks
 from sim.advice.judgement import MEASURED, Choice, Limits, judged
-from sim.evidence.what_ifs.factors import factors_of
+from sim.evidence.what_ifs.chances import within
 from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
 
 TODAY, OTHER = ("10 s", "aligned"), ("10 s", "unaligned")
@@ -122,7 +122,7 @@ def test_predictions_may_be_off_as_the_history_says():
     off = ComparedQuantity("end-to-end", Quantiles(110, 150, 150, 14), Quantiles(110, 120, 140, 42), off=("p90",))
     jobs = [Backtest((row,), other_settings=OtherSettings(1.3, 1.56)) for row in (HOLDS.compared[0], off)]
     agreeing, disagreeing = (margins(job, TODAY, changed("barriers"), no_range) for job in jobs)
-    other, slower = (factors_of(jobs[0], kinds).p90 - 1 for kinds in (("barriers",), ("storage", "load")))
+    other, slower = (within(kinds) - 1 for kinds in (("barriers",), ("storage", "load")))
 
     assert (0.0, other) == (agreeing(TODAY, "checkpoint_ms"), agreeing(OTHER, "checkpoint_ms"))
     assert (pytest.approx(0.25), other) == (disagreeing(TODAY, "checkpoint_ms"), disagreeing(OTHER, "checkpoint_ms"))

@@ -89,7 +89,7 @@ def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):
     found_answer = answer(found, found.levers, found.chosen, [], {})
     least, most = slots_ms(found.scenario)
 
-    assert "recovery of a lost task manager 35 s (limit 2 min" in found_answer.screen
+    assert "recovery, task manager lost 35 s (limit 2 min" in found_answer.screen
     assert "14 s to 21 s until there are slots; a failing task: 35 s" in found_answer.screen
     assert "A failing task, whose slots stay, recovers in 35 s." in "\n".join(part for part in found_answer.parts if isinstance(part, str))
     assert {"slots_ms": (least, most), "recovery_ms": 35_000.0, "today_ms": None} == found_answer.data["other_failure"]

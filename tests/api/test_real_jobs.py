@@ -36,7 +36,7 @@ def test_advice_has_a_setting_its_reasons_and_the_study_with_it(study, tmp_path)
     )  # fmt: skip
 
     interval, protocol = advice.setting
-    assert advice.verdict.startswith("Not confirmed: "), "1 ms has no room for a long run"
+    assert advice.verdict.startswith("Try, and watch: "), "1 ms has no room for a long run"
     assert advice.data["confirmed"] is False
     assert interval in advice.verdict
     assert protocol in advice.verdict

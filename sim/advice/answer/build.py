@@ -11,9 +11,9 @@ from sim.advice.answer.configuration import KeyChange, difference, patch
 from sim.advice.answer.lost import JUDGED, other_failure
 from sim.advice.answer.summary import no_setting, summary
 from sim.advice.answer.watch import watch
+from sim.advice.excess import excess
 from sim.advice.levers.cautions import Caution, cautions, refusals
 from sim.advice.levers.situation import dominant, situation_of
-from sim.advice.race import excess
 from sim.advice.running.bounds import BudgetUsedError
 from sim.advice.sensitivity import advise_if
 from sim.advice.settings import TIMEOUT_NS

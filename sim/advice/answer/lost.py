@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sim.advice.race import Race
     from sim.model.scenario import Scenario
 
-JUDGED = {TASK_MANAGER: "recovery of a lost task manager", TASK: "recovery from a failing task"}
+JUDGED = {TASK_MANAGER: "recovery, task manager lost", TASK: "recovery, a task failing"}
 """Failure -> what recovery is called where there is room for it."""
 
 
@@ -42,7 +42,7 @@ class OtherFailure(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FailingTask:
-    """A lost task manager is judged.  Recovery from a failing task, simulated [ms], and how long the lost one leaves tasks without slots.
+    """The failing task beside a lost task manager that is judged: its recovery [ms], and how long the lost one leaves tasks without slots.
 
     None: it did not run, and today's setting is the advised one or none; `slots_ms` None: the job may fail for good.
     """
@@ -77,7 +77,7 @@ class FailingTask:
 
 @dataclass(frozen=True, slots=True)
 class LostTaskManager:
-    """A failing task is judged.  Its recovery, the range that a lost task manager adds, the limit [ms].
+    """The lost task manager beside a failing task that is judged: the recovery of that, the range that it adds, the limit [ms].
 
     `added_ms` None: the job may fail for good.
     """

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from sim.advice.excess import excess
 from sim.advice.levers.catalogue import ranked
 from sim.advice.levers.lever import ASYNC_WORK, PARTS, SYNC, UPLOAD, Change
 from sim.advice.levers.situation import situation_of
 from sim.advice.levers.state import ROCKSDB
-from sim.advice.race import NoLevers, excess
+from sim.advice.race import NoLevers
 from sim.advice.running.bounds import LEVERS
 from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate
 from sim.analysis.number_texts import ms_text

@@ -106,7 +106,7 @@ def _known(data: dict[str, Any]) -> Iterator[str]:
 
 def _setting(setting: dict[str, Any], limits: dict[str, float]) -> Iterator[str]:
     yield from (str(setting[name]) for name in ("runs", "checkpoints"))
-    for column in ("checkpoint_ms", "checkpoint_p50_ms", "recovery_ms", "visible_ms", "longest_ms"):
+    for column in ("checkpoint_ms", "checkpoint_p50_ms", "recovery_ms", "visible_ms", "longest_ms", "checkpoint_p90_ms"):
         value = setting[column]
         yield from (ms_text(value, digits) for digits in range(2, 8))
         if column in limits and value > 0:
@@ -153,6 +153,8 @@ def _after(data: dict[str, Any], limits: dict[str, float]) -> Iterator[str]:
         yield from (ms_text(value) for value in (other["recovery_ms"], other.get("today_ms"), *(other.get("slots_ms") or ())) if value)
         for added in other.get("added_ms") or ():
             yield from (ms_text(added), f"+{ms_text(added)}", ms_text(other["recovery_ms"] + added))
+    if chances := data["chances"]:
+        yield from (share(chances["kept"]), ms_text(chances["likely_ms"]))
     if history := data["history"]:
         yield from (str(history["checkpoints"]), f"{history['tail']:.2g}")
         yield from map(ms_text, history["longest_ms"])
