@@ -20,7 +20,7 @@ class Chances(NamedTuple):
 
 
 def chances(race: Race, setting: Setting) -> Chances | None:
-    """None: there is no such limit, the job has no history, or the setting changes nothing."""
+    """The chances by the kinds of what a setting changes.  None: no such limit, no history, or no change."""
     bound_ms, value_ms = race.limits.checkpoint_ms, setting.checkpoint_ms
     is_todays = race.today is not None and setting.name == race.today.name
     if bound_ms is None or race.bench.backtest is None or not 0 < value_ms < math.inf or is_todays:
