@@ -58,11 +58,11 @@ def _row(recording: Path, job: Path, out: Path, p99_ms: float, share: float, bud
     advised = answer["advised"]
     if advised is None:
         return [*head, "nothing fits", "; ".join(answer["enough"]) or "-", "", "", answer["dominates"] or "-"]
-    sure = "" if answer["confirmed"] else " (not confirmed)"
-    tight = " (tight)" if advised.get("tight") else ""
+    chances = answer["chances"]
+    tried = "" if answer["grade"] == "use" else " (to try)" if chances is None else f" (to try, {100 * chances['kept']:.0f} %)"
     levers = "; ".join(lever["name"] for lever in answer["levers"]) or "-"
     cost = [change_text(-advised["loss"]), bytes_text(advised["written_per_hour"])]
-    return [*head, f"{advised['protocol']}, every {advised['interval']}{sure}{tight}", levers, *cost, answer["dominates"] or "-"]
+    return [*head, f"{advised['protocol']}, every {advised['interval']}{tried}", levers, *cost, answer["dominates"] or "-"]
 
 
 def _ckptsim(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sim.advice.levers.lever import Change
 
 WIDTH, LINES = 80, 12
-"""The verdict takes two more lines, and one stays empty."""
+"""The verdict takes two or three more lines, and one stays empty."""
 LABEL = 8
 LONGEST = 400
 """Characters of a text that is then cut to a line."""
