@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import typer.testing
 from typer.testing import CliRunner
 
 from sim.advice.settings import protocols
@@ -250,6 +251,8 @@ def test_a_verb(tmp_path, monkeypatch, arguments, code, printed, message):
     Path("job.yaml").write_text(JOB.format(**USUAL))
     Path("broken.yaml").write_text("version: 1\n")
     monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
+    made_once = typer.testing._get_command  # tests of the command keep what it gives
+    monkeypatch.setattr(typer.testing, "_get_command", getattr(made_once, "__wrapped__", made_once))
     app.command("count", rich_help_panel="Look up", short_help="Count checkpoints.")(count_command)
     done = CliRunner().invoke(app, ["count", *arguments], prog_name="ckptsim", catch_exceptions=False)
 

@@ -162,7 +162,7 @@ def test_a_folder_that_cannot_be_made(ckptsim, tiny):
 
     assert 2 == done.exit_code
     assert 1 == len(done.stderr.splitlines())
-    assert "Not a directory" in done.stderr
+    assert f"cannot be made: {tiny} is a file" in done.stderr
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -22,7 +22,7 @@ def restart(k):
     return Restart(
         "fixed-delay", delay_ns=50 * MS * k, connection_reset_ns=20 * MS * k, heartbeat_timeout_ns=100 * MS * k,
         heartbeat_interval_ns=32 * MS * k, replacement=Distribution(30 * MS * k), slot_check_ns=5 * MS * k,
-        cancellation_timeout_ns=SECOND * k,
+        cancellation_timeout_ns=SECOND * k, fresh_start_ns=40 * MS * k,
     )  # fmt: skip
 
 

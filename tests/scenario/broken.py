@@ -64,7 +64,10 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         but(("service: 10 us", "flush: {bytes: 256, share: 2}")),
         ("s:5:33: job.b.flush.bytes: a size needs a unit", "s:5:45: job.b.flush.share: a share needs a unit"),
     ),
-    "unknown commit": (but(("service: 10 us", "commit: twophase")), ("s:5:25: job.b.commit: expected none or two-phase, not 'twophase'",)),
+    "unknown commit": (
+        but(("service: 10 us", "commit: twophase")),
+        ("s:5:25: job.b.commit: expected none, two-phase or as-connector, not 'twophase'",),
+    ),
     "unknown committer": (
         but(("service: 10 us", "commit: {committer: local}")),
         ("s:5:34: job.b.commit.committer: expected chained or global, not 'local'",),

@@ -32,6 +32,7 @@ from tests.worlds.settings import (
     draw_cores,
     draw_detection,
     draw_directories,
+    draw_exchanges,
     draw_overheads,
     draw_recovery,
     draw_restart,
@@ -80,6 +81,7 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_cores(draw, world)
     draw_idleness(draw, world)
     draw_detection(draw, world)
+    draw_exchanges(draw, world)
     draw_logs(draw, world)
     if wrong in WRONG:
         WRONG[wrong](world)

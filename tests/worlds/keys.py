@@ -15,11 +15,13 @@ EXCEPTIONS = {
     "expect": "judges results, changes none",
     "Run.replications": "more runs of the same world; every world is one run",
     "Trace.time-unit": "says how a file is read; the traces of worlds say it by themselves",
+    "Trace.zone": "says how local times are read; the traces of worlds count seconds",
+    "Commit.late": "another value than the default is Iceberg's FlinkSink, which loses records; tests/scenario/test_connectors.py has it",
     "Vertex.connector": "names a sink for what advice says of it, and changes no run",
 }
 """Keys no random world sets -> why."""
 
-DESCRIBING = {"backtest"}
+DESCRIBING = {"backtest", "history"}
 """Sections that say where a scenario comes from, and change no run: no random world has one, nor what lies below."""
 
 Node = dict[str, Any]

@@ -189,11 +189,19 @@ def draw_detection(draw: Draw, world: Document) -> None:
     world["restart"] |= draw.section(
         0.4, heartbeat_interval=lambda: draw.pick("40 ms", "150 ms"), heartbeat_failures=lambda: draw.pick(0, 1, 2, 3),
         provider=lambda: draw.pick("standalone", "kubernetes", "yarn"), slot_check=lambda: draw.ms(0, 60),
-        ask_timeout=lambda: draw.ms(10, 90),
+        ask_timeout=lambda: draw.ms(10, 90), fresh_start=lambda: draw.ms(0, 90),
     )  # fmt: skip
     for fault in world.get("faults", []):
         if "task-manager" in fault and "silent" not in fault and draw.chance(0.3):
             fault["orderly"] = draw.pick(True, True, False)
+
+
+def draw_exchanges(draw: Draw, world: Document) -> None:
+    """What barriers may do between writers and a global committer.  Drawn behind all else."""
+    for vertex in world["job"].values():
+        commit = vertex.get("commit")
+        if isinstance(commit, dict) and commit.get("committer") == "global" and draw.chance(0.5):
+            commit["exchange"] = draw.pick("aligned", "as-job", "aligns-job")
 
 
 def draw_directories(draw: Draw) -> Any:

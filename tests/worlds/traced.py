@@ -98,12 +98,12 @@ def _watch_commits(instances: list[JobInstance], committed: dict[str, Counter[Li
     output, names = instances[-1].output, instances[-1].names
     commit = output.commit
 
-    def watched(fresh: Iterable[Committable]) -> None:
+    def watched(fresh: Iterable[Committable], checkpoint: int) -> None:
         several = list(fresh)
         for transaction in several:
             name = names[transaction.writer]
             committed.setdefault(name[0], Counter()).update(_records(instances, name, transaction))
-        commit(several)
+        commit(several, checkpoint)
 
     output.commit = watched  # type: ignore[method-assign]
 

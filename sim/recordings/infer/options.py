@@ -16,7 +16,7 @@ from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestJob
 from sim.scenario.flink.keys import current_names, modelled_keys
-from sim.units import format_duration
+from sim.units import LARGEST, format_duration
 
 SHORTEST_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
 NEVER_MS = 10**12  # Long.MAX_VALUE, or any other number that means "never"
@@ -54,8 +54,8 @@ def infer_checkpoint(draft: Draft, job: RestJob) -> None:
     draft.put("checkpoint.barriers", _barriers(config))
     if config.timeout is not None and 0 < config.timeout < NEVER_MS:
         draft.put("checkpoint.timeout", format_duration(config.timeout * 10**6))
-    if config.min_pause:
-        draft.put("checkpoint.min-pause", format_duration(config.min_pause * 10**6))
+    if config.min_pause is not None and config.min_pause > 0:
+        draft.put("checkpoint.min-pause", format_duration(min(config.min_pause * 10**6, LARGEST)))
     if config.max_concurrent is not None and config.max_concurrent > 1 and not config.unaligned_checkpoints:
         draft.put("checkpoint.max-concurrent", min(config.max_concurrent, 10**6))
     if config.tolerable_failed_checkpoints is not None:
