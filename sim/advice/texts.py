@@ -351,7 +351,7 @@ def _bound(limit: Limit) -> str:
 
 
 def _ms(value: float, digits: int = 2) -> str:
-    return "not seen" if math.isinf(value) else ms_text(value, digits)
+    return "not ended" if math.isinf(value) else ms_text(value, digits)
 
 
 def _percent(part: float) -> str:

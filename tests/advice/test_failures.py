@@ -92,15 +92,19 @@ def test_the_other_failure_is_said_beside_the_one_that_is_judged(job):
     assert "recovery, task manager lost 35 s (limit 2 min" in found_answer.screen
     assert "14 s to 21 s until there are slots; a failing task: 35 s" in found_answer.screen
     assert "A failing task, whose slots stay, recovers in 35 s." in "\n".join(part for part in found_answer.parts if isinstance(part, str))
-    assert {"slots_ms": (least, most), "recovery_ms": 35_000.0, "today_ms": None} == found_answer.data["other_failure"]
+    assert {"slots_ms": (least, most), "recovery_ms": 35_000.0, "today_ms": None, "today_gives_up": False} == found_answer.data[
+        "other_failure"
+    ]
     assert {trial.kind for trial in found.failing_tasks} == {FAILING_TASK}
 
 
 def test_a_strategy_that_gives_up_is_named():
     assert (
-        "the restart strategy gives up before there are slots; a failing task: 7 s -> not seen"
+        "the restart strategy gives up before there are slots; a failing task: 7 s -> not ended"
         == FailingTask(None, math.inf, 7000.0).short()
     )
+    sentence = FailingTask((2300.0, 4400.0), 6200.0, 5900.0, today_gives_up=True).sentence()
+    assert "Today it fails the job: the restart strategy gives up before there are slots." in sentence
 
 
 def outage(text):

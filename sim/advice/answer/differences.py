@@ -40,7 +40,7 @@ class Difference:
         return [self.quantity, self._text(self.today), self._text(self.advised), self._difference()]
 
     def _text(self, value: float) -> str:
-        return "not seen" if math.isinf(value) else self.text(value)
+        return "not ended" if math.isinf(value) else self.text(value)
 
     def _difference(self) -> str:
         if not math.isfinite(self.change):

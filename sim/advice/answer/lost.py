@@ -50,6 +50,7 @@ class FailingTask:
     slots_ms: tuple[float, float] | None
     recovery_ms: float | None = None
     today_ms: float | None = None
+    today_gives_up: bool = False  # today's restart strategy ends before there are slots
     breaks: bool = False  # it is the milder one
 
     def short(self) -> str:
@@ -63,10 +64,12 @@ class FailingTask:
             judged += ", as heartbeats happen to fall"
         today = "" if self.today_ms is None else f" (today {_seen(self.today_ms)})"
         also = "" if self.recovery_ms is None else f" A failing task, whose slots stay, recovers in {_seen(self.recovery_ms)}{today}."
-        return f"{judged}.{also}"
+        now = " Today it fails the job: the restart strategy gives up before there are slots." if self.today_gives_up else ""
+        return f"{judged}.{now}{also}"
 
     def plain(self) -> dict[str, Any]:
-        return {"slots_ms": self.slots_ms, "recovery_ms": self.recovery_ms, "today_ms": self.today_ms}
+        kept = {"slots_ms": self.slots_ms, "recovery_ms": self.recovery_ms, "today_ms": self.today_ms}
+        return kept | {"today_gives_up": self.today_gives_up}
 
     def _slots(self) -> str:
         if self.slots_ms is None:
@@ -116,7 +119,8 @@ def other_failure(race: Race, chosen: Setting) -> OtherFailure | None:
     if race.bench.failure == TASK:
         return lost_task_manager(race.scenario, chosen, race.limits)
     today = None if race.today is None or race.today.name == chosen.name else race.failing_task_ms.get(race.today.name)
-    return FailingTask(race.slots_ms(chosen.name), race.failing_task_ms.get(chosen.name), today)
+    gives_up = race.today is not None and race.today.name != chosen.name and race.slots_ms(race.today.name) is None
+    return FailingTask(race.slots_ms(chosen.name), race.failing_task_ms.get(chosen.name), today, gives_up)
 
 
 def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> LostTaskManager | None:
@@ -129,4 +133,4 @@ def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> L
 
 
 def _seen(value_ms: float) -> str:
-    return ms_text(value_ms) if math.isfinite(value_ms) else "not seen"
+    return ms_text(value_ms) if math.isfinite(value_ms) else "not ended"
