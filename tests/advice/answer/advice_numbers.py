@@ -96,7 +96,9 @@ def _known(data: dict[str, Any]) -> Iterator[str]:
         yield from numbers(" ".join(str(value) for value in (row["assumed"], row["at"], *(end["value"] for end in row["ends"]))))
     yield from (format_rate(round(rate)) for rate in data["greatest_rates"].values())
     yield from numbers(" ".join(data["least_known"].values()))
+    yield from numbers(" ".join(map(str, data["marked_unknown"].values())))
     for left in data["not_run"]:
+        yield from numbers(left["what"])
         yield from (interval for interval, _ in left["settings"])
     yield from (setting["interval"] for setting in data["settings"])
     yield from numbers(" ".join(f"{value}" for point in data["worlds"].values() for value in point.values()))
