@@ -94,6 +94,7 @@ def report(
         | given_answer.data
         | {"unknown": [_plain(row) for row in found], "greatest_rates": rates, "least_known": least_known}
         | numbers(race, choice, chosen, needed)
+        | {"marked_unknown": {unknown.name: [unknown.assumed, unknown.question] for unknown in marked}}
         | to_json(bench.horizon, lasts)
     )
     candidate = None if chosen is None else race.candidate_of(chosen.name)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from sim.advice.answer.differences import differences
 from sim.advice.doubts import agreements
-from sim.advice.inputs.questions import marked_unknowns
 from sim.advice.levers.situation import situation_of
 from sim.advice.texts import changed_by_failures
 
@@ -33,7 +32,6 @@ def numbers(race: Race, choice: Choice, chosen: Setting | None, needed: Sequence
         "requirements": [asdict(own) for own in needed],
         "mtbf_changes_advice_s": [mtbf_s for mtbf_s, _ in changed_by_failures(race)],
         "not_run": [asdict(left) for left in race.left_out if left.sentence(race.trials)],
-        "marked_unknown": {unknown.name: unknown.assumed for unknown in marked_unknowns(race.bench)},
         "worlds": dict(race.bench.worlds),
         "history": _history(race),
     }

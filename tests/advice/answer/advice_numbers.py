@@ -96,7 +96,8 @@ def _known(data: dict[str, Any]) -> Iterator[str]:
         yield from numbers(" ".join(str(value) for value in (row["assumed"], row["at"], *(end["value"] for end in row["ends"]))))
     yield from (format_rate(round(rate)) for rate in data["greatest_rates"].values())
     yield from numbers(" ".join(data["least_known"].values()))
-    yield from numbers(" ".join(map(str, data["marked_unknown"].values())))
+    for assumed, question in data["marked_unknown"].values():
+        yield from numbers(f"{assumed} {question}")
     for left in data["not_run"]:
         yield from numbers(left["what"])
         yield from (interval for interval, _ in left["settings"])
