@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 from sim.scenario import loads
@@ -21,6 +22,24 @@ def test_the_scenarios_of_the_readme_load():
     assert [()] == [study.warnings for study in studies]
     assert len(studies[0].scenarios) == 3
     assert studies[0].question == "How would this job checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
+
+
+def test_make_run_prints_what_the_readme_shows(tmp_path):
+    """Each value of its table, under the same heading."""
+    scenario = re.search(r"^SCENARIO \?= (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    command = [sys.executable, "-m", "sim", "run", scenario, "--out", str(tmp_path / "out")]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    readme_rows, printed_rows = (table(text) for text in (README, printed))
+
+    assert 3 == len(readme_rows)
+    assert readme_rows == [{name: row[name] for name in readme_rows[0]} for row in printed_rows]
+
+
+def table(text):
+    """The rows of the first table of strategies, by heading."""
+    header, *rows = re.search(r"^strategy .*(?:\n\S.*){3}", text, re.MULTILINE)[0].splitlines()
+    cells = [re.split(r" {2,}", line.strip()) for line in (header, *rows)]
+    return [dict(zip(cells[0], row, strict=True)) for row in cells[1:]]
 
 
 def test_the_sweep_of_the_docs_can_be_run(tmp_path):
