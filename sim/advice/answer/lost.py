@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sim.advice.trials import TASK, TASK_MANAGER
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 JUDGED = {TASK_MANAGER: "recovery, task manager lost", TASK: "recovery, a task failing"}
 """Failure -> what recovery is called where there is room for it."""
+_GIVES_UP = "the restart strategy gives up before there are slots"
 
 
 class OtherFailure(Protocol):
@@ -64,7 +65,7 @@ class FailingTask:
             judged += ", as heartbeats happen to fall"
         today = "" if self.today_ms is None else f" (today {_seen(self.today_ms)})"
         also = "" if self.recovery_ms is None else f" A failing task, whose slots stay, recovers in {_seen(self.recovery_ms)}{today}."
-        now = " Today it fails the job: the restart strategy gives up before there are slots." if self.today_gives_up else ""
+        now = f" Today it fails the job: {_GIVES_UP}." if self.today_gives_up else ""
         return f"{judged}.{now}{also}"
 
     def plain(self) -> dict[str, Any]:
@@ -73,7 +74,7 @@ class FailingTask:
 
     def _slots(self) -> str:
         if self.slots_ms is None:
-            return "the restart strategy gives up before there are slots"
+            return _GIVES_UP
         least, most = map(ms_text, self.slots_ms)
         return f"{least if least == most else f'{least} to {most}'} until there are slots"
 
@@ -118,9 +119,11 @@ def other_failure(race: Race, chosen: Setting) -> OtherFailure | None:
     """The failure that trials of the advised setting do not judge; None: nothing is known of it, or recovery has no limit."""
     if race.bench.failure == TASK:
         return lost_task_manager(race.scenario, chosen, race.limits)
-    today = None if race.today is None or race.today.name == chosen.name else race.failing_task_ms.get(race.today.name)
-    gives_up = race.today is not None and race.today.name != chosen.name and race.slots_ms(race.today.name) is None
-    return FailingTask(race.slots_ms(chosen.name), race.failing_task_ms.get(chosen.name), today, gives_up)
+    lost = FailingTask(race.slots_ms(chosen.name), race.failing_task_ms.get(chosen.name))
+    today = race.today
+    if today is None or today.name == chosen.name:
+        return lost
+    return replace(lost, today_ms=race.failing_task_ms.get(today.name), today_gives_up=race.slots_ms(today.name) is None)
 
 
 def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> LostTaskManager | None:
