@@ -224,13 +224,8 @@ class _Body:
                 return self._code.load(place, typ=_type(kind)), kind
             case ast.Name(name) if type(constant := getattr(self._function.file, name, None)) is int:
                 return _WORD(constant), int
-            case ast.Attribute(base, name) if name in _TABLE and (state := self._value(base))[1] is PlaneState:
-                return self._table(state[0], name)
-            case ast.Subscript(base, index) if get_args((table := self._value(base))[1]) not in ((), (int,)):
-                row = get_args(table[1])[0]
-                return self._row(table[0], row, self._as(int, index)), row
             case ast.Attribute() | ast.Subscript():
-                return self._load(self._place(node)), int
+                return self._element(node)
             case ast.BinOp(left, operator, right):
                 return self._arithmetic(node, operator, self._as(int, left), self._as(int, right)), int
             case ast.UnaryOp(ast.USub(), operand):
@@ -334,21 +329,32 @@ class _Body:
     def _row(self, table: Any, row: type, index: Any) -> Any:
         return self._code.gep(table, [self._code.mul(index, _WORD(_columns(row).itemsize // 8))], inbounds=True, source_etype=_WORD)
 
+    def _element(self, node: ast.Attribute | ast.Subscript) -> Value:
+        """A table or a row by its address; else the integer that stands there."""
+        base, kind = self._value(node.value)
+        match node:
+            case ast.Attribute(_, name) if kind is PlaneState and name in _TABLE:
+                return self._table(base, name)
+            case ast.Subscript(_, index) if kind != list[int] and (row := get_args(kind)):
+                return self._row(base, row[0], self._as(int, index)), row[0]
+        return self._load(self._place_in(node, base, kind)), int
+
     def _place(self, node: ast.expr) -> Place:
         match node:
             case ast.Name(name) if name in self._variables and self._variables[name][1] is int:
                 return self._variables[name][0], _WORD, ""
-            case ast.Attribute(base, name):
-                address, row = self._value(base)
-                if name not in (columns := _fields(row)):
-                    raise self._refused(node)
+            case ast.Attribute() | ast.Subscript():
+                return self._place_in(node, *self._value(node.value))
+        raise self._refused(node)
+
+    def _place_in(self, node: ast.Attribute | ast.Subscript, base: Any, kind: Kind) -> Place:
+        match node:
+            case ast.Attribute(_, name) if name in (columns := _fields(kind)):
                 dtype, offset = columns[name][:2]
-                place = self._code.gep(address, [_WORD(offset)], inbounds=True, source_etype=ir.IntType(8))
-                return place, ir.IntType(8 * dtype.itemsize), f"{row.__name__}.{name}"
-            case ast.Subscript(base, index):
-                address, kind = self._value(base)
-                if kind == list[int]:
-                    return self._code.gep(address, [self._as(int, index)], inbounds=True, source_etype=_WORD), _WORD, "word"
+                place = self._code.gep(base, [_WORD(offset)], inbounds=True, source_etype=ir.IntType(8))
+                return place, ir.IntType(8 * dtype.itemsize), f"{kind.__name__}.{name}"
+            case ast.Subscript(_, index) if kind == list[int]:
+                return self._code.gep(base, [self._as(int, index)], inbounds=True, source_etype=_WORD), _WORD, "word"
         raise self._refused(node)
 
     def _load(self, place: Place) -> Any:
