@@ -7,6 +7,7 @@ import pytest
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 from tests.worlds.generator import document
+from tests.worlds.in_flight import in_flight_of
 
 
 def overtaken(seed):
@@ -23,19 +24,7 @@ def overtaken(seed):
 @pytest.mark.parametrize("seed", [18, 91, 102, 138, 146, 166])
 def test_nothing_is_lost_twice_or_too_early(seed):
     """Jobs that end, restart, rescale or begin from another one's snapshot while committables are on their way."""
-    in_flight = []
-
-    def watch(world):
-        go_on = world.contents.on_cut
-
-        def on_cut(checkpoint, task, part):
-            if part.committables is not None:
-                in_flight.extend(part.committables.in_flight)
-            go_on(checkpoint, task, part)
-
-        world.contents.on_cut = on_cut
-
-    result = simulate(overtaken(seed), engine="interpreted", attach=watch)
+    result, in_flight = in_flight_of(lambda watch: simulate(overtaken(seed), engine="interpreted", attach=watch))
 
     assert in_flight
     assert () == tuple(result.violations)

@@ -8,6 +8,7 @@ import pytest
 from sim.metrics.journal import Happening
 from sim.runtime.run.simulate import simulate
 from sim.scenario import load
+from tests.worlds.in_flight import in_flight_of
 
 SCENARIO = Path(__file__).parents[3] / "scenarios/iceberg-15846.yaml"
 LOSES = {("iceberg-v1", "unaligned"), ("iceberg-v1", "aligned-timeout 0.5 s")}
@@ -61,19 +62,8 @@ def test_a_failure_during_a_commit_lets_the_older_list_be_forgotten(results):
 @pytest.mark.parametrize(("exchange", "overtakes"), [("aligned", False), ("as-job", True)])
 def test_flinks_own_committer_loses_nothing_that_is_overtaken(combinations, barriers, exchange, overtakes):
     """Before FLINK-36287 committables are in-flight data of their checkpoint; a restore brings them back, and they are committed late."""
-    in_flight = []
-
-    def watch(world):
-        go_on = world.contents.on_cut
-
-        def on_cut(checkpoint, task, part):
-            if part.committables is not None:
-                in_flight.extend(part.committables.in_flight)
-            go_on(checkpoint, task, part)
-
-        world.contents.on_cut = on_cut
-
-    result = simulate(studied(combinations["iceberg-v2", barriers], exchange=exchange), attach=watch)
+    scenario = studied(combinations["iceberg-v2", barriers], exchange=exchange)
+    result, in_flight = in_flight_of(lambda watch: simulate(scenario, attach=watch))
 
     assert () == tuple(result.violations)
     assert overtakes == bool(in_flight)

@@ -1,0 +1,20 @@
+"""Which committables the snapshots of a run hold in flight: barriers have overtaken them."""
+
+__all__ = ["in_flight_of"]
+
+
+def in_flight_of(run):
+    """(result of `run`, committables in flight); `run` takes what `simulate` attaches."""
+    in_flight = []
+
+    def watch(instance):
+        go_on = instance.contents.on_cut
+
+        def on_cut(checkpoint, task, part):
+            if part.committables is not None:
+                in_flight.extend(part.committables.in_flight)
+            go_on(checkpoint, task, part)
+
+        instance.contents.on_cut = on_cut
+
+    return run(watch), in_flight
