@@ -12,7 +12,7 @@ from sim.advice import texts
 from sim.advice.answer.build import advised_scenario, answer
 from sim.advice.answer.configuration import difference
 from sim.advice.answer.numbers import numbers
-from sim.advice.answer.summary import LINES
+from sim.advice.answer.summary import lines_below
 from sim.advice.chances import chances
 from sim.advice.course import run_until_sure
 from sim.advice.doubts import capped, doubts, remarks
@@ -68,9 +68,9 @@ def report(
     needed = requirements(race, planned, assumed) if chosen is None and race.settings else []
     enough = [own.sentence for own in needed]
     lasts = lasting(race, planned)
-    given_answer = answer(race, levers, chosen, enough, planned)
     first, *others = texts.verdict(race, choice)
-    cut = enough if len(given_answer.screen.splitlines()) >= LINES else []  # the screen may hold not all of it
+    given_answer = answer(race, levers, chosen, first, enough, planned)
+    cut = enough if len(given_answer.screen.splitlines()) >= lines_below(first) else []  # the screen may hold not all of it
     parts: list[str | TextTable | None] = [
         first, given_answer.screen, *others, horizon_sentence(bench.horizon), lasting_sentence(race, lasts),
         *remarks(bench.backtest, limits), texts.comparison_with_today(race), *given_answer.parts, *cut,
@@ -86,7 +86,7 @@ def report(
     found = sensitivity(race, [*marked, *unmarked], rates, planned) if vary else []
     parts += _remarks(race)
     parts += questions(race, marked, found, rates, mtbf_ms)
-    parts.append(texts.all_settings(race))
+    parts += texts.tables_of_settings(race)
     write_sweep(folder / "sweep.yaml", bench, planned, assumed)
     given_answer.keep(folder)
     data = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sim.advice.answer.differences import TAIL, differences
 from sim.advice.answer.lost import other_failure
@@ -41,8 +41,7 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     needed, but = condition_of(race, chosen), _but_lost(race, chosen)
     use = "stay with today's setting" if chosen.name == today else f"if {needed}, use" if needed else "use"
     if chosen.tight:
-        kept = "As simulated it keeps the limits, with too little room"
-        advice = f"Try, and watch: {use} {name_of(chosen.name)}. {kept}: {room_text(race, chosen)}."
+        advice = f"Try, and watch: {use} {name_of(chosen.name)}. Too little room: {room_text(race, chosen)}."
     elif not race.confirmed:
         advice = f"Try, and watch: {use} {name_of(chosen.name)}. In short runs it keeps the limits ({bounds}){but}."
     elif chosen.name == today:
@@ -73,19 +72,19 @@ def grade(race: Race) -> str:
 
 
 def room_text(race: Race, setting: Setting) -> str:
-    """``recovery 57 s for 60 s: 5.3 % room, less than the 20 % by which it may be off``; empty: all limits have room."""
+    """``recovery 57 s for 60 s, 5.3 % room of the 20 % by which it may be off``; empty: all limits have room."""
     bounds = {limit.column: limit.at_most for limit in race.limits.of_means()}
     return "; ".join(
         f"{LIMITED[tight.column]} {_close(tight.column, setting, bounds[tight.column])} "
-        f"for {value_text(tight.column, bounds[tight.column])}: {_lacking(race, setting, tight)}"
+        f"for {value_text(tight.column, bounds[tight.column])}, {_lacking(race, setting, tight)}"
         for tight in setting.tight
     )
 
 
 def _lacking(race: Race, setting: Setting, tight: Tight) -> str:
     if tight.column != "checkpoint_ms" or (found := chances(race, setting)) is None:
-        return f"{share(tight.room)} room, less than the {share(tight.needed)} by which it may be off"
-    return f"of recorded changes like it {share(found.kept)} would keep that, four of five {_ms(found.likely_ms)}"
+        return f"{share(tight.room)} room of the {share(tight.needed)} by which it may be off"
+    return f"which {share(found.kept)} of recorded changes like it would keep (four of five: {_ms(found.likely_ms)})"
 
 
 def _why_not(race: Race, chosen: Setting) -> list[str]:
@@ -222,20 +221,31 @@ def comparison_with_today(race: Race) -> TextTable | None:
     return TextTable(f"Against today ({name_of(today.name)}), {how}", ["", "today", "advised", "difference"], rows)
 
 
-def all_settings(race: Race) -> TextTable:
-    """A table of all settings; a remark lists the limits each one breaks."""
-    visible = any(math.isfinite(setting.visible_ms) for setting in race.settings)
-    header = ["setting", "runs", "checkpoints", "in flight", "throughput", "recovery"]
+def tables_of_settings(race: Race) -> list[TextTable]:
+    """The settings that ran more than once or for long, and those of a single short run: longest ones of unlike numbers stand apart.
+
+    A remark lists the limits each setting breaks.
+    """
+    settings = sorted(race.settings, key=lambda setting: parse_duration(setting.interval))
+    repeated = [setting for setting in settings if setting.runs > 1 or setting.ran_long]
+    short = [setting for setting in settings if setting not in repeated]
+    titles = ("What was tried more than once, on the mean of all runs", "Tried once: few checkpoints show that a limit is broken, not kept")
+    visible = any(math.isfinite(setting.visible_ms) for setting in settings)
+    return [_settings(race, title, own, visible) for title, own in zip(titles, (repeated, short), strict=True) if own]
+
+
+def _settings(race: Race, title: str, settings: Sequence[Setting], visible: bool) -> TextTable:
+    header = ["setting", "runs", "checkpoints", "p50", "in flight", "throughput", "recovery"]
     header += [*(["visible"] if visible else []), "time lost", "remarks"]
     rows = [
         [
-            name_of(setting.name), str(setting.runs), checkpoint_text(setting), bytes_text(setting.persisted_bytes),
-            change_text(-setting.loss), _ms(setting.recovery_ms), *([_ms(setting.visible_ms)] if visible else []), share(setting.lost),
-            "; ".join(_remarks(setting, race)),
+            name_of(setting.name), str(setting.runs), checkpoint_text(setting), _ms(setting.checkpoint_p50_ms),
+            bytes_text(setting.persisted_bytes), change_text(-setting.loss), _ms(setting.recovery_ms),
+            *([_ms(setting.visible_ms)] if visible else []), share(setting.lost), "; ".join(_remarks(setting, race)),
         ]
-        for setting in sorted(race.settings, key=lambda setting: parse_duration(setting.interval))
+        for setting in settings
     ]  # fmt: skip
-    return TextTable("What was tried, on the mean of all runs", header, rows)
+    return TextTable(title, header, rows)
 
 
 def _remarks(setting: Setting, race: Race) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from sim.advice.answer.summary import summary
+from sim.advice.answer.summary import LINES, summary
 from sim.advice.answer.watch import watch
 from sim.advice.course import run_until_sure
 from sim.advice.inputs.unknowns import Unknown
@@ -295,8 +295,8 @@ def test_a_limit_that_is_kept_by_a_hair_is_not_confirmed(job):
     assert (("20 s", "aligned"), True) == (roomy.chosen.name, roomy.confirmed)
     assert (("1 s", "aligned"), False) == (tight.chosen.name, tight.confirmed)
     first = verdict(tight, tight.choice())[0]
-    assert first.startswith("Try, and watch: use aligned, every 1 s. As simulated it keeps the limits, with too little room: ")
-    assert first.endswith("recovery 6 s for 6.5 s: 8.3 % room, less than the 20 % by which it may be off.")
+    assert first.startswith("Try, and watch: use aligned, every 1 s. Too little room: ")
+    assert first.endswith("recovery 6 s for 6.5 s, 8.3 % room of the 20 % by which it may be off.")
 
 
 def test_no_quantile_without_its_sample(job):
@@ -335,7 +335,7 @@ def test_the_verdict_and_the_screen_name_one_room(job):
     """6 s for 6.5 s may grow by 8.3 %."""
     found = race(job, MadeUp({"aligned": 100.0}), recovery_ms=6_500)
     screen = summary(
-        found.chosen, None, found.limits, dominant="", changes=[], differences=[], cautions=[], refusals=[],
+        found.chosen, None, found.limits, line_count=LINES, dominant="", changes=[], differences=[], cautions=[], refusals=[],
         watch=watch(found.chosen, found.limits, None, 2.0),
     )  # fmt: skip
 
@@ -446,7 +446,7 @@ def test_short_checkpoints_are_not_bought_with_a_recovery_nobody_asked_for(job):
     assert ("30 s", "unaligned") == found.chosen.name == found.choice().chosen
     assert parse_duration("30 s") < parse_duration(costly.chosen.interval)  # 3 % of all time are worth a longer recovery
     screen = summary(
-        found.chosen, None, found.limits, dominant="", changes=[], differences=[], cautions=[], refusals=[],
+        found.chosen, None, found.limits, line_count=LINES, dominant="", changes=[], differences=[], cautions=[], refusals=[],
         watch=watch(found.chosen, found.limits, None, 30.0),
     )  # fmt: skip
     assert "recovery 35 s (no limit given)" in screen

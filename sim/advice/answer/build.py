@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.advice.answer.configuration import KeyChange, difference, patch
 from sim.advice.answer.lost import JUDGED, other_failure
-from sim.advice.answer.summary import no_setting, summary
+from sim.advice.answer.summary import lines_below, no_setting, summary
 from sim.advice.answer.watch import watch
 from sim.advice.excess import excess
 from sim.advice.levers.cautions import Caution, cautions, refusals
@@ -42,7 +42,7 @@ ROOM = 2
 class AdviceAnswer:
     """The answer of an advice: a screenful, all texts and tables, JSON, and patches."""
 
-    screen: str  # twelve lines of eighty characters, below the verdict
+    screen: str  # with the verdict above it fifteen lines of eighty characters
     parts: list[str | TextTable]  # the same in full
     data: dict[str, Any]  # as JSON
     files: dict[str, str] = field(default_factory=dict)  # name -> text: patches
@@ -55,13 +55,15 @@ class AdviceAnswer:
             replace_text(folder / name, text)
 
 
-def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[str], planned: dict[Trial, int]) -> AdviceAnswer:
+def answer(
+    race: Race, levers: Levers, chosen: Setting | None, verdict: str, enough: Sequence[str], planned: dict[Trial, int]
+) -> AdviceAnswer:
     """`enough`: the smallest changes with which the nearest setting would fit.  `planned` collects the trials that run."""
     refused = refusals(race.scenario)
     if chosen is None:
         near = dominant(situation_of(race, race.nearest.name)) if race.settings else ""
         lines = closest(race) if race.settings else []
-        screen = no_setting(near, [line.removeprefix("Closest: ") for line in lines], enough, refused)
+        screen = no_setting(near, [line.removeprefix("Closest: ") for line in lines], enough, refused, lines_below(verdict))
         return AdviceAnswer(
             screen,
             [*levers_left(race, levers, None), *_cautions(refused)],
@@ -76,8 +78,9 @@ def answer(race: Race, levers: Levers, chosen: Setting | None, enough: Sequence[
     others = _others(candidate, changes)
     other = other_failure(race, chosen)
     screen = summary(
-        chosen, today, race.limits, dominant=where, changes=changes, differences=found, cautions=warnings, refusals=refused, watch=seen,
-        others=[f"{what}: {value}" for what, value in others.items()], other_failure=other, recovery=JUDGED[race.bench.failure],
+        chosen, today, race.limits, line_count=lines_below(verdict), dominant=where, changes=changes, differences=found, cautions=warnings,
+        refusals=refused, watch=seen, others=[f"{what}: {value}" for what, value in others.items()], other_failure=other,
+        recovery=JUDGED[race.bench.failure],
     )  # fmt: skip
     assumed = _assumptions(race, candidate, changes, planned)
     parts: list[str | TextTable] = [

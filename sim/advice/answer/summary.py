@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from textwrap import wrap
+from typing import TYPE_CHECKING, NamedTuple
 
 from sim.advice.judgement import room
 from sim.advice.texts import close_value, quantity_of, share, value_text
@@ -22,48 +23,76 @@ if TYPE_CHECKING:
     from sim.advice.levers.cautions import Caution
     from sim.advice.levers.lever import Change
 
-WIDTH, LINES = 80, 12
-"""The verdict takes two or three more lines, and one stays empty."""
+WIDTH, LINES = 80, 15
 LABEL = 8
 LONGEST = 400
 """Characters of a text that is then cut to a line."""
+CHANGE_LINES = 4
+"""So many lines of the difference stay before other texts do."""
+ALWAYS = 9
+"""The rank of what always stays."""
 QUESTIONS = 2
 
 
+class Text(NamedTuple):
+    """A text of the screen.  `rank`: among texts that do not fit, the lowest goes first; each of them stands in full below."""
+
+    label: str
+    text: str
+    rank: int
+
+
+def lines_below(verdict: str) -> int:
+    """The lines that a verdict leaves for the screen below it, with an empty one between."""
+    return LINES - 1 - len(wrap(verdict, WIDTH))
+
+
 def summary(
-    chosen: Setting, today: Setting | None, limits: Limits, *, dominant: str, changes: Sequence[Change], differences: Sequence[KeyChange],
-    cautions: Sequence[Caution], refusals: Sequence[Caution], watch: Watch, others: Sequence[str] = (),
+    chosen: Setting, today: Setting | None, limits: Limits, *, line_count: int, dominant: str, changes: Sequence[Change],
+    differences: Sequence[KeyChange], cautions: Sequence[Caution], refusals: Sequence[Caution], watch: Watch, others: Sequence[str] = (),
     other_failure: OtherFailure | None = None, recovery: str = "recovery",
 ) -> str:  # fmt: skip
     """`dominant`: where today's time goes.  `others`: what no key of Flink says.
 
     `recovery`: what it is called.  `other_failure`: the one that recovery is not judged by.
     """
-    head = [
-        *_labelled("keeps", _keeps(chosen, today, limits, other_failure, recovery)),
-        *_labelled("today", [dominant] if dominant else []),
+    questions = [caution.short for caution in cautions if caution.is_question]
+    known = [caution.short for caution in (*refusals, *cautions) if not caution.is_question]
+    change = [line for difference in differences for line in difference.lines()] + [f"+ {other}" for other in others]
+    above = [
+        *_keeps(chosen, today, limits, other_failure, recovery),
+        *([Text("today", dominant, 5)] if dominant else []),
+        *_costs(chosen, today, changes),
     ]
-    head += _labelled("costs", _costs(chosen, today, changes))
-    known = [caution.short for caution in (*refusals, *cautions) if not caution.is_question][:1]
-    questions = [caution.short for caution in cautions if caution.is_question][:QUESTIONS]
-    last = [*_labelled("watch", [watch.watched()]), *_labelled("back", [watch.taken_back()])]
-    line_count = sum(len(difference.lines()) for difference in differences) + len(others)
-    if line_count + len(head) + len(questions) + len(known) + len(last) > LINES:
-        questions = questions[:1]
-    tail = [*_labelled("ask", questions), *_labelled("caution", known), *last]
-    return "\n".join([*head, *_change(differences, others, LINES - len(head) - len(tail)), *tail])
+    below = [
+        *(Text("ask", question, 4 - place) for place, question in enumerate(questions[:QUESTIONS])),
+        *(Text("caution", text, 6) for text in known[:1]),
+        Text("watch", watch.watched(), 7),
+        Text("back", watch.taken_back(), ALWAYS),
+    ]
+    fitting = _fitting([*above, *below], line_count - min(len(change), CHANGE_LINES))
+    middle = _change(change, line_count - len(fitting))
+    return "\n".join(_labelled([text for text in above if text in fitting], middle, [text for text in below if text in fitting]))
 
 
-def no_setting(dominant: str, closest: Sequence[str], enough: Sequence[str], refusals: Sequence[Caution]) -> str:
+def _fitting(texts: Sequence[Text], line_count: int) -> list[Text]:
+    """The texts that stay, in their order; among equals the last goes first."""
+    left = list(texts)
+    while len(left) > line_count and (lowest := min(reversed(left), key=lambda text: text.rank)).rank < ALWAYS:
+        left.remove(lowest)
+    return left
+
+
+def no_setting(dominant: str, closest: Sequence[str], enough: Sequence[str], refusals: Sequence[Caution], line_count: int) -> str:
     """What dominates, how near the nearest setting comes, and the smallest changes with which it would fit."""
     cautions = [caution.short for caution in refusals]
     lines = []
     for label, texts in (("closest", closest), ("time", [dominant] if dominant else []), ("fits", enough), ("caution", cautions)):
-        lines += _labelled(label, texts, wrapped=True)
-    return "\n".join(lines[:LINES])
+        lines += _with_label(label, [line for text in texts for line in wrap(text, WIDTH - LABEL)])
+    return "\n".join(lines[:line_count])
 
 
-def _keeps(chosen: Setting, today: Setting | None, limits: Limits, other: OtherFailure | None, recovery: str) -> Iterator[str]:
+def _keeps(chosen: Setting, today: Setting | None, limits: Limits, other: OtherFailure | None, recovery: str) -> Iterator[Text]:
     """``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``, or ``longest of 37 checkpoints 21 s -> ...``."""
     breaks = other is not None and other.breaks
     for limit in limits.of_means():
@@ -78,44 +107,48 @@ def _keeps(chosen: Setting, today: Setting | None, limits: Limits, other: OtherF
         has_room = 0 < value <= bound and not (breaks and is_recovery)
         spare = f": {share(room(value, bound))} room" if has_room else ""
         what = recovery if is_recovery else quantity_of(limit.column, chosen).removeprefix("the ")
-        yield f"{what} {before}{own} (limit {value_text(limit.column, bound)}{spare})"
+        yield Text("keeps", f"{what} {before}{own} (limit {value_text(limit.column, bound)}{spare})", ALWAYS)
         if other is not None and is_recovery:
-            yield other.short()
+            yield Text("keeps", other.short(), ALWAYS if breaks else 2)
     if limits.recovery_ms is None and math.isfinite(chosen.recovery_ms):
         before = "" if today is None or today.name == chosen.name else f"{value_text('recovery_ms', today.recovery_ms)} -> "
-        yield f"{recovery} {before}{value_text('recovery_ms', chosen.recovery_ms)} (no limit given)"
+        yield Text("keeps", f"{recovery} {before}{value_text('recovery_ms', chosen.recovery_ms)} (no limit given)", 8)
 
 
-def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change]) -> Iterator[str]:
+def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change]) -> Iterator[Text]:
     before = None if today is None or today.name == chosen.name else today
     than = f" (today {bytes_text(before.written_per_hour)})" if before else ""
-    yield f"throughput {change_text(-chosen.loss)}; {bytes_text(chosen.written_per_hour)} written per hour{than}"
+    yield Text("costs", f"throughput {change_text(-chosen.loss)}; {bytes_text(chosen.written_per_hour)} written per hour{than}", 8)
     for change in changes:
         if change.assumption is not None:
-            yield f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed"
+            yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 4)
 
 
-def _change(differences: Sequence[KeyChange], others: Sequence[str], most: int) -> list[str]:
+def _change(lines: Sequence[str], most: int) -> list[Text]:
     """The lines of the difference that fit on the screen."""
-    lines = [line for difference in differences for line in difference.lines()] + [f"+ {other}" for other in others]
-    if not lines:
-        return []
     if len(lines) > max(most, 1):
         kept = max(most, 2) - 1
         lines = [*lines[:kept], f"  ... {len(lines) - kept} more lines: see below, and advised.yaml"]
-    return _labelled("change", lines)
+    return [Text("change", line, ALWAYS) for line in lines]
 
 
 def _cut(line: str) -> str:
-    """At its end: the beginning of a sentence, or of a name, says most."""
-    return line if len(line) <= WIDTH - LABEL else f"{line[: WIDTH - LABEL - 3].rstrip()}..."
+    """At its end, between words: the beginning of a sentence, or of a name, says most."""
+    if len(line) <= WIDTH - LABEL:
+        return line
+    kept = line[: WIDTH - LABEL - 3]
+    beginning, space, _ = kept.rpartition(" ")
+    return f"{beginning if space and len(beginning) > (WIDTH - LABEL) // 2 else kept.rstrip()}..."
 
 
-def _labelled(label: str, texts: Sequence[str] | Iterator[str], *, wrapped: bool = False) -> list[str]:
-    """The label once, texts beside it; each is cut to a line, or wrapped."""
-    from textwrap import wrap
+def _labelled(*parts: Sequence[Text]) -> list[str]:
+    """Each label once, its texts beside it, a line each."""
+    texts = [text for part in parts for text in part]
+    labels = dict.fromkeys(text.label for text in texts)
+    return [
+        line for label in labels for line in _with_label(label, [_cut(one_line(own.text, LONGEST)) for own in texts if own.label == label])
+    ]
 
-    lines: list[str] = []
-    for text in texts:
-        lines += wrap(text, WIDTH - LABEL) if wrapped else [_cut(one_line(text, LONGEST))]
+
+def _with_label(label: str, lines: Sequence[str]) -> list[str]:
     return [f"{label if not i else '':{LABEL}}{line}" for i, line in enumerate(lines)]

@@ -69,6 +69,8 @@ class Levers(NoLevers):
         """Pull levers until one keeps the limits, or none helps any more."""
         if race.has_room or not race.settings:
             return
+        if self._instead(race, self._pulled(race, race.nearest.name)):
+            return
         name = race.nearest.name
         current = self._pulled(race, name)
         for _ in range(ROUNDS - len(current.changes)):
@@ -89,6 +91,23 @@ class Levers(NoLevers):
             if best is None or best_excess > before * BETTER:
                 return
             current, name = best, best.candidate(race).name
+
+    def _instead(self, race: Race, current: Pulled) -> bool:
+        """Whether another lever in place of the last one has room: a long run may have taken the room of the first lever that had it."""
+        base = replace(current, changes=current.changes[:-1])
+        name = base.candidate(race).name
+        if not current.changes or name not in race.trials:
+            return False
+        for lever, changes in ranked(situation_of(race, name)):
+            untried = [own for own in map(base.with_change, changes) if own.candidate(race).name not in race.trials]
+            if lever in {change.lever for change in base.changes} or not untried:
+                continue
+            if not self._ran(race, untried, f"the lever '{lever.name}' in place of '{current.changes[-1].name}'"):
+                return False
+            if race.has_room:
+                self._simplify(race)
+                return True
+        return False
 
     def stuck(self, race: Race) -> str:
         """What every checkpoint writes in full takes longer than the limit, however barriers travel and however often there is one."""

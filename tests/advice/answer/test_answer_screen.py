@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from benchmarks.backtest_verdicts import read_results
 from sim.advice.answer.configuration import KeyChange, difference, patch
 from sim.advice.answer.lost import lost_task_manager
-from sim.advice.answer.summary import LINES, WIDTH, no_setting, summary
+from sim.advice.answer.summary import CHANGE_LINES, WIDTH, lines_below, no_setting, summary
 from sim.advice.answer.watch import FACTOR, watch
 from sim.advice.judgement import Limits, judged
 from sim.advice.levers.catalogue import ranked
@@ -28,6 +28,8 @@ from tests.advice.levers.test_levers import JOB, situation
 from tests.advice.test_judgement import measured, results
 
 LONG = "a-vertex-with-a-name-that-is-as-long-as-names-of-sql-jobs-are-today"
+VERDICT = f"Try, and watch: if '{LONG}' is not Iceberg's FlinkSink, use unaligned, every 60 s. Too little room."
+LINES = lines_below(VERDICT)
 LIMITS = Limits(recovery_ms=60_000, checkpoint_ms=2_000, loss=0.05, visible_ms=math.inf)
 
 
@@ -43,13 +45,13 @@ def changes():
     return [own[0] for lever, own in ranked(where) if lever.name in ("RocksDB incremental", "parallelism")]
 
 
-def screen(differences=(), limits=LIMITS):
+def screen(differences=(), limits=LIMITS, line_count=LINES):
     today, chosen = settings()
     job = loads(JOB.replace("count", LONG)).scenarios[0]
     pulled = changes()
     return summary(
-        chosen, today, limits, dominant="18 s of 21 s: upload of state (9.3 GB at 504 MB/s)", changes=pulled, differences=differences,
-        cautions=cautions(job, protocols()[-1], pulled), refusals=(), watch=watch(chosen, limits, None, 60.0),
+        chosen, today, limits, line_count=line_count, dominant="18 s of 21 s: upload of state (9.3 GB at 504 MB/s)", changes=pulled,
+        differences=differences, cautions=cautions(job, protocols()[-1], pulled), refusals=(), watch=watch(chosen, limits, None, 60.0),
         others=[f"parallelism: job.{LONG}.parallelism = 4"],
     ).splitlines()  # fmt: skip
 
@@ -64,7 +66,24 @@ def test_a_screenful(differences):
     assert len(lines) <= LINES
     assert [] == [line for line in lines if len(line) > WIDTH]
     labels = [line[:8].strip() for line in lines if line[:8].strip()]
-    assert ["keeps", "today", "costs", "change", "ask", "caution", "watch", "back"] == labels
+    always = ["keeps", "costs", "change", "caution", "watch", "back"]
+    assert always == [label for label in labels if label in always]
+    assert ({"ask", "today"} <= set(labels)) == (not differences)
+
+
+def test_a_longer_verdict_leaves_fewer_lines():
+    """Fifteen in all, an empty one among them; limits, the change and when to take it back stay."""
+    long = lines_below(f"{VERDICT} {'More of it. ' * 20}")
+    lines = screen(NINE, line_count=long)
+
+    assert 15 == 1 + 3 + LINES
+    assert long < LINES
+    assert len(lines) <= long
+    labels = [line[:8].strip() for line in lines if line[:8].strip()]
+    assert {"keeps", "change", "back"} <= set(labels)
+    assert "ask" not in labels
+    place = next(i for i, line in enumerate(lines) if line.startswith("change"))
+    assert CHANGE_LINES == sum(line[:8].strip() in ("", "change") for line in lines[place:])
 
 
 def test_what_does_not_fit_is_counted():
@@ -74,7 +93,9 @@ def test_what_does_not_fit_is_counted():
 
 def test_what_nothing_keeps():
     """Long names are wrapped."""
-    text = no_setting("upload", [f"unaligned: p99 of {LONG} " * 3], [f"With storage 2 times as fast {LONG} would keep the limits."], [])
+    text = no_setting(
+        "upload", [f"unaligned: p99 of {LONG} " * 3], [f"With storage 2 times as fast {LONG} would keep the limits."], [], LINES
+    )
 
     assert len(text.splitlines()) <= LINES
     assert [] == [line for line in text.splitlines() if len(line) > WIDTH]
@@ -166,8 +187,8 @@ def test_the_screen_says_of_how_many_a_checkpoint_is_the_longest():
     """Fewer than a hundred show no 99 % quantile; the line is not cut."""
     today, chosen = settings()
     few, enough = (
-        summary(replace(chosen, checkpoints=count), today, LIMITS, dominant="", changes=[], differences=[], cautions=[], refusals=[],
-                watch=watch(chosen, LIMITS, None, 60.0))
+        summary(replace(chosen, checkpoints=count), today, LIMITS, line_count=LINES, dominant="", changes=[], differences=[], cautions=[],
+                refusals=[], watch=watch(chosen, LIMITS, None, 60.0))
         for count in (37, 100)
     )  # fmt: skip
 
@@ -200,7 +221,7 @@ def test_a_lost_task_manager_takes_room_from_a_limit_on_recovery():
     overheads = job.overheads
     law = outages(job.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     text = summary(
-        slow, None, Limits(recovery_ms=60_000), dominant="", changes=[], differences=[], cautions=[], refusals=[],
+        slow, None, Limits(recovery_ms=60_000), line_count=LINES, dominant="", changes=[], differences=[], cautions=[], refusals=[],
         watch=watch(slow, LIMITS, None, 60.0), other_failure=near,
     )  # fmt: skip
 
@@ -218,13 +239,37 @@ def test_a_line_that_is_too_long_is_cut_at_its_end():
     _, chosen = settings()
     where = f"barriers wait behind data: '{LONG}' is full, and so is everything before it"
     text = summary(
-        chosen, None, LIMITS, dominant=where, changes=[], differences=[], cautions=[], refusals=[], watch=watch(chosen, LIMITS, None, 60.0)
+        chosen,
+        None,
+        LIMITS,
+        line_count=LINES,
+        dominant=where,
+        changes=[],
+        differences=[],
+        cautions=[],
+        refusals=[],
+        watch=watch(chosen, LIMITS, None, 60.0),
     )
 
     (line,) = [line for line in text.splitlines() if line.startswith("today")]
     assert line.endswith("...")
     assert where.startswith(line[8:-3])
     assert 70 < len(line) <= WIDTH
+
+
+def test_a_line_is_cut_between_words():
+    """A number that is cut is another number."""
+    _, chosen = settings()
+    for offset in range(1, 12):
+        where = f"{'x' * offset} in 1234567890 ms" * 5
+        text = summary(
+            chosen, None, LIMITS, line_count=LINES, dominant=where, changes=[], differences=[], cautions=[], refusals=[],
+            watch=watch(chosen, LIMITS, None, 60.0),
+        )  # fmt: skip
+        (line,) = [line for line in text.splitlines() if line.startswith("today")]
+
+        assert where.startswith(f"{line[8:-3]} ")
+        assert len(line) <= WIDTH
 
 
 def test_a_patch_says_what_to_know_first(both):

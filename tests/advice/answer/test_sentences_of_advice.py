@@ -142,7 +142,7 @@ def test_all_kinds_of_answers_are_drawn(answers):
 def test_a_long_run_that_was_made_is_not_said_to_have_had_no_room(answers):
     """With too little room an advice is not confirmed, however long it ran."""
     tight = {
-        answer["data"]["advised"]["ran_long"]: str(answer["parts"]) for answer in answers.values() if "too little room" in answer["verdict"]
+        answer["data"]["advised"]["ran_long"]: str(answer["parts"]) for answer in answers.values() if "Too little room" in answer["verdict"]
     }
 
     assert "no room for a long run" not in tight[True]

@@ -4,6 +4,7 @@ import pytest
 
 from sim.advice.answer.build import levers_left
 from sim.advice.levers.search import Levers
+from sim.advice.trials import LONG
 from sim.units import parse_duration
 from tests.advice.test_race import MadeUp, race
 
@@ -108,3 +109,23 @@ def test_levers_that_are_not_advised_are_named_with_their_reason(job):
     assert "aligned, RocksDB incremental, every" in sentence
     assert "checkpoints 2 s > 1 s" in sentence
     assert "aligned, changelog, every" not in sentence
+
+
+class OfLongRuns(Uploading):
+    """Long runs show checkpoints that short ones do not, under one lever."""
+
+    def row(self, axes, k, more_ms):
+        row = super().row(axes, k, more_ms)
+        slow = axes["trial"] == LONG and "RocksDB" in axes["protocol"]
+        return row | ({"end_to_end_max_ms": 1100.0} if slow else {})
+
+
+def test_other_levers_are_tried_in_place_of_one_that_long_runs_reject(job):
+    """The first lever keeps the limit in short runs, and breaks it in long ones; the second one keeps it in both."""
+    slow = {"aligned": 9000.0, "aligned, RocksDB incremental": 500.0, "aligned, changelog": 510.0}
+    levers = Levers()
+    found = race(job, OfLongRuns(slow), levers=levers, checkpoint_ms=1000)
+
+    assert "aligned, changelog" == found.chosen.protocol
+    assert found.has_room
+    assert {"checkpoint_ms"} == {limit for own in found.settings if "RocksDB" in own.protocol and own.ran_long for limit in own.breaks}
