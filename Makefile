@@ -80,10 +80,11 @@ mutations: $(VENV)/.made-test
 mutants: $(VENV)/.made-test
 	PYTHONPATH=. $(BIN)/python -m tests.mutations.score --sample $(SAMPLE) --seed $(SEED)
 
-# Everything with thousands of examples, and WORLDS random worlds: hours.
+# Everything with thousands of examples, WORLDS random worlds, and bugs that checkers must notice: hours.
 nightly: $(VENV)/.made-slow
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --dist loadgroup
 	PYTHONPATH=. $(BIN)/python -m tests.worlds.nightly --count $(WORLDS)
+	PYTHONPATH=. $(BIN)/python -m tests.injections --worlds 300
 
 # Which extras a stamp stands for.  Later ones include the earlier ones, so that `make test` never undoes `make test-slow`.
 $(VENV)/.made-core: pyproject.toml constraints.txt

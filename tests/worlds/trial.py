@@ -23,7 +23,7 @@ from tests.worlds.draw import Document
 from tests.worlds.generator import FOLDER
 from tests.worlds.limits import exceeded, lifted
 
-__all__ = ["Outcome", "differences", "run_document", "run_text"]
+__all__ = ["Outcome", "differences", "limited_cpu", "run_document", "run_text"]
 
 STOPPED = "FAILED: stopped with a savepoint, then failed"  # to be restarted from the savepoint by hand
 PATIENCE = 5  # times its duration, for a world that is only slow
@@ -62,7 +62,7 @@ def run_text(text: str, *, compare: bool = False, patience: int = PATIENCE) -> O
     """
     began = time.process_time()
     try:
-        with _limit(MOST_CPU_S):
+        with limited_cpu(MOST_CPU_S):
             outcome = _run(loads(text, folder=FOLDER).scenarios[0], compare=compare, patience=patience)
     except ScenarioError as error:
         outcome = Outcome("refused", str(error).splitlines()[0].split(": ", 1)[-1])
@@ -197,7 +197,7 @@ def _crash(error: Exception) -> str:
 
 
 @contextmanager
-def _limit(cpu_s: float) -> Iterator[None]:
+def limited_cpu(cpu_s: float) -> Iterator[None]:
     """TimeoutError after so much processor time of this process."""
 
     def stop(_signal: int, _frame: object) -> NoReturn:

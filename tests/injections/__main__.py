@@ -1,0 +1,67 @@
+"""What the checkers notice of bugs: `python -m tests.injections`, in the least world of each and in random worlds.
+
+A bug that no run calls says nothing, so its rate is told of those random worlds that call the broken function.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+
+from sim.cells.cell import warm
+from sim.cells.local import cores, run_each
+from tests.injections.catalogue import INJECTIONS, UNNOTICED
+from tests.injections.injection import Injection, Verdict
+from tests.injections.random_worlds import Noticed, Rate, Trial, noticed_in, sums
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.injections", description=__doc__)
+    parser.add_argument("only", nargs="?", default="", help="bugs whose room or name holds this text (default: all)")
+    parser.add_argument("--worlds", type=int, default=0, help="random worlds to draw (default: none)")
+    parser.add_argument("--per-world", type=int, default=8, help="bugs tried in each of them (default: %(default)s)")
+    parser.add_argument("--first", type=int, default=1, help="seed of the first one (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=cores(), help="processes (default: one per core)")
+    chosen = parser.parse_args()
+    bugs = [bug for bug in INJECTIONS.values() if chosen.only in f"{bug.room}: {bug.name}"]
+    if not bugs:
+        parser.error(f"no room or name holds {chosen.only!r}")
+    warm()
+    names = tuple(bug.name for bug in bugs)
+    trials = [Trial(seed, chosen.per_world, names) for seed in range(chosen.first, chosen.first + chosen.worlds)]
+    rates = sums(found for _, found in run_each(_noticed_in, trials, jobs=chosen.jobs)) if trials else {}
+    return report(((bug, bug.verdict(bug.world)) for bug in bugs), rates if trials else None)
+
+
+def _noticed_in(trial: Trial, _progress: object) -> list[Noticed]:
+    return noticed_in(trial)
+
+
+def report(rows: Iterable[tuple[Injection, Verdict]], rates: dict[str, Rate] | None = None) -> int:
+    """Print the table.  Returns 1 if a bug is not noticed that was noticed before."""
+    missed, again, total = [], [], 0
+    for bug, verdict in rows:
+        total += 1
+        rate = "" if rates is None else f" {rates.get(bug.name, Rate())!s:>9} "
+        print_line(f"{bug.room:14} {bug.name:52}{rate} {verdict.kind or '-':9} {verdict.message[:150]}".rstrip())
+        missed += [] if verdict.noticed else [bug.name]
+        again += [bug.name] if verdict.noticed and bug.name in UNNOTICED else []
+    print_line(f"{total - len(missed)} of {total} bugs are noticed in their least worlds")
+    if rates:
+        print_line(f"random worlds: {sum(rate.noticed for rate in rates.values())} of {sum(rate.tried for rate in rates.values())} runs")
+    if again:
+        print_line(f"noticed now, so no longer UNNOTICED: {', '.join(again)}")
+    lost = sorted(set(missed) - UNNOTICED)
+    if lost:
+        print_line(f"NOT NOTICED: {', '.join(lost)}")
+    return 1 if lost else 0
+
+
+def print_line(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

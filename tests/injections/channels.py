@@ -1,0 +1,128 @@
+"""Bugs of the data plane: channels, captures, restarts.  They break the plane that can be read."""
+
+from __future__ import annotations
+
+from sim.plane.reference.captures import Captures
+from sim.plane.reference.late import LateOutputs
+from sim.plane.reference.output import RecordWriter
+from sim.plane.reference.plane import ReferencePlane
+from sim.plane.reference.receiving import Receiving
+from sim.plane.reference.restarts import Restarts
+from sim.plane.reference.sending import Sending
+from tests.injections.injection import Injections
+from tests.injections.least_worlds import KILL, chain, reader, sink, source, world
+
+INJECTIONS = Injections("plane")
+add = INJECTIONS.add
+
+RESTARTED = world(faults=(KILL,))
+JOINED = world({
+    "s": source(200, 300),
+    "m": reader(service="6 ms"),
+    "k": sink(parallelism=1) | {"input": {"m": "hash", "s": "hash"}, "combine": "union"},
+}, faults=(KILL,))  # fmt: skip
+BEHIND = chain(s=source(200), m=reader(service="8 ms"))
+UNALIGNED = world(BEHIND, checkpoint={"barriers": "unaligned"}, faults=(KILL,), cluster={"network": {"segment-size": "4 KiB"}})
+REQUESTS = world(chain(m=reader(async_io={"latency": "40 ms", "capacity": 20})), faults=(KILL,))
+
+
+@add(Restarts, "seek_record", UNALIGNED, "A reader goes on one record behind the one that its checkpoint names.", reference=True)
+def a_restart_skips_a_record(original):
+    def seek(self, channel):
+        original(self, channel)
+        if channel.records_in < channel.records_out:
+            channel.consumed += channel.size(channel.records_in)
+            channel.records_in += 1
+
+    return seek
+
+
+@add(Restarts, "stand", RESTARTED, "A restarted task serves its last record again.", reference=True)
+def a_restart_repeats_a_record(original):
+    def stand(self, task, positions):
+        position = positions[task.number]
+        again = position._replace(served=max(0, position.served - 1)) if not task.gates else position
+        original(self, task, {**positions, task.number: again})
+
+    return stand
+
+
+@add(ReferencePlane, "start", RESTARTED, "Copies are routed after a restart as if no record had been written.", reference=True)
+def routes_begin_anew(original):
+    def start(self, positions):
+        original(self, positions)
+        for task in positions:
+            for partition in self.all_tasks[task].partitions:
+                partition.copies = partition.uncounted = 0
+
+    return start
+
+
+@add(
+    Restarts, "recover", UNALIGNED, "In-flight data does not come back: each channel begins behind what was written on it.", reference=True
+)
+def in_flight_data_is_lost_at_a_restart(_):
+    def recover(self, channel):
+        for offset in ("sent", "arrived", "taken", "consumed"):
+            setattr(channel, offset, channel.written)
+        channel.records_in, channel.fragment = channel.records_out, 0
+
+    return recover
+
+
+@add(Captures, "try_finish", UNALIGNED, "A capture holds what came behind the barrier as well.", reference=True)
+def a_capture_goes_beyond_the_barrier(_):
+    def finish(self, channel):
+        if channel.capture and channel.mark == channel.capture:
+            channel.capture, channel.cap_in, channel.pinning = 0, channel.arrived - channel.capture_from + 300, False
+
+    return finish
+
+
+@add(Captures, "overtake", UNALIGNED, "A priority barrier counts only the first buffer that it overtakes.", reference=True)
+def only_one_overtaken_buffer_is_kept(original):
+    def overtake(self, channel, place):
+        original(self, channel, place)
+        channel.cap_out = min(channel.cap_out, 300)
+        return channel.cap_out
+
+    return overtake
+
+
+@add(Sending, "take_head", JOINED, "An aligned barrier does not block its channel.", reference=True)
+def a_barrier_does_not_block(original):
+    def take(self, channel):
+        element = original(self, channel)
+        channel.blocked = False
+        return element
+
+    return take
+
+
+@add(Sending, "be_told", world(), "A message of credit is counted twice.", reference=True)
+def credit_is_counted_twice(original):
+    return lambda self, channel, kind, n: original(self, channel, kind, 2 * n if kind == "credit" else n)
+
+
+@add(RecordWriter, "settle", world(BEHIND, checkpoint={"barriers": "unaligned"}),
+     "A segment that a capture has pinned is never given back.", reference=True)  # fmt: skip
+def pinned_segments_stay(original):
+    return lambda self, buffer: None if buffer.channel.capture or buffer.channel.cap_out else original(self, buffer)
+
+
+@add(Receiving, "back_to_gate", world(BEHIND), "A floating buffer that comes back to its gate is lost.", reference=True)
+def floating_buffers_are_lost(_):
+    return lambda self, gate: None
+
+
+@add(LateOutputs, "be_late_again", REQUESTS, "Requests under way are not asked again after a restart.", reference=True)
+def requests_are_lost_at_a_restart(_):
+    return lambda self, task, late: None
+
+
+@add(RecordWriter, "route", world(), "Every hundredth copy goes to the next channel but one.", reference=True)
+def a_copy_takes_another_channel(original):
+    def route(self, partition, m):
+        return [partition.channels[0]] if m % 100 == 7 and not partition.shared else original(self, partition, m)
+
+    return route

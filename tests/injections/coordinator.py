@@ -1,0 +1,111 @@
+"""Bugs of the checkpoint coordinator and of a job without a JobManager."""
+
+from __future__ import annotations
+
+from sim.protocol.coordinator.coordinator import Coordinator
+from sim.protocol.coordinator.failures import FailureCounter
+from sim.protocol.coordinator.pending import PendingCheckpoint, PendingState
+from sim.protocol.coordinator.requests import WaitingRequests
+from sim.protocol.machine import changed
+from sim.protocol.recovery.recovery import JobManagerReturned, Recovery
+from sim.protocol.vocabulary import MetadataWritten
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
+from tests.injections.injection import Injections
+from tests.injections.least_worlds import KILL, chain, reader, source, world
+
+INJECTIONS = Injections("coordinator")
+add = INJECTIONS.add
+
+NOW_AND_THEN = chain(m=reader(state={"size": "40 kB"}, snapshot={"async": "250 ms", "probability": "30 %"}))
+SLOW_STATE = chain(m=reader(state={"size": "40 kB", "backend": "hashmap"}, snapshot={"async": "250 ms"}))
+SLOW = world(SLOW_STATE, checkpoint={"interval": "100 ms"})
+EXPIRING = world(NOW_AND_THEN, checkpoint={"timeout": "200 ms"})
+WITHOUT = world(faults=({"job-manager": "down-for 250 ms", "at": "1 s"},))
+INTOLERANT = world(NOW_AND_THEN, checkpoint={"tolerable-failed": 0, "timeout": "200 ms"}, restart={"attempts": 2})
+BACKLOG = world(chain(s=source(100, 200, backlog={"records": 100})), checkpoint={"interval": "80 ms", "interval-during-backlog": "400 ms"})
+
+
+@add(PendingCheckpoint, "with_acknowledgement", world(faults=(KILL,)), "A checkpoint is complete with one acknowledgement missing.")
+def one_acknowledgement_is_not_waited_for(original):
+    def acknowledged(self, task, now):
+        after = original(self, task, now)
+        enough = len(after.acknowledged) >= len(self.plan.wait_for) - 1 and self.state is PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
+        return changed(after, state=PendingState.WRITING_METADATA) if enough else after
+
+    return acknowledged
+
+
+@add(CoordinatorHost, "_finalise", world(storage={"metadata-latency": "20 ms"}), "A checkpoint is complete without its metadata.")
+def metadata_is_not_written(_):
+    def finalise(self, checkpoint):
+        yield self.env.timeout(self.overheads.complete_ns)
+        self.tell(MetadataWritten(self.env.now, checkpoint))
+
+    return finalise
+
+
+@add(WaitingRequests, "choose", SLOW, "More checkpoints are pending than configured.")
+def checkpoints_overlap(original):
+    return lambda self, now, **given: original(self, now, **(given | {"pending": 0}))
+
+
+@add(WaitingRequests, "choose", world(checkpoint={"interval": "100 ms", "min-pause": "90 ms"}),
+     "The pause after a completed checkpoint is not kept.")  # fmt: skip
+def no_pause_is_kept(original):
+    return lambda self, now, **given: original(self, now, **(given | {"last_completion_ns": None}))
+
+
+@add(Coordinator, "_timed_out", EXPIRING, "No checkpoint expires.")
+def no_checkpoint_expires(_):
+    return lambda self, event: (self, ())
+
+
+@add(FailureCounter, "failed", INTOLERANT, "Failed checkpoints never fail the job, whatever is tolerated.")
+def every_failure_is_tolerated(_):
+    return lambda self, checkpoint, reason: (self, False)
+
+
+@add(Coordinator, "latest_completed", world(checkpoint={"num-retained": 3}, faults=(KILL,)),
+     "A job restarts from the oldest retained checkpoint, not the latest.")  # fmt: skip
+def the_oldest_checkpoint_is_restored(_):
+    return lambda self: self.retained[0] if self.retained else 0
+
+
+@add(Coordinator, "interval_in_force_ns", BACKLOG, "The interval of a backlog is not in force while sources read one.")
+def the_interval_of_the_backlog_is_ignored(_):
+    return lambda self: self.interval_ns
+
+
+@add(
+    Coordinator,
+    "hears",
+    world(faults=({"job-manager": "down-for 250 ms", "at": "2030 ms"},)),
+    "Messages to a JobManager that is gone arrive.",
+)
+def a_lost_job_manager_hears(_):
+    return lambda self, leader: True
+
+
+@add(Coordinator, "_leader_lost", WITHOUT, "Checkpoints go on while there is no JobManager.")
+def checkpoints_go_on_without_a_job_manager(_):
+    return lambda self, event: (self, ())
+
+
+@add(Recovery, "on", world(restart={"attempts": 2}, faults=(
+    KILL, {"job-manager": "down-for 50 ms", "at": "1200 ms"}, {"kill": "m[1]", "at": "1500 ms"}, {"kill": "k[1]", "at": "1800 ms"},
+)), "A new JobManager counts the failures that the one before it has seen.")  # fmt: skip
+def a_new_job_manager_remembers_failures(original):
+    def on(self, event):
+        after, commands = original(self, event)
+        return (changed(after, strategy=self.strategy) if isinstance(event, JobManagerReturned) else after), commands
+
+    return on
+
+
+@add(Coordinator, "_scheduler_stopped", world(SLOW_STATE, faults=(KILL,)), "Pending checkpoints go on while the job restarts.")
+def pending_checkpoints_survive_a_failure(original):
+    def stopped(self, event):
+        after, _ = original(self, event)
+        return changed(after, pending=self.pending), ()
+
+    return stopped

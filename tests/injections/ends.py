@@ -1,0 +1,92 @@
+"""Bugs of the end of a job: final checkpoints, stops with a savepoint, drained or not."""
+
+from __future__ import annotations
+
+from sim.protocol.machine import changed
+from sim.protocol.task.finishing import Ending, TaskEnd
+from sim.runtime.jobmanager import actions
+from sim.runtime.jobmanager.job_end import JobEnd
+from sim.runtime.task.end import TaskEnding
+from sim.runtime.task.operator.operator import Operator
+from tests.injections.injection import Injections
+from tests.injections.least_worlds import KILL, chain, reader, sink, source, world
+
+INJECTIONS = Injections("ends")
+add = INJECTIONS.add
+
+ENDS = world()
+ENDS_IN_TURN = world({"s": source(records=60), "t": source(), "m": reader() | {"input": {"s": "hash", "t": "hash"}, "combine": "union"},
+                      "k": sink()}, faults=({"kill": "m[0]", "at": "1500 ms"},))  # fmt: skip
+WATERMARK = {"interval": "20 ms", "lateness": "10 ms"}
+WINDOWS = chain(s=source(watermark=WATERMARK), m=reader(window={"tumbling": "700 ms", "time": "event"}))
+TIMED = chain(m=reader(window={"tumbling": "100 ms", "time": "processing"}))
+DRAINED, NOT_DRAINED = (world(WINDOWS, actions=[{"stop": how, "at": "1 s"}]) for how in ("drain", "no-drain"))
+STOPPED = world(chain(s=source(records=600)), checkpoint={"interval": "60 ms"}, actions=[{"stop": "drain", "at": "1 s"}],
+                storage={"file-latency": "80 ms"})  # fmt: skip
+REQUESTS = world(chain(m=reader(async_io={"latency": "150 ms", "capacity": 20})))
+
+
+@add(TaskEnd, "durable", ENDS, "A task ends without a checkpoint that holds its last output.")
+def a_task_does_not_wait_for_its_last_checkpoint(_):
+    return lambda self: True
+
+
+@add(JobEnd, "data_ended", world(checkpoint={"interval": "2 s"}), "No final checkpoint is triggered when all data has ended.")
+def no_final_checkpoint_is_triggered(_):
+    return lambda self, task: self.ended.add(task)
+
+
+@add(JobEnd, "renewed", ENDS_IN_TURN, "A task that has finished before a restart takes no part in checkpoints after it.")
+def a_restarted_task_stays_finished(_):
+    return lambda self, task: None
+
+
+@add(TaskEnd, "_data_ended", NOT_DRAINED, "A stop without a drain drains.")
+def every_stop_drains(original):
+    return lambda self, event: original(self, changed(event, ending=Ending.DRAIN))
+
+
+@add(TaskEnd, "_data_ended", DRAINED, "A stop with a drain does not let operators finish.")
+def no_stop_drains(original):
+    return lambda self, event: original(self, changed(event, ending=Ending.NO_DRAIN))
+
+
+@add(actions, "request", STOPPED, "Checkpoints go on while the job stops with a savepoint.")
+def checkpoints_go_on_while_a_job_stops(original):
+    def request(context, coordinator, action):
+        tell = coordinator.tell
+        coordinator.tell = lambda event: None if type(event).__name__ == "SchedulerStopped" else tell(event)
+        try:
+            original(context, coordinator, action)
+        finally:
+            del coordinator.tell
+
+    return request
+
+
+@add(TaskEnding, "still_takes_part", STOPPED, "Sources read on while the job stops with a savepoint.")
+def sources_read_on_behind_the_savepoint(original):
+    return lambda self, checkpoint, stop, again: original(self, checkpoint, None, again)
+
+
+@add(Operator, "owes_outputs", REQUESTS, "A task ends without the answers of its requests.")
+def the_end_waits_for_no_answer(_):
+    return lambda self: False
+
+
+@add(
+    Operator,
+    "quiesce",
+    world(TIMED, actions=[{"stop": "no-drain", "at": "1 s"}], overheads={"close": "300 ms"}),
+    "Timers fire although the job has stopped.",
+)
+def timers_fire_behind_the_end(_):
+    return lambda self: None
+
+
+KILL_AT_THE_END = world(faults=(KILL | {"at": "2050 ms"},))
+
+
+@add(TaskEnd, "data_ended", KILL_AT_THE_END, "Snapshots of tasks whose operators have finished count as taken before.")
+def the_final_checkpoint_is_never_known(_):
+    return lambda self: False

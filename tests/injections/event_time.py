@@ -1,0 +1,143 @@
+"""Bugs of watermarks, windows and their timers, and of sources that are idle or keep in step."""
+
+from __future__ import annotations
+
+from sim.protocol.alignment import NO_LIMIT, AlignedReading, Group
+from sim.protocol.event_time import Idleness, Slices, Valve, WindowContents
+from sim.runtime.task.operator.windows.event_time import EventTime
+from sim.runtime.task.operator.windows.event_time_windows import EventTimeWindows
+from sim.runtime.task.operator.windows.generator import WatermarkGenerator
+from sim.runtime.task.operator.windows.processing_time import ProcessingTimeWindows
+from sim.runtime.task.operator.windows.windows import OperatorWindows
+from tests.injections.injection import Injections
+from tests.injections.least_worlds import KILL, chain, reader, source, world
+
+INJECTIONS = Injections("event time")
+add = INJECTIONS.add
+
+WATERMARK = {"interval": "20 ms", "lateness": "10 ms"}
+TUMBLING = world(chain(s=source(watermark=WATERMARK), m=reader(window={"tumbling": "300 ms", "time": "event"})))
+LATER = source(30, 60, watermark={"interval": "20 ms", "lateness": "250 ms"})
+TWO_STREAMS = world({
+    "s": source(watermark=WATERMARK),
+    "t": LATER,
+    "m": reader(window={"tumbling": "300 ms", "time": "event"}) | {"input": {"s": "hash", "t": "hash"}, "combine": "union"},
+    "k": reader("m", commit="two-phase"),
+})  # fmt: skip
+PROCESSING = world(chain(m=reader(window={"tumbling": "400 ms", "time": "processing"})))
+SESSIONS = world(chain(m=reader(window={"session": "300 ms", "time": "processing"})), faults=(KILL,))
+SLIDING = world(
+    chain(m=reader(window={"sliding": "600 ms", "every": "200 ms", "time": "processing", "state-per-record": "100 B"})), faults=(KILL,)
+)
+BUNDLES = world(chain(s=source() | {"window": {"mini-batch": "100 ms", "time": "processing"}}), faults=(KILL,))
+IDLE = source(2, 6, watermark=WATERMARK | {"idle-timeout": "300 ms"})
+ONE_IDLE = world(TWO_STREAMS["job"] | {"t": IDLE})
+GROUP = {"group": "a", "max-drift": "50 ms", "update-interval": "20 ms"}
+IN_STEP = world(TWO_STREAMS["job"] | {
+    "s": source(100, 200, watermark=WATERMARK | {"alignment": GROUP}),
+    "t": LATER | {"source": LATER["source"] | {"watermark": {"interval": "20 ms", "lateness": "800 ms", "alignment": GROUP}}},
+})  # fmt: skip
+
+
+@add(Valve, "_rise", TWO_STREAMS, "The watermark of a task is the largest of its inputs, not the least.")
+def a_watermark_is_the_largest_of_the_inputs(_):
+    return lambda self: self._reach(max(self._reached.values()))
+
+
+@add(Valve, "_reach", TWO_STREAMS, "The watermark of a task follows its inputs back.")
+def a_watermark_goes_back(_):
+    def reach(self, time_ns):
+        self.time_ns = time_ns - 100_000_000 if time_ns > 600_000_000 else time_ns
+        return True
+
+    return reach
+
+
+@add(Valve, "fall_idle", ONE_IDLE, "A channel that is idle holds the watermark back.")
+def an_idle_channel_counts(_):
+    return lambda self, channel: False
+
+
+@add(Valve, "wake", ONE_IDLE, "A channel that is active again never counts.")
+def an_active_channel_stays_idle(_):
+    return lambda self, channel: None
+
+
+@add(Idleness, "look", TWO_STREAMS | {"job": TWO_STREAMS["job"] | {"s": source(watermark=WATERMARK | {"idle-timeout": "1 s"})}},
+     "A source is marked idle though it has records.")  # fmt: skip
+def a_busy_source_is_idle(_):
+    return lambda self, records, clock_ns: clock_ns > 400_000_000
+
+
+@add(WindowContents, "fire", TWO_STREAMS, "A watermark lets the records of all windows go, those of later windows as well.")
+def records_of_later_windows_leave(original):
+    return lambda self, time_ns, records: None if original(self, time_ns, records) is None else 0
+
+
+@add(WindowContents, "note", TUMBLING, "A window leaves out the records of its last part.")
+def records_stay_in_the_window_that_ends(original):
+    return lambda self, channel, time_ns, records: original(self, channel, time_ns, max(0, records - 5))
+
+
+@add(EventTime, "_go_on", TUMBLING, "A watermark leaves before the records that it ends.")
+def a_watermark_overtakes_its_records(_):
+    def go_on(self, *, risen):
+        self.forward()
+        if risen and self._open and self.windows is not None:
+            self.windows.fire(self.valve.time_ns)
+
+    return go_on
+
+
+@add(WatermarkGenerator, "_event_time", TUMBLING, "The watermark of a source is ahead of its records.")
+def a_watermark_is_ahead_of_the_records(original):
+    return lambda self: original(self) + 500_000_000
+
+
+@add(EventTimeWindows, "end_input", TUMBLING, "The last watermark does not end the windows that are open at the end of the data.")
+def the_last_windows_never_end(_):
+    return lambda self: None
+
+
+@add(ProcessingTimeWindows, "restored", SESSIONS, "Timers of processing time are not restored.")
+def timers_are_forgotten_at_a_restore(_):
+    return OperatorWindows.restored
+
+
+@add(ProcessingTimeWindows, "_next_end", PROCESSING, "Windows of processing time end in the middle between two ends.")
+def windows_end_at_other_times(_):
+    def next_end(self):
+        step_ns = self.window.step_ns
+        return self.slot.now + step_ns - (self.slot.now - self.window.phase_ns - step_ns // 2) % step_ns
+
+    return next_end
+
+
+@add(ProcessingTimeWindows, "_arm", PROCESSING, "Windows of processing time have no timer after the second one.")
+def timers_are_not_armed_again(original):
+    return lambda self: original(self) if self.slot.now < 500_000_000 else None
+
+
+@add(ProcessingTimeWindows, "_post_in_time", SESSIONS, "A session ends without the gap that its records wait for.")
+def sessions_do_not_wait(_):
+    return lambda self, timer: self._post(timer)
+
+
+@add(Slices, "records", SLIDING, "Sliding windows keep in state only what has left at no end yet.")
+def slices_are_not_kept(_):
+    return lambda self, open_records: open_records
+
+
+@add(OperatorWindows, "leaves", BUNDLES, "A bundle is held back behind the barrier.")
+def bundles_stay_behind_the_barrier(_):
+    return lambda self: False
+
+
+@add(AlignedReading, "waits", IN_STEP, "A source reads on beyond the limit of its group.")
+def a_source_reads_beyond_its_limit(_):
+    return lambda self, watermark_ns: False
+
+
+@add(Group, "limit", IN_STEP, "The limit of a group follows the source that is ahead.")
+def the_limit_follows_the_first(_):
+    return lambda self, drift_ns: min(NO_LIMIT, max(self.reported.values(), default=NO_LIMIT) + drift_ns)

@@ -1,0 +1,89 @@
+"""Bugs of barriers, alignment and in-flight data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sim.protocol.barriers import alternating
+from sim.protocol.barriers.state import Pending
+from sim.protocol.phases import Requirement
+from sim.protocol.task.snapshot import SnapshotInProgress
+from sim.runtime.contents import Contents, TaskSnapshot
+from sim.runtime.jobmanager import restore
+from sim.runtime.task.in_flight import InFlightData
+from sim.runtime.taskmanager.channel_state import ChannelStateWriter
+from tests.injections.channels import BEHIND, JOINED, UNALIGNED
+from tests.injections.injection import Injections
+from tests.injections.least_worlds import KILL, world
+
+INJECTIONS = Injections("in-flight data")
+add = INJECTIONS.add
+
+SMALL = {"network": {"segment-size": "4 KiB"}}
+FAR = world(JOINED["job"], checkpoint={"barriers": "unaligned"}, faults=(KILL,), cluster={"latency": "20 ms"})
+DOWNSTREAM = world(BEHIND, checkpoint={"barriers": "unaligned", "recover-output-on-downstream": True}, faults=(KILL,), cluster=SMALL)
+TIMEOUT = world(BEHIND, checkpoint={"barriers": {"aligned-timeout": "5 ms"}}, faults=(KILL,), cluster=SMALL)
+
+
+@add(Pending, "complete", JOINED, "An aligned snapshot begins with the first gate whose barriers are here.")
+def the_first_gate_is_enough(_):
+    return lambda self: bool(self.arrived) or not self.target
+
+
+@add(alternating, "_unaligned_snapshot", UNALIGNED, "An unaligned snapshot captures no input.")
+def input_is_not_captured(original):
+    return lambda pending, options, now: original(pending, options, now)[1:]
+
+
+@add(InFlightData, "store_output", UNALIGNED, "Output that a barrier has overtaken is not written.")
+def overtaken_output_is_not_written(_):
+    return lambda self, checkpoint, size_bytes: None
+
+
+@add(InFlightData, "finish_capture", FAR, "What arrives while input is captured is not written.")
+def late_input_is_not_written(_):
+    def finish(self, checkpoint):
+        if self.capturing(checkpoint):
+            self._parts[checkpoint].capturing = False
+            self._release_if_written(checkpoint)
+
+    return finish
+
+
+@add(Contents, "in_flight_final", UNALIGNED, "A checkpoint forgets the captured input of its tasks.")
+def captured_input_is_forgotten(original):
+    return lambda self, checkpoint, task, *, captured, overtaken: original(self, checkpoint, task, captured=False, overtaken=overtaken)
+
+
+@add(ChannelStateWriter, "write", UNALIGNED, "The file of the channel state holds half of what was handed over.")
+def half_of_the_channel_state_is_written(original):
+    return lambda self, checkpoint, size_bytes, then: original(self, checkpoint, size_bytes // 2, then)
+
+
+@add(TaskSnapshot, "in_flight_bytes", UNALIGNED, "A restart does not read the in-flight data of its checkpoint.")
+def channel_state_is_not_read(_):
+    return lambda self: 0
+
+
+@add(restore, "on_downstream", DOWNSTREAM, "Output that is recovered downstream is taken from its writer and given to no reader.")
+def output_recovered_downstream_is_lost(original):
+    def moved(parts, layout):
+        after = original(parts, layout)
+        for task, part in after.items():
+            part.position = part.position._replace(captured=parts[task].position.captured)
+        return after
+
+    return moved
+
+
+@add(SnapshotInProgress, "on", FAR, "A snapshot is acknowledged before the last barrier is here.")
+def an_acknowledgement_does_not_wait_for_the_capture(original):
+    def on(self, event):
+        return original(replace(self, missing=self.missing - {Requirement.CAPTURED_INPUT}), event)
+
+    return on
+
+
+@add(SnapshotInProgress, "_output_done", TIMEOUT, "Barriers that wait in the outputs are not converted at the deadline.")
+def the_deadline_converts_no_barrier(original):
+    return lambda self, event, commands: original(self, event, ())

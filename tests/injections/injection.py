@@ -1,0 +1,117 @@
+"""A bug as a record: one function of the running package is replaced, and a small scenario goes where it is called.
+
+The checkers are not read for these records: what they look at must not decide what is broken here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from sim.runtime.run.result import Result
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads, write
+from tests.worlds.draw import Document
+from tests.worlds.generator import FOLDER
+from tests.worlds.trial import limited_cpu
+
+__all__ = ["Injection", "Injections", "Verdict", "judged", "verdict"]
+
+Function = Callable[..., Any]
+MOST_CPU_S = 30
+"""A broken program may run for ever: that is noticed as well."""
+
+
+@dataclass(slots=True)
+class Called:
+    """Whether a run has called the function that is broken."""
+
+    yes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """A bug.  `change` takes the function `owner.attribute` and returns the broken one."""
+
+    room: str
+    name: str
+    broken: str  # one sentence
+    owner: Any  # a class or a module
+    attribute: str
+    change: Callable[[Function], Function]
+    world: Document  # the least one that shows it
+    reference: bool = False  # it breaks the plane that can be read, not the compiled one
+
+    @contextmanager
+    def applied(self, *, broken: bool = True) -> Iterator[Called]:
+        """Inside, the function is broken; otherwise it is only watched whether it is called."""
+        called, original = Called(), self.owner.__dict__[self.attribute]
+        kind = type(original) if isinstance(original, property | classmethod) else None
+        function = original.fget if isinstance(original, property) else original.__func__ if kind else original
+        new = self.change(function) if broken else function
+
+        def replacement(*args: Any, **kwargs: Any) -> Any:
+            called.yes = True
+            return new(*args, **kwargs)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(self.owner, self.attribute, kind(replacement) if kind else replacement)
+            yield called
+
+    def verdict(self, world: Document) -> Verdict:
+        """What the checkers say of a world that runs on the broken package."""
+        with self.applied():
+            return verdict(world, reference=self.reference)
+
+
+class Injections(list[Injection]):
+    """The bugs of one room."""
+
+    def __init__(self, room: str) -> None:
+        super().__init__()
+        self.room = room
+
+    def add(
+        self, owner: Any, attribute: str, world: Document, broken: str, *, reference: bool = False
+    ) -> Callable[[Callable[[Function], Function]], Callable[[Function], Function]]:
+        """Decorate the change of one function; its name is the name of the bug."""
+
+        def added(change: Callable[[Function], Function]) -> Callable[[Function], Function]:
+            name = change.__name__.replace("_", " ")
+            self.append(Injection(self.room, name, broken, owner, attribute, change, world, reference))
+            return change
+
+        return added
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run is accused of; `kind`: empty if of nothing."""
+
+    kind: str = ""  # violated, error or hangs
+    message: str = ""
+
+    @property
+    def noticed(self) -> bool:
+        return bool(self.kind)
+
+
+def verdict(world: Document, *, reference: bool = False) -> Verdict:
+    """Run a world as a user's scenario, with its checks."""
+    (scenario,) = loads(write(world, "A world."), folder=FOLDER).scenarios
+    try:
+        with limited_cpu(MOST_CPU_S):
+            return judged(simulate(scenario, engine="reference" if reference else "compiled"))
+    except TimeoutError as error:
+        return Verdict("hangs", str(error))
+    except Exception as error:  # noqa: BLE001  # whatever a broken program raises
+        return Verdict("error", f"{type(error).__name__}: {error}".splitlines()[0])
+
+
+def judged(result: Result) -> Verdict:
+    found = (*result.violations, *result.repetitions)
+    return Verdict("violated", str(found[0]).splitlines()[0]) if found else Verdict()

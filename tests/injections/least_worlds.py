@@ -1,0 +1,56 @@
+"""The worlds in which bugs show: small jobs, and what happens to them.  Each makes a scenario file as a user writes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.worlds.draw import Document
+
+__all__ = ["KILL", "chain", "reader", "sink", "source", "world"]
+
+KILL: Document = {"kill": "m[0]", "at": "1 s"}
+"""A task fails between two checkpoints."""
+
+
+def source(rate: int = 100, records: int = 200, parallelism: int = 2, **options: Any) -> Document:
+    """So many records per second and subtask, and so many in all."""
+    rates = {"rate-per-subtask": f"{rate}/s", "records-per-subtask": records, "record": "300 B"}
+    return {"source": rates | _keys(options), "parallelism": parallelism}
+
+
+def reader(upstream: str = "s", parallelism: int = 2, service: str = "1 ms", ship: str = "hash", **options: Any) -> Document:
+    return {"input": {upstream: ship}, "parallelism": parallelism, "service": service, "record": "300 B"} | _keys(options)
+
+
+def sink(upstream: str = "m", parallelism: int = 2, **options: Any) -> Document:
+    """It commits what it has read."""
+    return reader(upstream, parallelism, **({"commit": "two-phase"} | options))
+
+
+def chain(*, s: Document | None = None, m: Document | None = None, k: Document | None = None) -> Document:
+    """Source, operator and transactional sink."""
+    return {"s": s or source(), "m": m or reader(), "k": k or sink()}
+
+
+def world(
+    job: Document | None = None, *, checkpoint: Document | None = None, faults: tuple[Document, ...] = (), **options: Any
+) -> Document:
+    """Checkpoints every 150 ms, calls of a millisecond, restarts after 20 ms; `options`: other sections."""
+    calls = {"trigger": "1 ms", "acknowledge": "1 ms", "complete": "1 ms", "notify": "1 ms", "first-trigger": "10 ms",
+             "fail": "3 ms", "restart": "1 ms", "deploy": "4 ms"}  # fmt: skip
+    sections: Document = {
+        "version": 1,
+        "job": job or chain(),
+        "checkpoint": {"interval": "150 ms", "tolerable-failed": 1000} | (checkpoint or {}),
+        "run": {"duration": "8 s", "seed": 1},
+        "storage": {"bandwidth": "40 MB/s", "file-latency": "2 ms", "inline-threshold": "0 B"},
+        "overheads": calls,
+        "restart": {"strategy": "fixed-delay", "delay": "20 ms", "heartbeat-timeout": "300 ms", "connection-reset": "10 ms"},
+    }
+    for key, value in _keys(options).items():
+        sections[key] = sections[key] | value if isinstance(value, dict) and key in sections else value
+    return sections | ({"faults": list(faults)} if faults else {})
+
+
+def _keys(options: Document) -> Document:
+    return {key.replace("_", "-"): value for key, value in options.items()}

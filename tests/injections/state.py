@@ -1,0 +1,205 @@
+"""Bugs of keyed state, its backends, its changelog, its expiry, and of rescaling."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from sim.protocol.phases import Requirement
+from sim.protocol.task.snapshot import SnapshotInProgress
+from sim.runtime.setup import redistribution
+from sim.runtime.task.operator.windows.content import HeldRecords
+from sim.runtime.task.state.keyed_state import KeyedState
+from sim.runtime.task.state.subtask_state import SubtaskState
+from sim.state import changelog
+from sim.state.changelog import ChangelogBackend
+from sim.state.expiry import Cohort, Expiry
+from sim.state.hashmap import Hashmap
+from sim.state.increments import Increments
+from sim.state.rocksdb import RocksDb
+from tests.injections.injection import Injections
+from tests.injections.least_worlds import KILL, chain, reader, sink, world
+
+INJECTIONS = Injections("state")
+add = INJECTIONS.add
+
+SIZE = {"size": "60 kB", "value": "100 B", "update": "50 %"}
+GROWING = SIZE | {"growth": "200 B"}
+HEAP = chain(m=reader(state=GROWING | {"backend": "hashmap"}))
+TABLES = chain(m=reader(state=GROWING | {"backend": "rocksdb", "lsm": {"memtable": "4 kB"}}))
+LOG = {"materialize": "600 ms", "threshold": "1 kB", "batch-delay": "5 ms"}
+LOGGED = chain(m=reader(state=GROWING | {"backend": "rocksdb", "changelog": LOG}))
+EXPIRING = chain(m=reader(state=GROWING | {"backend": "hashmap", "ttl": "700 ms", "ttl-filter": "true"}))
+WINDOWS = chain(m=reader(window={"tumbling": "400 ms", "time": "processing", "state-per-record": "100 B"}))
+ON_HEAP, WITH_LOG, EXPIRES = (world(job, faults=(KILL,)) for job in (HEAP, LOGGED, EXPIRING))
+ON_DISK = world(TABLES, checkpoint={"incremental": True}, faults=(KILL,))
+SLOW_SINK = TABLES | {"k": sink(snapshot={"async": "250 ms", "probability": "30 %"})}
+ABORTED_LATER = world(SLOW_SINK, checkpoint={"incremental": True, "timeout": "200 ms"})
+SLOW_LOG = world(LOGGED, storage={"file-latency": "60 ms"}, faults=(KILL,))
+SCALED_IN, SCALED_OUT = (world(HEAP, rescale={"at": "1 s", "parallelism": {"m": subtasks}}) for subtasks in (1, 3))
+BEHIND = chain(m=reader(service="8 ms", state=SIZE))
+SCALED_IN_BEHIND = world(BEHIND, checkpoint={"barriers": "unaligned"}, rescale={"at": "1 s", "parallelism": {"m": 1}})
+
+
+@add(SnapshotInProgress, "begun", ON_HEAP, "A snapshot is acknowledged before its files are written.")
+def an_acknowledgement_does_not_wait_for_files(original):
+    return lambda cls, start, phases, waits_for, now: original(cls, start, phases, waits_for - {Requirement.ASYNC_WORK}, now)
+
+
+@add(SubtaskState, "write", ON_HEAP, "A snapshot is acknowledged without its files.")
+def files_are_not_written(_):
+    def write(self, storage, part, checkpoint):
+        yield from ()
+
+    return write
+
+
+@add(Hashmap, "take", ON_HEAP, "A snapshot of the heap holds half of its entries.")
+def half_of_the_heap_is_written(original):
+    def take(self, number, type_, may_reuse):
+        size_bytes, self.size_bytes = self.size_bytes, self.size_bytes // 2
+        try:
+            return original(self, number, type_, may_reuse)
+        finally:
+            self.size_bytes = size_bytes
+
+    return take
+
+
+@add(RocksDb, "take", ON_DISK, "An incremental snapshot leaves out a table that is stored already.")
+def a_snapshot_lacks_a_stored_table(original):
+    def take(self, number, type_, may_reuse):
+        frozen = original(self, number, type_, may_reuse)
+        return replace(frozen, reused=frozen.reused[1:])
+
+    return take
+
+
+@add(Increments, "store", ABORTED_LATER, "An incremental snapshot builds on one that is not complete.")
+def the_base_need_not_be_complete(original):
+    def store(self, number, files):
+        original(self, number, files)
+        self._base = number
+
+    return store
+
+
+@add(KeyedState, "restore", SCALED_IN, "A subtask restores the state of the first of its former subtasks only.")
+def one_part_is_restored(original):
+    return lambda self, storage, checkpoint, parts, served: original(self, storage, checkpoint, parts[:1], served)
+
+
+@add(KeyedState, "restore", SCALED_OUT, "A subtask restores all key groups of its former subtask.")
+def foreign_key_groups_are_restored(original):
+    def restore(self, storage, checkpoint, parts, served):
+        unshared = [(snapshot, Fraction(1)) for snapshot, _ in parts]
+        return original(self, storage, checkpoint, unshared, served)
+
+    return restore
+
+
+@add(KeyedState, "restore", ON_HEAP, "A restarted task begins with empty state.")
+def state_is_not_restored(original):
+    return lambda self, storage, checkpoint, parts, served: original(self, storage, checkpoint, [], served)
+
+
+@add(KeyedState, "count", ON_HEAP, "Every third look at the records served is left out of the state.")
+def some_updates_are_forgotten(original):
+    def count(self, served, now_ns):
+        if served % 3:
+            original(self, served, now_ns)
+
+    return count
+
+
+@add(SubtaskState, "restore", world(WINDOWS, faults=(KILL,)), "The records in windows are not read at a restart.")
+def records_in_windows_are_not_read(original):
+    def restore(self, storage, checkpoint, parts, served):
+        bare = [(replace(snapshot, windows=[]), share) for snapshot, share in parts]
+        return original(self, storage, checkpoint, bare, served)
+
+    return restore
+
+
+@add(HeldRecords, "records", world(WINDOWS, faults=(KILL,)), "Snapshots hold no record that waits in a window.")
+def windows_are_not_state(_):
+    return lambda self: 0
+
+
+@add(Expiry, "stand", EXPIRES, "Restored keys expire at once.")
+def restored_keys_expire_at_once(original):
+    def stand(self, ages, now_ns):
+        original(self, tuple(Cohort(now_ns - self.ttl_ns - 2, now_ns - self.ttl_ns - 1, row.size_bytes) for row in ages), now_ns)
+
+    return stand
+
+
+@add(Expiry, "stand", EXPIRES, "Restored keys are young again.")
+def restored_keys_are_young(original):
+    return lambda self, ages, now_ns: original(self, tuple(Cohort(now_ns, now_ns + 1, row.size_bytes) for row in ages), now_ns)
+
+
+@add(Expiry, "_expire", EXPIRES, "Keys never expire.")
+def no_key_expires(_):
+    return lambda self, now_ns: None
+
+
+@add(ChangelogBackend, "take", WITH_LOG, "A snapshot does not refer to the oldest file of its changelog.")
+def the_oldest_log_file_is_left_out(original):
+    def take(self, number, type_, may_reuse):
+        log, self._log = self._log, self._log[1:]
+        try:
+            return original(self, number, type_, may_reuse)
+        finally:
+            self._log = log
+
+    return take
+
+
+@add(ChangelogBackend, "materialised", SLOW_LOG, "A materialisation cuts what was logged while it was written.")
+def a_changelog_is_truncated_too_far(original):
+    def materialised(self, number, frozen, handles):
+        self._begun = {number: self.end_bytes}
+        original(self, number, frozen, handles)
+
+    return materialised
+
+
+@add(ChangelogBackend, "take", WITH_LOG, "A snapshot does not refer to the materialisation of its changelog.")
+def the_materialisation_is_left_out(original):
+    def take(self, number, type_, may_reuse):
+        kept, self._materialised = self._materialised, ()
+        try:
+            return original(self, number, type_, may_reuse)
+        finally:
+            self._materialised = kept
+
+    return take
+
+
+@add(ChangelogBackend, "_stand", WITH_LOG, "After a restart snapshots do not refer to the changelog that was restored.")
+def a_restored_log_is_forgotten(original):
+    def stand(self, log, below):
+        original(self, log, below)
+        self._log = []
+
+    return stand
+
+
+@add(ChangelogBackend, "restore", WITH_LOG, "A restart does not read the changelog.")
+def the_log_is_not_read(original):
+    def restore(self, number, parts, now_ns):
+        restoring = original(self, number, parts, now_ns)
+        return restoring._replace(reads=tuple(row for row in restoring.reads if not row[0].name.startswith(changelog._LOG)))
+
+    return restore
+
+
+@add(redistribution, "_even", SCALED_IN_BEHIND, "Records in flight that do not divide evenly are lost where a job is rescaled.")
+def remainders_are_lost_in_a_rescale(original):
+    return lambda total, parts: original(total - total % 4, parts)
+
+
+@add(redistribution, "_read_bytes", SCALED_IN_BEHIND, "A rescaled task does not read the in-flight data of its former subtasks.")
+def in_flight_data_is_not_read_by_a_rescaled_task(_):
+    return lambda readers, writers: 0

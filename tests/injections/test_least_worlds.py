@@ -1,0 +1,75 @@
+"""Bugs as data: each least world is clean without its bug, goes where the bug is, and shows it."""
+
+import pytest
+
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads, write
+from tests.injections.catalogue import INJECTIONS, UNNOTICED
+from tests.injections.injection import judged
+from tests.worlds.generator import FOLDER
+from tests.worlds.trial import differences
+
+LEAST = {(write(bug.world, "A world."), bug.reference): bug.name for bug in INJECTIONS.values()}
+SAMPLE = [name for number, name in enumerate(sorted(set(INJECTIONS) - UNNOTICED)) if number % 6 == 0]
+
+
+def run(text, *, reference):
+    """(result, the files at the end)"""
+    instances = []
+    (scenario,) = loads(text, folder=FOLDER).scenarios
+    result = simulate(scenario, engine="reference" if reference else "compiled", attach=instances.append)
+    return result, [(file.name, file.size_bytes, file.durable_ns, file.deleted_ns) for file in instances[-1].storage.files]
+
+
+@pytest.fixture(scope="module")
+def clean():
+    return {key: run(key[0], reference=key[1]) for key in LEAST}
+
+
+@pytest.mark.parametrize("key", LEAST, ids=LEAST.values())
+def test_least_worlds_are_clean(key, clean):
+    """Without its bug nothing is said of a world, and something happens in it."""
+    result, _ = clean[key]
+
+    assert "" == judged(result).kind
+    assert len(result.checkpoints) > 0
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_bug_is_noticed_in_its_least_world(name):
+    bug = INJECTIONS[name]
+
+    assert bug.verdict(bug.world).noticed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(INJECTIONS) - UNNOTICED - set(SAMPLE)))
+def test_every_bug_is_noticed_in_its_least_world(name):
+    bug = INJECTIONS[name]
+
+    assert bug.verdict(bug.world).noticed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(UNNOTICED))
+def test_what_is_not_noticed_happens_all_the_same(name, clean):
+    """A bug that changes nothing would be a bad world, not a gap of the checkers."""
+    bug = INJECTIONS[name]
+    result, files = clean[write(bug.world, "A world."), bug.reference]
+    with bug.applied() as called:
+        broken, other_files = run(write(bug.world, "A world."), reference=bug.reference)
+
+    assert called.yes
+    assert differences(result, broken) or files != other_files
+
+
+def test_each_unnoticed_bug_is_one_of_the_catalogue():
+    assert UNNOTICED <= set(INJECTIONS)
+
+
+def test_there_are_bugs_of_every_room():
+    """Sixty at least, and each room has several."""
+    rooms = [bug.room for bug in INJECTIONS.values()]
+
+    assert len(INJECTIONS) >= 60
+    assert all(rooms.count(room) >= 5 for room in rooms)
