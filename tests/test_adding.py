@@ -1,6 +1,7 @@
 """One of each thing that can be added, from outside, by the steps of docs/adding.md: nothing else has to know of it."""
 
 import re
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,8 +26,8 @@ from sim.model.checkpoint import CheckpointOptions
 from sim.model.storage import STORAGES, Storage, StorageKind
 from sim.protocol.strategies import STRATEGIES
 from sim.runtime.run.simulate import simulate
-from sim.runtime.task.operator.features import FEATURES
-from sim.runtime.task.operator.part import TaskPart
+from sim.runtime.task import operator
+from sim.runtime.task.parts import task_features
 from sim.scenario import ScenarioError, json_schema, loads
 from sim.scenario.checkpoint.document import Checkpoint
 from sim.scenario.flink.text import flink_lines, flink_text
@@ -141,31 +142,52 @@ def test_a_kind_of_storage():
     assert "TapeSection" not in json_schema()["$defs"]
 
 
-def test_a_feature_of_an_operator(monkeypatch):
-    """A part that flushes for 7 ms before each barrier, and hears of each completion."""
-    heard = []
+BUNDLES = """
+from sim.runtime.task.part import TaskFeature, TaskPart
 
-    class Bundles(TaskPart):
-        listens = True
+heard, restored = [], []
 
-        def before_barrier(self, checkpoint):
-            return 7_000_000
 
-        def completed(self, checkpoint):
-            heard.append(checkpoint)
+class Bundles(TaskPart):
+    listens = True
 
-    def attach(slot, _):
-        return Bundles() if slot.vertex.source is None else None
+    def before_barrier(self, checkpoint):
+        return 7_000_000
 
+    def cut(self, checkpoint, snapshot):
+        snapshot.kept["bundles"] = checkpoint
+
+    def completed(self, checkpoint):
+        heard.append(checkpoint)
+
+    def restored(self, snapshot):
+        restored.append(snapshot.kept["bundles"])
+
+
+FEATURE = TaskFeature(lambda slot, _: Bundles() if slot.vertex.source is None else None)
+"""
+
+
+def test_a_feature_of_a_task(monkeypatch, tmp_path):
+    """One file: a part that flushes for 7 ms before each barrier, keeps something in snapshots, and hears of each completion."""
+    (tmp_path / "bundles.py").write_text(BUNDLES)
+    (failing,) = loads(JOB.format(**USUAL) + "faults: [{kill: sink, at: 350 ms}]\n", overrides=["run.duration=5 s"]).scenarios
     without = simulate(scenario()).tables["subtasks"]
-    monkeypatch.setattr("sim.runtime.task.operator.operator.FEATURES", [*FEATURES, attach])
-    subtasks = simulate(scenario()).tables["subtasks"]
+    monkeypatch.setattr(operator, "__path__", [*operator.__path__, str(tmp_path)])
+    try:
+        task_features.cache_clear()
+        subtasks = simulate(failing).tables["subtasks"]
+        bundles = sys.modules.pop(f"{operator.__name__}.bundles")
+    finally:
+        monkeypatch.undo()
+        task_features.cache_clear()
     sinks = subtasks.vertex == "sink"
 
     assert {0.0} == set(without.x_pre_barrier)
     assert {0.0, 7.0} == set(subtasks.x_pre_barrier)
     assert {7.0} == set(subtasks.x_pre_barrier[sinks & (subtasks.status == "completed")])
-    assert set(subtasks.id[subtasks.status == "completed"]) >= set(heard) != set()
+    assert set(subtasks.id[subtasks.status == "completed"]) >= set(bundles.heard) != set()
+    assert set(bundles.heard) >= set(bundles.restored) != set()
 
 
 def test_a_column(monkeypatch):

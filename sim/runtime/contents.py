@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,24 +75,17 @@ class Uncommitted(NamedTuple):
         return self._replace(committables=committables, in_flight=behind)
 
 
-class Timer(NamedTuple):
-    """A timer of a window operator."""
-
-    records: int  # served when its window ended: it lets these go
-    at_ns: int  # when it is due
-
-
 @dataclass(slots=True)
 class TaskSnapshot:
     """One task's part of a checkpoint.  The owner of a kind of content writes its field; other components pass it on."""
 
+    checkpoint: int  # the one that the task took it for
     position: Position  # at its cut; captured and overtaken are 0 until the channel state is final
     state_bytes: int = 0  # everything a restore downloads, in-flight data apart
     committables: Uncommitted | None = None
     finished: bool = False  # its operators have finished
     held_back: tuple[int, ...] = ()  # of a transactional writer: the records it has read and not written, by input channel
-    timers: tuple[Timer, ...] = ()  # of its windows
-    slices: tuple[int, ...] = ()  # of sliding windows: records that had left at each of the last ends
+    kept: dict[str, Any] = field(default_factory=dict)  # by the names of features; a task that is rescaled begins without
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()  # its state, and the share of each part that comes here (all, unless rescaled)
     read_bytes: int | None = None  # in-flight data a restore reads, if that is more than it keeps (rescaled)
     inlined_bytes: int = 0  # of the in-flight data: what came with the acknowledgement, and takes no time to read
@@ -124,7 +117,7 @@ class Contents:
         self, checkpoint: int, task: int, fill: Callable[[TaskSnapshot], None] = lambda _: None, *, finished: bool = False
     ) -> TaskSnapshot:
         """The task stands at its cut now: its barrier has just been forwarded.  `fill`: adds what its operator keeps."""
-        part = TaskSnapshot(self.plane.bare_position(task), finished=finished)
+        part = TaskSnapshot(checkpoint, self.plane.bare_position(task), finished=finished)
         fill(part)
         self.checkpoints.setdefault(checkpoint, {})[task] = part
         self.on_cut(checkpoint, task, part)
@@ -172,9 +165,9 @@ class Contents:
         self.checkpoints.pop(checkpoint, None)
 
 
-def beginning(layout: Layout, task: int) -> Position:
-    """The position of a task in a job that starts."""
+def beginning(layout: Layout, task: int) -> TaskSnapshot:
+    """What a task of a job that starts begins with."""
     inputs = sum(len(layout.gates[gate][2]) for gate in layout.task_gates[task])
     outputs = sum(len(layout.partitions[partition][2]) for partition in layout.task_partitions[task])
     into, out = np.zeros(inputs, dtype=np.int64), np.zeros(outputs, dtype=np.int64)
-    return Position(0, into, into, into, out, out, out)
+    return TaskSnapshot(0, Position(0, into, into, into, out, out, out))

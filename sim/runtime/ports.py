@@ -91,11 +91,11 @@ class TaskPort(Protocol):
     def when_freed(self, then: Callable[[], None]) -> None:
         """Call `then` when the thread of a stopped task is at work no more."""
 
-    def download(self, checkpoint: int, part: TaskSnapshot) -> Work[int]:
-        """Process: its state; returns the bytes read.  Raises StorageFailed."""
+    def download(self, snapshot: TaskSnapshot) -> Work[int]:
+        """Process: its state, and what its parts keep in files; returns the bytes of state.  Raises StorageFailed."""
 
-    def restored(self, checkpoint: int, part: TaskSnapshot) -> None:
-        """The state of the task is restored: its thread begins."""
+    def restored(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
+        """The task has what its part of the checkpoint holds: its thread begins."""
 
 
 class Ends(Protocol):

@@ -218,17 +218,17 @@ SNAPSHOTS = (
     ),
     Rule(
         "what came with the acknowledgements is read in no time",
-        "runtime/jobmanager/restore.py",
-        "part.in_flight_bytes - part.inlined_bytes:",
-        "part.in_flight_bytes:",
+        "runtime/task/channel_state.py",
+        "snapshot.in_flight_bytes - snapshot.inlined_bytes:",
+        "snapshot.in_flight_bytes:",
         "tests/runtime/jobmanager/test_recovery_host.py::test_in_flight_data_in_acknowledgements_is_read_in_no_time",
     ),
     Rule(
         "captured buffers stay pinned until they are written",
-        "runtime/task/in_flight.py",
-        "        if part.writes == 0:\n",
-        "        if part.writes >= 0:\n",
-        f"{RUNTIME}task/test_in_flight.py::test_buffers_are_released_after_the_write",
+        "runtime/task/channel_state.py",
+        "        if capture.writes == 0:\n",
+        "        if capture.writes >= 0:\n",
+        f"{RUNTIME}task/test_captures.py::test_buffers_are_released_after_the_write",
     ),
 )
 

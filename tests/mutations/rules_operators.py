@@ -54,7 +54,7 @@ OPERATORS = (
     ),
     Rule(
         "a failed flush leaves the task thread",
-        "runtime/task/operator/operator.py",
+        "runtime/task/parts.py",
         "                self.slot.thread.freed()  #",
         "                pass  #",
         f"{_IO}a_failed_flush_leaves_the_thread",

@@ -110,7 +110,7 @@ WINDOWS = (
     Rule(
         "slices of a sliding window are restored",
         "runtime/task/operator/windows/windows.py",
-        "        self.content.restored(snapshot.slices)\n",
+        "        self.content.restored(kept.slices)\n",
         "        self.content.restored(())\n",
         f"{_KINDS}sliding_state_is_back_after_a_failure",
     ),
@@ -137,7 +137,7 @@ WINDOWS = (
     ),
     Rule(
         "a barrier waits until all rows are written",
-        "runtime/task/operator/operator.py",
+        "runtime/task/parts.py",
         "            self._when_written = done\n",
         "            done()\n",
         f"{_KINDS}an_output_that_is_full_holds_the_barrier_back_in_the_first_stage",

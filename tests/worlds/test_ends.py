@@ -9,8 +9,8 @@ from sim.metrics.journal import Happening
 from sim.model.faults import Rescale
 from sim.model.job import Job
 from sim.runtime.run.simulate import ENGINES, simulate
-from sim.runtime.task.operator.operator import Operator
 from sim.runtime.task.operator.sink import SinkWriter
+from sim.runtime.task.parts import TaskParts
 from sim.scenario import load, loads
 from tests.laws.small_jobs import MS
 
@@ -115,7 +115,7 @@ def test_output_that_a_stopped_job_does_not_commit_is_lost(world, monkeypatch):
 @pytest.mark.parametrize("world", [world for world in COMMITTED if world.startswith("drained")])
 def test_answers_that_nobody_waits_for_are_lost(world, monkeypatch):
     """They come behind the savepoint's barrier, and no checkpoint follows; or they never come."""
-    monkeypatch.setattr(Operator, "owes_outputs", lambda _: False)
+    monkeypatch.setattr(TaskParts, "owes_outputs", lambda _: False)
 
     assert " lost: " in facts(run(world))
 

@@ -111,20 +111,15 @@ class Restore:
 
     def _part(self, task: int) -> TaskSnapshot:
         part = self.cluster.contents.of(self.checkpoint, task)
-        return TaskSnapshot(beginning(self.context.layout, task)) if part is None else part
+        return beginning(self.context.layout, task) if part is None else part
 
     def _download(self, task: int, part: TaskSnapshot, fresh_start_ns: int) -> Work[None]:
         """Process: output channel state, keyed and operator state, input channel state; then the thread begins."""
         context, host = self.context, self.cluster.tasks[task]
-        downloaded = 0
         try:
             if fresh_start_ns:
                 yield self.env.timeout(fresh_start_ns)
-            if part.parts:
-                downloaded = yield from host.download(self.checkpoint, part)
-            if in_files_bytes := part.in_flight_bytes - part.inlined_bytes:
-                name = ("restore", "channel-state", *context.names[task], self.checkpoint)
-                yield from context.storage.read(in_files_bytes, *name, host=context.hosts[task])
+            downloaded = yield from host.download(part)
         except simpy.Interrupt:
             return
         except StorageFailed as failure:

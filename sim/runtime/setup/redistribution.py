@@ -188,6 +188,7 @@ def _share(task: int, parts: Mapping[int, TaskSnapshot], before: _Streams, after
     mine = [(parts[old[i]], share) for i, share in shares.items() if old[i] in parts]
     dealt = [parts[old[i]] for i in range(own, len(old), len(new)) if old[i] in parts]  # output and committables: one new subtask each
     return TaskSnapshot(
+        max((part.checkpoint for part in parts.values()), default=0),
         position,
         sum(int(part.state_bytes * share) for part, share in mine),
         held_back=after.kept_by(task) if any(part.held_back for part, _ in mine) else (),

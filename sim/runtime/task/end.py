@@ -17,8 +17,7 @@ from sim.protocol.task.finishing import EndCommand, EndEvent, EndState, TaskEnd
 from sim.protocol.task_vocabulary import GateClosed, InputEnded, TaskEvent
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
-from sim.runtime.task.in_flight import InFlightData
-from sim.runtime.task.operator.operator import Operator
+from sim.runtime.task.parts import TaskParts
 from sim.runtime.task.slot import Slot
 
 
@@ -29,14 +28,12 @@ class TaskEnding:
     """
 
     def __init__(
-        self, slot: Slot, operator: Operator, in_flight: InFlightData, tell_barriers: Callable[[TaskEvent], None],
-        ending_of: Callable[[int], TaskEnding],
-    ) -> None:  # fmt: skip
+        self, slot: Slot, parts: TaskParts, tell_barriers: Callable[[TaskEvent], None], ending_of: Callable[[int], TaskEnding]
+    ) -> None:
         context, layout, task = slot.context, slot.context.layout, slot.task
         self.slot = slot
         self.context = context
-        self.operator = operator
-        self.in_flight = in_flight
+        self.parts = parts
         self.tell_barriers = tell_barriers
         self.ending_of = ending_of
         self.replaced = False  # another host has taken the task over
@@ -90,7 +87,8 @@ class TaskEnding:
             way_ns = 0 if self.context.layout.local[notice.channel] else self.context.scenario.cluster.latency_ns
             self.context.env.call_in(way_ns, lambda: writer.tell(finishing.OutputRead(self.slot.now)))
         if writer.machine.ending is not Ending.NO_DRAIN:
-            self.operator.channel_ended(notice.channel)
+            for part in self.parts:
+                part.channel_ended(notice.channel)
         if notice.series == END_OF_DATA:
             self._unheard -= 1
             if writer.machine.ending is Ending.NO_DRAIN:
@@ -153,9 +151,10 @@ class TaskEnding:
         """Do what a command says, or have it done in time."""
         match command:
             case finishing.FinishOperators():
-                self.operator.end_input(lambda: self.tell(finishing.OperatorsFinished(self.slot.now)))
+                self.parts.end_input(lambda: self.tell(finishing.OperatorsFinished(self.slot.now)))
             case finishing.QuiesceTimers():
-                self.operator.quiesce()
+                for part in self.parts:
+                    part.quiesce()
             case finishing.ForwardEndOfData():
                 self._note(Happening.END_OF_DATA, command.ending.value)
                 self.context.plane.forward(self.slot.task, Marker(1, Trait.NONE, END_OF_DATA))
@@ -167,7 +166,8 @@ class TaskEnding:
                 self.context.plane.forward(self.slot.task, Marker(1, Trait.FINAL, END_OF_PARTITION))
             case finishing.ReportFinished():
                 self._note(Happening.TASK_FINISHED)
-                self.in_flight.writer.leave(self.slot.task)
+                for part in self.parts:
+                    part.finished()
                 self._report(self.slot.job.task_finished)
             case _:
                 assert_never(command)
@@ -182,7 +182,8 @@ class TaskEnding:
 
         tail, checkpointing = self.machine.rule.tail, self.machine.checkpointing
         if tail == "at-finish" or (tail == "checkpoint" and not checkpointing):  # CommitterOperator#endInput: no checkpoint will
-            self.operator.close()
+            for part in self.parts:
+                part.close()
             self.slot.thread.post(close)  # behind that work
         else:
             close()

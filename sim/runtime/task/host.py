@@ -26,9 +26,8 @@ from sim.runtime.ports import Checks
 from sim.runtime.task.async_thread import AsyncThread
 from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.equal_steps import EqualSteps
-from sim.runtime.task.in_flight import InFlightData
-from sim.runtime.task.operator.operator import Operator
 from sim.runtime.task.operator.sink import SinkCommitter
+from sim.runtime.task.parts import TaskParts
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.state.subtask_state import SubtaskState
 from sim.state.backend import CannotFreeze
@@ -39,8 +38,8 @@ class TaskHost:
     """The host of one attempt of a task."""
 
     def __init__(
-        self, slot: Slot, steps: EqualSteps, state: SubtaskState, in_flight: InFlightData, transit: BarriersInTransit,
-        ending_of: Callable[[int], TaskEnding], committer_of: Callable[[str], SinkCommitter], checks: Checks | None,
+        self, slot: Slot, steps: EqualSteps, state: SubtaskState, transit: BarriersInTransit, ending_of: Callable[[int], TaskEnding],
+        committer_of: Callable[[str], SinkCommitter], checks: Checks | None,
     ) -> None:  # fmt: skip
         self.slot = slot
         self.context = slot.context
@@ -49,14 +48,13 @@ class TaskHost:
         self.job = slot.job
         self.thread = slot.thread
         self.state = state
-        self.in_flight = in_flight
         self.transit = transit
         self.checks = checks
         self.async_thread = AsyncThread(self.env)
         self._loop = HostLoop(steps.first, steps.on, self.carry_out, self._hear_late)
         self.tell = self._loop.tell
-        self.operator = Operator(slot, committer_of, lambda: self.ending.machine.drained)
-        self.ending = TaskEnding(slot, self.operator, in_flight, self.tell, ending_of)
+        self.parts = TaskParts(slot, committer_of, lambda: self.ending.machine.drained)
+        self.ending = TaskEnding(slot, self.parts, self.tell, ending_of)
         self.running = True  # not initializing, cancelled or failed
         self.stopped = False  # a restarted task gets another host
         self._when_freed: Callable[[], None] | None = None
@@ -74,7 +72,7 @@ class TaskHost:
 
     @property
     def storing(self) -> bool:
-        return self.in_flight.writing
+        return any(part.storing for part in self.parts)
 
     # ------------------------------------------------------------------------------------------ what the machine is told
 
@@ -87,7 +85,7 @@ class TaskHost:
         elif notice.kind is NoticeKind.EXHAUSTED:
             self.ending.exhausted()
         elif notice.kind in (NoticeKind.NONE_LATE, NoticeKind.WRITTEN) or notice.series == WATERMARKS:
-            self.operator.on_notice(notice)
+            self.parts.on_notice(notice)
         elif notice.kind is NoticeKind.ARRIVED and notice.series == BARRIERS:
             self._barrier_arrived(notice)
         elif notice.kind is NoticeKind.ARRIVED and notice.series >= SINGLES:
@@ -112,14 +110,15 @@ class TaskHost:
 
     def notify_complete(self, checkpoint: int) -> bool:
         """The coordinator's notification reaches the task manager (StreamTask#notifyCheckpointCompleteAsync)."""
-        if listens := self.state.keyed.listens or self.operator.listens or self.ending.listens:
+        if listens := self.state.keyed.listens or self.parts.listens or self.ending.listens:
             self.thread.post(lambda: self._hear_complete(checkpoint), notifies=True)
         return listens
 
     def _hear_complete(self, checkpoint: int) -> None:
         if self.state.keyed.listens:
             self.state.keyed.notify_complete(checkpoint)
-        self.operator.completed(checkpoint)
+        for part in self.parts:
+            part.completed(checkpoint)
         if self.ending.listens:
             self.thread.post(lambda: self.ending.completed(checkpoint), notifies=True)  # when all that is done
 
@@ -131,7 +130,8 @@ class TaskHost:
                 self._hear_complete(latest_completed)
             self.tell(vocabulary.AbortNotified(self.env.now, checkpoint))
             self.ending.aborted(checkpoint)
-            self.operator.abort(checkpoint)
+            for part in self.parts:
+                part.aborted(checkpoint)
 
         self.thread.post(hear, notifies=True)
 
@@ -146,6 +146,11 @@ class TaskHost:
 
         self.thread.post(execute)
 
+    def limited(self, watermark_ns: int) -> None:
+        """The JobManager announces how far the watermark of a source may come."""
+        for part in self.parts:
+            part.limited(watermark_ns)
+
     def suspend(self, for_ns: int) -> None:
         """The thread does nothing for so long, from its next mail on."""
         self.thread.suspend(for_ns, self.env.call_in)
@@ -157,25 +162,33 @@ class TaskHost:
         self.stopped, self.running, self._loop.over = True, False, True
         self.thread.stop()
         self.async_thread.stop()
-        self.in_flight.stop()
-        self.operator.stop()
+        for part in self.parts:
+            part.stop()
         self.state.keyed.stop()
 
-    def download(self, checkpoint: int, part: TaskSnapshot) -> storage_work.Work[int]:
-        """Process: its state; returns the bytes read.  Raises StorageFailed."""
-        return self.state.restore(self.context.storage, checkpoint, part.parts, part.position.served)
+    def download(self, snapshot: TaskSnapshot) -> storage_work.Work[int]:
+        """Process: its state, and what its parts keep in files; returns the bytes of state.  Raises StorageFailed."""
+        state_bytes = 0
+        if snapshot.parts:
+            state_bytes = yield from self.state.restore(self.context.storage, snapshot.checkpoint, snapshot.parts, snapshot.position.served)
+        for part in self.parts:
+            if (work := part.download(snapshot)) is not None:
+                yield from work
+        return state_bytes
 
-    def restored(self, checkpoint: int, part: TaskSnapshot) -> None:
-        """The state of the task is restored: its thread begins."""
+    def restored(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
+        """The task has what its part of the checkpoint holds: its thread begins."""
         if self.checks is not None:
             self.checks.restored(checkpoint, self.task, self.state.brought, self.state.keyed.stands_after)
-        self.operator.restored(part)
+        for part in self.parts:
+            part.restored(snapshot)
         self.begin()
 
     def begin(self) -> None:
         """The task has its state and runs."""
         self.state.keyed.start()
-        self.operator.begin()
+        for part in self.parts:
+            part.begin()
 
     def when_freed(self, then: Callable[[], None]) -> None:
         """Call `then` when a stopped task's thread has done what it cannot be interrupted in."""
@@ -228,13 +241,17 @@ class TaskHost:
             case vocabulary.Acknowledge():
                 self._acknowledge(command)
             case vocabulary.StartChannelState():
-                self.in_flight.start(checkpoint)
+                for part in self.parts:
+                    part.capture_begun(checkpoint)
             case vocabulary.FinishChannelState():
-                self._finish_channel_state(checkpoint)
+                stored = lambda: self.tell(vocabulary.ChannelStateWritten(self.env.now, checkpoint))  # noqa: E731
+                self.parts.capture_ended(checkpoint, stored, lambda: self._fail_channel_state(checkpoint))
             case vocabulary.CaptureInput():
-                self.in_flight.capture_input(checkpoint)
+                for part in self.parts:
+                    part.input_overtaken(checkpoint)
             case vocabulary.FinishCapture():
-                self.in_flight.finish_capture(checkpoint)
+                for part in self.parts:
+                    part.barriers_complete(checkpoint)
             case vocabulary.SettleBarriers():
                 self.plane.settle(self.task, checkpoint)
             case vocabulary.PrioritiseInput():
@@ -247,7 +264,8 @@ class TaskHost:
             case vocabulary.ConvertOutput():
                 overtaken_bytes = self.plane.convert_output(self.task, checkpoint)
                 self._note(Happening.OUTPUT_CONVERTED, checkpoint, overtaken_bytes)
-                self.in_flight.store_output(checkpoint, overtaken_bytes)
+                for part in self.parts:
+                    part.output_converted(checkpoint, overtaken_bytes)
             case vocabulary.DeclineCheckpoint():
                 self._note(Happening.DECLINED, checkpoint, detail=command.reason.name)
                 self.job.decline(self.task, checkpoint, command.reason)
@@ -274,7 +292,7 @@ class TaskHost:
         stop = next(snapshot.options.stop for snapshot in self.machine.snapshots if snapshot.checkpoint == command.checkpoint)
         self.ending.snapshot_begun(command.checkpoint, stop)
         finished = lambda: self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.PRE_BARRIER))  # noqa: E731
-        self.operator.before_barrier(command, self._thread_ns(command.work, "pre_barrier", command.checkpoint), finished)
+        self.parts.before_barrier(command, self._thread_ns(command.work, "pre_barrier", command.checkpoint), finished)
 
     def _forward_barrier(self, command: vocabulary.ForwardBarrier) -> None:
         overtaken_bytes, watched, overtakes = 0, False, False
@@ -285,10 +303,10 @@ class TaskHost:
             overtakes = overtakes or options.traits.priority
             overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, traits(options)), edge)
         self._note(Happening.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
-        self.in_flight.store_output(command.checkpoint, overtaken_bytes)
         if overtakes:
-            self.operator.overtaken(command.checkpoint)
-        self.operator.cut(command.checkpoint, finished=self.ending.machine.drained)
+            for part in self.parts:
+                part.overtaken(command.checkpoint, overtaken_bytes)
+        self.parts.cut(command.checkpoint, finished=self.ending.machine.drained)
         self.state.begin(command.checkpoint, command.options.snapshot_type)
         self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
         if command.options.timeoutable and not watched:  # no queue in which a barrier could wait
@@ -297,27 +315,13 @@ class TaskHost:
     def _run_sync(self, command: vocabulary.RunSync) -> None:
         served = self.state.keyed.served(self.slot)
         try:
-            frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, self.operator.waiting())
+            frozen_ns = self.state.take(command.checkpoint, served, self.env.now, self.context.storage.may_reuse, self.parts.waiting())
         except CannotFreeze as reason:  # StreamTask#triggerCheckpointOnBarrier: "Could not perform checkpoint"
             self.thread.end()
             self.job.fail_task(self.task, f"snapshot: {reason}")
             return
         own_ns = self._thread_ns(command.work, "sync", command.checkpoint) + self.context.residual_ns("sync", self.task, command.checkpoint)
         self._occupy(own_ns + frozen_ns, command.checkpoint, Phase.SYNC)
-
-    def _finish_channel_state(self, checkpoint: int) -> None:
-        def written() -> None:
-            self._note(Happening.CHANNEL_STATE_WRITTEN, checkpoint, stats.persisted_bytes)
-            self.tell(vocabulary.ChannelStateWritten(self.env.now, checkpoint))
-
-        self.in_flight.finish_capture(checkpoint)  # no notice came if every barrier was here at the start
-        self._note(Happening.IN_FLIGHT_COMPLETE, checkpoint)
-        stats = self._stats(checkpoint)
-        stats.captured_input_bytes, stats.captured_output_bytes = self.in_flight.volume(checkpoint)
-        self.slot.contents.in_flight_final(
-            checkpoint, self.task, captured=stats.captured_input_bytes > 0, overtaken=stats.captured_output_bytes > 0
-        )
-        self.in_flight.finish(checkpoint, written, lambda: self._fail_channel_state(checkpoint))
 
     def _fail_channel_state(self, checkpoint: int) -> None:
         """Storage gave up: the asynchronous phase fails, now or as soon as it begins."""
@@ -346,7 +350,7 @@ class TaskHost:
                 if cost_ns:
                     yield self.env.timeout(cost_ns)
                 if work is Work.OPERATOR_FLUSH:
-                    yield from self.operator.upload(command.checkpoint)
+                    yield from self.parts.upload(command.checkpoint)
             elif work in (Work.KEYED_STATE, Work.OPERATOR_STATE):
                 yield from self.state.write(self.context.storage, "keyed" if work is Work.KEYED_STATE else "operator", command.checkpoint)
         if residual_ns := self.context.residual_ns("async", self.task, command.checkpoint):
@@ -367,9 +371,9 @@ class TaskHost:
 
     def _cancel_snapshot(self, checkpoint: int) -> None:
         self.async_thread.leave(checkpoint)
-        self.operator.abort(checkpoint)
+        for part in self.parts:
+            part.aborted(checkpoint)
         self.job.abandon(self.state.cancel(checkpoint))
-        self.in_flight.cancel(checkpoint)
         self._stats(checkpoint).aborted = True
         self.ending.snapshot_ended(checkpoint)
 

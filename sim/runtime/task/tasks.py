@@ -18,14 +18,12 @@ from sim.runtime.speed import Speed
 from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.equal_steps import EqualSteps
 from sim.runtime.task.host import TaskHost
-from sim.runtime.task.in_flight import InFlightData
 from sim.runtime.task.operator.epochs import Epochs
 from sim.runtime.task.operator.sink import SinkCommitter
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.state import changelog
 from sim.runtime.task.state.subtask_state import SubtaskState
 from sim.runtime.task.thread import TaskThread
-from sim.runtime.taskmanager.channel_state import ChannelStateWriter
 from sim.runtime.taskmanager.contention import Contention
 from sim.runtime.taskmanager.processor import Busy, Processor
 from sim.runtime.taskmanager.task_manager import TaskManager
@@ -41,20 +39,23 @@ class Tasks:
         self.output = output
         self.speed = speed
         self.transit = BarriersInTransit()
-        self.managers = {host: TaskManager(context, host) for host in sorted(set(context.hosts))}
+        on_host: dict[int, list[int]] = {}
+        for task, host in enumerate(context.hosts):
+            on_host.setdefault(host, []).append(task)
+        self.managers = {host: TaskManager(context, host, on_host[host]) for host in sorted(on_host)}
         self.contentions: list[Contention] = []
         if (cores := context.scenario.cluster.cores) is not None:
             self._share_cores(cores)
         self._job: JobManagerPort
         self._checks: Checks | None = None
-        self._writers: list[ChannelStateWriter] = []
         self._hosts: list[TaskHost] = []
         self._steps: dict[int, EqualSteps] = {}  # by vertex
 
     def deploy(self, job: JobManagerPort, keep_file: Callable[[int, FileId, int], None], checks: Checks | None) -> None:
         """Make all tasks.  `keep_file`: told of each file of channel state: checkpoint, id, bytes."""
         self._job, self._checks = job, checks
-        self._writers = self._channel_state_writers(keep_file)
+        for writer in {writer for manager in self.managers.values() for writer in manager.channel_state.values()}:
+            writer.on_file, writer.on_inlined = keep_file, self.contents.in_flight_inlined
         self._hosts = [self._made(task) for task in range(len(self.context.layout.vertex))]
 
     def __getitem__(self, task: int) -> TaskHost:
@@ -70,15 +71,14 @@ class Tasks:
         return self._hosts[task].ending.machine
 
     def drops(self, task: int) -> bool:
-        return self._hosts[task].operator.drops
+        return self._hosts[task].parts.drops
 
     def limit(self, task: int, watermark_ns: int) -> None:
         host = self._hosts[task]
-        host.thread.post(lambda: host.operator.limited(watermark_ns))
+        host.thread.post(lambda: host.limited(watermark_ns))
 
     def renew(self, task: int) -> None:
         """Replace a restarted task by a new one, which has only the content given here."""
-        self._writers[task].join(task)
         self._hosts[task].ending.replaced = True
         self._hosts[task] = self._made(task)
         self._hosts[task].running = False
@@ -91,8 +91,7 @@ class Tasks:
         manager = self.managers[context.hosts[task]]
         slot = Slot(context, task, vertex, TaskThread(context.plane, task), manager, self._job, self.contents, self.output)
         state = self._state(slot)
-        in_flight = InFlightData(context.plane, self._writers[task], task)
-        return TaskHost(slot, self._steps_of(task), state, in_flight, self.transit, self._ending_of, self._committer_of, self._checks)
+        return TaskHost(slot, self._steps_of(task), state, self.transit, self._ending_of, self._committer_of, self._checks)
 
     def _steps_of(self, task: int) -> EqualSteps:
         """The steps that the tasks of a vertex share."""
@@ -146,22 +145,7 @@ class Tasks:
     def _committer_of(self, vertex: str) -> SinkCommitter:
         """The global committer of what a vertex writes."""
         name = next(row.name for row in self.context.scenario.job.vertices if row.committer_of == vertex)
-        epochs = self._hosts[self.context.names.index((name, 0))].operator.of(Epochs)
+        epochs = self._hosts[self.context.names.index((name, 0))].parts.of(Epochs)
         if epochs is None or epochs.committer is None:
             raise LookupError(f"no committer takes what {vertex} writes")
         return epochs.committer
-
-    def _channel_state_writers(self, keep_file: Callable[[int, FileId, int], None]) -> list[ChannelStateWriter]:
-        """The writer of each task: groups of subtasks of one task manager share one (max-subtasks-per-channel-state-file)."""
-        context, size = self.context, self.context.scenario.checkpoint.subtasks_per_channel_state_file
-        on_host: dict[int, list[int]] = {}
-        for task, host in enumerate(context.hosts):
-            on_host.setdefault(host, []).append(task)
-        writer_of: dict[int, ChannelStateWriter] = {}
-        for host, members in on_host.items():
-            for first in range(0, len(members), size):
-                group = members[first : first + size]
-                writer = ChannelStateWriter(context.env, context.storage, group, host)
-                writer.on_file, writer.on_inlined = keep_file, self.contents.in_flight_inlined
-                writer_of |= dict.fromkeys(group, writer)
-        return [writer_of[task] for task in range(len(context.layout.vertex))]

@@ -3,7 +3,7 @@
 from sim.model.checkpoint import Barriers
 from sim.protocol.coordinator.coordinator import Coordinator
 from sim.runtime.run.simulate import simulate
-from sim.runtime.task.in_flight import InFlightData
+from sim.runtime.task.channel_state import ChannelState
 from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, UNALIGNED, chain, scenario
 
 ENGINE = "interpreted"
@@ -24,7 +24,7 @@ def test_watching_changes_nothing_else():
 
 def test_a_lost_capture_is_told(monkeypatch):
     """Nobody captures what lies in front of the barrier: bytes are lost, and the story names the channel."""
-    monkeypatch.setattr(InFlightData, "capture_input", lambda self, checkpoint: self.start(checkpoint))
+    monkeypatch.setattr(ChannelState, "input_overtaken", ChannelState.capture_begun)
     broken = simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE)
 
     assert "bytes are lost" in broken.violations[0].fact
@@ -62,7 +62,7 @@ def hoarding(self, name):
 def test_a_result_keeps_its_stories(monkeypatch, tmp_path):
     """In a file of their own, which a sound run in the same folder takes away."""
     sound = simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE)
-    monkeypatch.setattr(InFlightData, "capture_input", lambda self, checkpoint: self.start(checkpoint))
+    monkeypatch.setattr(ChannelState, "input_overtaken", ChannelState.capture_begun)
     broken = simulate(scenario(chain(), UNALIGNED, seconds=1), engine=ENGINE)
     broken.write(tmp_path)
 

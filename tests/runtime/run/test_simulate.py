@@ -11,6 +11,7 @@ from sim.model.cluster import Storage
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.simulate import ENGINES, simulate
+from sim.runtime.task.channel_state import ChannelState
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, run, scenario, source
 
 TINY = scenario(chain(), UNALIGNED, seconds=1, interval_ms=300)
@@ -215,7 +216,7 @@ def groups(placement, size):
         cluster=replace(base.cluster, placement=placement),
         checkpoint=replace(base.checkpoint, subtasks_per_channel_state_file=size),
     )
-    return [task.in_flight.writer.members for task in JobInstance(base, ENGINE).tasks]
+    return [task.parts.of(ChannelState).writer.members for task in JobInstance(base, ENGINE).tasks]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,7 @@ def test_members_of_a_group_share_their_writer():
     base = scenario(chain(), UNALIGNED, seconds=1)
     instance = JobInstance(replace(base, cluster=replace(base.cluster, placement="single")), ENGINE)
 
-    assert 2 == len({id(task.in_flight.writer) for task in instance.tasks})
+    assert 2 == len({id(task.parts.of(ChannelState).writer) for task in instance.tasks})
 
 
 def test_first_trigger_is_drawn_in_the_old_profile():

@@ -127,7 +127,7 @@ def test_a_task_that_stops_gives_its_uploads_up():
     uploads = lambda: [file for file in instance.storage.files if file.name[0] == "flush" and not file.disk]  # noqa: E731
     while not uploads():
         instance.env.step()
-    next(task for task in instance.tasks if task.operator.of(Epochs) is not None).stop()
+    next(task for task in instance.tasks if task.parts.of(Epochs) is not None).stop()
     now = instance.env.now
     instance.env.run(until=now + 300 * MS)
 
@@ -142,7 +142,7 @@ def test_an_abort_that_drops_leaves_nothing():
     uploads = lambda: [file for file in instance.storage.files if file.name[0] == "flush" and not file.disk]  # noqa: E731
     while not any(file.complete for file in uploads()):
         instance.env.step()
-    next(task for task in instance.tasks if task.operator.of(Epochs) is not None).operator.of(Epochs).aborted(1)
+    next(task for task in instance.tasks if task.parts.of(Epochs) is not None).parts.of(Epochs).aborted(1)
     instance.env.run(until=instance.env.now + 50 * MS)
 
     assert 1 == sum(file.complete for file in uploads())
@@ -230,11 +230,11 @@ def test_an_abort_tells_of_the_completion_before_it():
     instance.env.run(until=instance.env.timeout(300 * MS))
     instance.commits.clear()
     sink = instance.tasks[-1]
-    sink.operator.of(Epochs).committer.machine = replace(sink.operator.of(Epochs).committer.machine, last_completed=0)
+    sink.parts.of(Epochs).committer.machine = replace(sink.parts.of(Epochs).committer.machine, last_completed=0)
     sink.notify_aborted(2, latest_completed=1)
     instance.env.run(until=instance.env.timeout(50 * MS))
 
-    assert 1 == sink.operator.of(Epochs).committer.machine.last_completed
+    assert 1 == sink.parts.of(Epochs).committer.machine.last_completed
 
 
 def test_a_transaction_that_is_open_for_too_long_is_a_named_loss():

@@ -1,5 +1,5 @@
-"""The operator of one task: a list of parts, a file per feature, called at the moments of a snapshot and of the task's life.
+"""The features of operators, a file each: windows, requests, epochs of output.
 
-The host of the task calls `operator.py`, which calls the parts in the order of `features.py`.  `part.py` names the moments.
+The host of a task calls them as its parts, at the moments that `sim/runtime/task/part.py` names.
 A part knows the slot of its task and the parts before it, and neither the protocol machine nor how state is written.
 """

@@ -6,8 +6,8 @@ from sim.protocol.commit.writer import Writer
 from sim.protocol.vocabulary import Work as Piece
 from sim.runtime.contents import TaskSnapshot
 from sim.runtime.task.operator.files import OperatorFiles
-from sim.runtime.task.operator.part import OperatorPort, TaskPart
 from sim.runtime.task.operator.sink import SinkCommitter, SinkWriter
+from sim.runtime.task.part import PartsPort, Stage, TaskFeature, TaskPart
 from sim.runtime.task.slot import Slot
 from sim.storage.work import Work
 
@@ -15,7 +15,7 @@ from sim.storage.work import Work
 class Epochs(TaskPart):
     """A task's output files, its transactional writer and its committer; each is optional."""
 
-    def __init__(self, slot: Slot, operator: OperatorPort) -> None:
+    def __init__(self, slot: Slot, operator: PartsPort) -> None:
         vertex, job = slot.vertex, slot.context.scenario.job
         self.slot = slot
         self.context = slot.context
@@ -67,7 +67,7 @@ class Epochs(TaskPart):
             read = self.plane.position(self.slot.task).records_out.tolist()
             snapshot.held_back = tuple(records - written for records, written in zip(read, self.writer.machine.read, strict=True))
 
-    def overtaken(self, checkpoint: int) -> None:
+    def overtaken(self, checkpoint: int, size_bytes: int) -> None:
         if self.writer is not None:
             self.writer.overtaken()
 
@@ -161,6 +161,9 @@ class Epochs(TaskPart):
         return tuple(here.records_out.tolist()), since
 
 
-def attach(slot: Slot, operator: OperatorPort) -> Epochs | None:
+def attach(slot: Slot, operator: PartsPort) -> Epochs | None:
     vertex = slot.vertex
     return Epochs(slot, operator) if vertex.flush is not None or vertex.commit is not None or vertex.committer_of else None
+
+
+FEATURE = TaskFeature(attach, Stage.OUTPUT)

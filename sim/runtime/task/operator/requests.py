@@ -5,7 +5,7 @@ Flink: AsyncWaitOperator#snapshotState, #endInput.
 
 from __future__ import annotations
 
-from sim.runtime.task.operator.part import OperatorPort, TaskPart, WaitingBytes
+from sim.runtime.task.part import PartsPort, TaskFeature, TaskPart, WaitingBytes
 from sim.runtime.task.slot import Slot
 
 _LENGTH_BYTES = 4  # before every record on the wire (SpanningRecordSerializer)
@@ -31,5 +31,8 @@ class AsyncRequests(TaskPart):
         return max(0, sum(sizes) // len(sizes) - _LENGTH_BYTES) if sizes else 0
 
 
-def attach(slot: Slot, _: OperatorPort) -> AsyncRequests | None:
+def attach(slot: Slot, _: PartsPort) -> AsyncRequests | None:
     return None if slot.vertex.async_io is None else AsyncRequests(slot)
+
+
+FEATURE = TaskFeature(attach)

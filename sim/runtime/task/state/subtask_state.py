@@ -16,7 +16,7 @@ from sim.model.randomness.streams import chance, stream
 from sim.model.state import StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.runtime.contents import StateSnapshot
-from sim.runtime.task.operator.part import WaitingBytes
+from sim.runtime.task.part import WaitingBytes
 from sim.runtime.task.state.keyed_state import Part, brought, keyed_state
 from sim.runtime.task.state.subtask import StateOwner, merge_of
 from sim.runtime.taskmanager.processor import WorkOnCore, on_own_core

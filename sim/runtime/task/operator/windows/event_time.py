@@ -9,8 +9,8 @@ from __future__ import annotations
 from sim.plane.seam.interface import Marker
 from sim.protocol.event_time import Valve
 from sim.runtime.markers import ACTIVE, IDLE, LAST_WATERMARK, WATERMARKS
-from sim.runtime.task.operator.part import OperatorPort, TaskPart
 from sim.runtime.task.operator.windows.event_time_windows import EventTimeWindows
+from sim.runtime.task.part import PartsPort, Stage, TaskFeature, TaskPart
 from sim.runtime.task.slot import Slot
 
 
@@ -79,7 +79,10 @@ class EventTime(TaskPart):
         self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
 
 
-def attach(slot: Slot, operator: OperatorPort) -> EventTime | None:
+def attach(slot: Slot, operator: PartsPort) -> EventTime | None:
     if not slot.context.scenario.job.event_time_windows or slot.vertex.source is not None:
         return None
     return EventTime(slot, operator.of(EventTimeWindows))
+
+
+FEATURE = TaskFeature(attach, Stage.EVENT_TIME)

@@ -10,9 +10,8 @@ from typing import Protocol
 
 from sim.model.job import Window
 from sim.protocol.event_time import WindowContents
-from sim.runtime.contents import Timer
-from sim.runtime.task.operator.part import OperatorPort
-from sim.runtime.task.operator.windows.windows import OperatorWindows
+from sim.runtime.task.operator.windows.windows import OperatorWindows, Timer
+from sim.runtime.task.part import PartsPort, Stage, TaskFeature
 from sim.runtime.task.slot import Slot
 
 
@@ -82,6 +81,9 @@ class EventTimeWindows(OperatorWindows):
         return dict(zip(self.channels, self.slot.context.plane.position(self.slot.task).records_out.tolist(), strict=True))
 
 
-def attach(slot: Slot, _: OperatorPort) -> EventTimeWindows | None:
+def attach(slot: Slot, _: PartsPort) -> EventTimeWindows | None:
     window = slot.vertex.window
     return EventTimeWindows(slot, window) if window is not None and window.time == "event" else None
+
+
+FEATURE = TaskFeature(attach, Stage.WINDOWS)

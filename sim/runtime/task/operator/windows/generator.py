@@ -11,9 +11,9 @@ from sim.model.randomness.streams import draw, stream
 from sim.plane.seam.interface import Marker
 from sim.protocol.event_time import Idleness, last_end, next_end
 from sim.runtime.markers import ACTIVE, IDLE, WATERMARKS
-from sim.runtime.task.operator.part import OperatorPort, TaskPart
 from sim.runtime.task.operator.windows.alignment import AlignedSource
 from sim.runtime.task.operator.windows.event_time_windows import EventTimeWindows
+from sim.runtime.task.part import PartsPort, Stage, TaskFeature, TaskPart
 from sim.runtime.task.slot import Slot
 
 
@@ -129,8 +129,11 @@ class WatermarkGenerator(TaskPart):
         return self.slot.context.plane.position(self.slot.task).served
 
 
-def attach(slot: Slot, operator: OperatorPort) -> WatermarkGenerator | None:
+def attach(slot: Slot, operator: PartsPort) -> WatermarkGenerator | None:
     source = slot.vertex.source
     if source is None or not (slot.context.scenario.job.event_time_windows or source.watermark.alignment is not None):
         return None
     return WatermarkGenerator(slot, source, operator.of(EventTimeWindows))
+
+
+FEATURE = TaskFeature(attach, Stage.WATERMARKS)

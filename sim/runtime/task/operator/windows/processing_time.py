@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from sim.model.job import Window
 from sim.protocol.event_time import next_end
-from sim.runtime.contents import TaskSnapshot, Timer
-from sim.runtime.task.operator.part import OperatorPort
-from sim.runtime.task.operator.windows.windows import OperatorWindows
+from sim.runtime.task.operator.windows.windows import OperatorWindows, Timer
+from sim.runtime.task.part import PartsPort, Stage, TaskFeature
 from sim.runtime.task.slot import Slot
 
 
@@ -34,10 +33,8 @@ class ProcessingTimeWindows(OperatorWindows):
             self._post_in_time(timer)
         self._arm()
 
-    def restored(self, snapshot: TaskSnapshot) -> None:
-        """Timers are state; those of windows of the future are armed with the windows that go on."""
-        super().restored(snapshot)
-        self._due = [timer for timer in snapshot.timers if timer.at_ns <= self.slot.now or self.window.hold_ns]
+    def go_on(self, timers: tuple[Timer, ...]) -> None:
+        self._due = [timer for timer in timers if timer.at_ns <= self.slot.now or self.window.hold_ns]
 
     def timers(self) -> tuple[Timer, ...]:
         return (*self._due, Timer(self.content.served(), self._next_end() + self.window.hold_ns))
@@ -85,6 +82,9 @@ class ProcessingTimeWindows(OperatorWindows):
         self.content.work(self.content.flush_ns(), lambda: self.slot.thread.let_go(timer.records))
 
 
-def attach(slot: Slot, _: OperatorPort) -> ProcessingTimeWindows | None:
+def attach(slot: Slot, _: PartsPort) -> ProcessingTimeWindows | None:
     window = slot.vertex.window
     return ProcessingTimeWindows(slot, window) if window is not None and window.time != "event" else None
+
+
+FEATURE = TaskFeature(attach, Stage.WINDOWS)

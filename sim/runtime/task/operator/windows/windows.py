@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import NamedTuple
 
 from sim.model.job import Window
-from sim.runtime.contents import TaskSnapshot, Timer
-from sim.runtime.task.operator.part import TaskPart, WaitingBytes
+from sim.runtime.contents import TaskSnapshot
 from sim.runtime.task.operator.windows.content import HeldRecords
+from sim.runtime.task.part import TaskPart, WaitingBytes
 from sim.runtime.task.slot import Slot
+
+
+class Timer(NamedTuple):
+    """A timer of a window operator."""
+
+    records: int  # served when its window ended: it lets these go
+    at_ns: int  # when it is due
+
+
+class _Kept(NamedTuple):
+    """What a snapshot keeps of windows beside their records."""
+
+    timers: tuple[Timer, ...] = ()
+    slices: tuple[int, ...] = ()  # of sliding windows: records that had left at each of the last ends
 
 
 class OperatorWindows(TaskPart):
@@ -24,7 +39,13 @@ class OperatorWindows(TaskPart):
         """The timers of a snapshot taken now."""
 
     def restored(self, snapshot: TaskSnapshot) -> None:
-        self.content.restored(snapshot.slices)
+        """Timers of the future are armed with the windows that go on."""
+        kept = snapshot.kept.get("windows", _Kept())
+        self.content.restored(kept.slices)
+        self.go_on(kept.timers)
+
+    def go_on(self, timers: tuple[Timer, ...]) -> None:
+        """These timers were state.  Watermarks are not: where they end windows there are no timers."""
 
     def before_barrier(self, checkpoint: int) -> int:
         """Rows that are buffered are merged into state (WindowBuffer#flush)."""
@@ -35,7 +56,7 @@ class OperatorWindows(TaskPart):
         return self.window.early and self.content.leave()
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
-        snapshot.timers, snapshot.slices = self.timers(), tuple(self.content.slices.ends)
+        snapshot.kept["windows"] = _Kept(self.timers(), tuple(self.content.slices.ends))
 
     def waiting(self) -> WaitingBytes:
         return WaitingBytes(windows=self.content.records() * self.window.record_bytes)

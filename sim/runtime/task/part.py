@@ -1,12 +1,16 @@
-"""The moments of a task's life at which a feature of its operator may act: the hooks of a part."""
+"""A feature of a task: the moments of the task's life at which it may act, and how tasks get it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
 from sim.protocol.vocabulary import Work as Piece
 from sim.runtime.contents import TaskSnapshot
 from sim.runtime.task.operator.sink import SinkCommitter
+from sim.runtime.task.slot import Slot
 from sim.storage.work import Work
 
 P = TypeVar("P", bound="TaskPart")
@@ -20,11 +24,12 @@ class WaitingBytes(NamedTuple):
 
 
 class TaskPart:
-    """A feature of an operator: one method for each moment of a task's life.  A subclass overrides the methods it needs.
+    """A feature of a task: one method for each moment of the task's life.  A subclass overrides the methods it needs.
 
     A snapshot calls `before_barrier`, `work_before_barrier`, `leaves`, `overtaken` (if it overtakes), `cut`, `waiting`, `upload`, and in
-    the end `completed` or `aborted`.
-    The end of the data calls `end_input`, waits while a part `owes_outputs`, then calls `work_at_end`, and last `close`.
+    the end `completed` or `aborted`.  Barriers that may overtake data call `capture_begun`, `input_overtaken` and `capture_ended` besides.
+    The end of the data calls `end_input`, waits while a part `owes_outputs`, then calls `work_at_end`, `close`, and last `finished`.
+    A restore calls `download`, `restored`, `begin`.
     """
 
     @property
@@ -42,8 +47,17 @@ class TaskPart:
         """Whether it keeps records for ever: they wait for a watermark that never comes."""
         return False
 
+    @property
+    def storing(self) -> bool:
+        """Whether it keeps buffers until they are in storage."""
+        return False
+
     def begin(self) -> None:
         """The task runs."""
+
+    def download(self, snapshot: TaskSnapshot) -> Work[None] | None:
+        """Read what the snapshot holds for it; the task waits.  None: nothing.  It may raise StorageFailed, which fails the task."""
+        return None
 
     def restored(self, snapshot: TaskSnapshot) -> None:
         """The task goes on from its part of a checkpoint."""
@@ -68,8 +82,11 @@ class TaskPart:
         """Let outputs go before the barrier.  True: the plane reports when they are written, and the barrier waits for it."""
         return False
 
-    def overtaken(self, checkpoint: int) -> None:
-        """The barrier has just left, before what lies in the outputs."""
+    def overtaken(self, checkpoint: int, size_bytes: int) -> None:
+        """The barrier has just left, before so much that lies in the outputs."""
+
+    def output_converted(self, checkpoint: int, size_bytes: int) -> None:
+        """A barrier that lay in the outputs has just moved before so much of them."""
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
         """The barrier has just been forwarded: fill the part's own fields of the snapshot."""
@@ -87,6 +104,21 @@ class TaskPart:
 
     def aborted(self, checkpoint: int) -> None:
         """The snapshot is cancelled, or the task hears that its checkpoint is aborted."""
+
+    # ------------------------------------------------------------------------------------------ data in flight
+
+    def capture_begun(self, checkpoint: int) -> None:
+        """Barriers of this checkpoint may overtake data from now on."""
+
+    def input_overtaken(self, checkpoint: int) -> None:
+        """A barrier was taken before the data in the input: what lies before the other barriers is in flight."""
+
+    def barriers_complete(self, checkpoint: int) -> None:
+        """The last barrier is here."""
+
+    def capture_ended(self, checkpoint: int, stored: Callable[[], None], failed: Callable[[], None]) -> None:
+        """All data in flight is known.  Call `stored` when the part has nothing of it to store any more, or `failed`."""
+        stored()
 
     # ------------------------------------------------------------------------------------------ event time
 
@@ -117,9 +149,12 @@ class TaskPart:
     def close(self) -> None:
         """The task ends and waits for no checkpoint."""
 
+    def finished(self) -> None:
+        """The task is over."""
 
-class OperatorPort(Protocol):
-    """The operator as its parts see it."""
+
+class PartsPort(Protocol):
+    """All parts of a task, as each of them sees the others."""
 
     def of(self, kind: type[P]) -> P | None:
         """The part of a kind, of those attached so far."""
@@ -129,3 +164,25 @@ class OperatorPort(Protocol):
 
     def committer_of(self, vertex: str) -> SinkCommitter:
         """The global committer of what a vertex writes."""
+
+
+class Stage(IntEnum):
+    """The order in which the parts of a task are called: what one lets go, a later one takes in."""
+
+    WINDOWS = 1
+    EVENT_TIME = 2  # ends windows
+    WATERMARKS = 3  # are made behind those of the same chain
+    OPERATOR = 4
+    OUTPUT = 5  # what the others let go belongs to the epoch that ends
+    CHANNELS = 6
+
+
+@dataclass(frozen=True)
+class TaskFeature:
+    """A feature that tasks may have.  Each file of `sim/runtime/task` that defines one adds it.
+
+    `attach` makes the part of one task, or returns None: the task does not have the feature.
+    """
+
+    attach: Callable[[Slot, PartsPort], TaskPart | None]
+    stage: Stage = Stage.OPERATOR

@@ -1,23 +1,33 @@
-"""The operator of one task: calls its parts in order, and waits for their work on the task thread."""
+"""The parts of one task, in order: they are found, attached, and waited for where their work keeps the task thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 
+import sim.runtime.task.operator.windows
+from sim.model.catalogs.catalog import pages
 from sim.plane.seam.interface import Notice, NoticeKind
 from sim.protocol.task_vocabulary import RunPreBarrier
 from sim.runtime.background import begin
 from sim.runtime.contents import TaskSnapshot
-from sim.runtime.task.operator.features import FEATURES
-from sim.runtime.task.operator.part import P, TaskPart, WaitingBytes
 from sim.runtime.task.operator.sink import SinkCommitter
+from sim.runtime.task.part import P, TaskFeature, TaskPart, WaitingBytes
 from sim.runtime.task.slot import Slot
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
 
-class Operator:
-    """The operator of one task, as a list of parts.
+@cache
+def task_features() -> tuple[TaskFeature, ...]:
+    """All features that the files of these folders define, in the order of their stages: a file that is added counts."""
+    folders = sim.runtime.task, sim.runtime.task.operator, sim.runtime.task.operator.windows
+    found = (feature for folder in folders for feature in pages(folder, TaskFeature))
+    return tuple(sorted(found, key=lambda feature: feature.stage))
+
+
+class TaskParts:
+    """The parts of one task.
 
     `committer_of` gives the global committer of a vertex; `drained`: whether the operators have finished.
     """
@@ -27,34 +37,37 @@ class Operator:
         self.context = slot.context
         self.committer_of = committer_of
         self.drained = drained
-        self.parts: list[TaskPart] = []
-        for attach in FEATURES:
-            if (part := attach(slot, self)) is not None:
-                self.parts.append(part)
+        self._parts: list[TaskPart] = []
+        for feature in task_features():
+            if (part := feature.attach(slot, self)) is not None:
+                self._parts.append(part)
         self._when_answered: Callable[[], None] = lambda: None
         self._when_written: Callable[[], None] | None = None  # outputs that were let go before a barrier
 
+    def __iter__(self) -> Iterator[TaskPart]:
+        return iter(self._parts)
+
     def of(self, kind: type[P]) -> P | None:
         """The part of a kind."""
-        return next((part for part in self.parts if isinstance(part, kind)), None)
+        return next((part for part in self if isinstance(part, kind)), None)
 
     @property
     def listens(self) -> bool:
         """Whether completed checkpoints matter."""
-        return any(part.listens for part in self.parts)
+        return any(part.listens for part in self)
 
     @property
     def drops(self) -> bool:
         """Whether records wait for a watermark that never comes."""
-        return any(part.drops for part in self.parts)
+        return any(part.drops for part in self)
 
     # ------------------------------------------------------------------------------------------ a snapshot
 
     def before_barrier(self, command: RunPreBarrier, own_ns: int, done: Callable[[], None]) -> None:
-        """The operator's own work and that of its parts, on the task thread; then `done`.  If storage gives up, the task fails."""
+        """The operator's own work and that of all parts, on the task thread; then `done`.  If storage gives up, the task fails."""
         checkpoint = command.checkpoint
-        own_ns += sum(part.before_barrier(checkpoint) for part in self.parts)
-        works = [work for part in self.parts if (work := part.work_before_barrier(checkpoint, command.work)) is not None]
+        own_ns += sum(part.before_barrier(checkpoint) for part in self)
+        works = [work for part in self if (work := part.work_before_barrier(checkpoint, command.work)) is not None]
         then = lambda: self._let_go(done)  # noqa: E731
         if works:
             self._work_on_thread(self._one_by_one(own_ns, works), then)
@@ -65,47 +78,45 @@ class Operator:
 
     def _let_go(self, done: Callable[[], None]) -> None:
         """Outputs that leave before each barrier are written first (LocalSlicingWindowAggOperator, AbstractMapBundleOperator)."""
-        waits = False if self.slot.thread.stopped else sum(part.leaves() for part in self.parts) > 0
+        waits = False if self.slot.thread.stopped else sum(part.leaves() for part in self) > 0
         if waits:
             self._when_written = done
             self.slot.thread.vacate()
         else:
             done()
 
-    def overtaken(self, checkpoint: int) -> None:
-        """The barrier leaves before what lies in the outputs."""
-        for part in self.parts:
-            part.overtaken(checkpoint)
-
     def cut(self, checkpoint: int, *, finished: bool) -> None:
         """The barrier has just been forwarded: each part fills its fields of the snapshot."""
 
         def fill(snapshot: TaskSnapshot) -> None:
-            for part in self.parts:
+            for part in self:
                 part.cut(checkpoint, snapshot)
 
         self.slot.contents.cut(checkpoint, self.slot.task, fill, finished=finished)
 
     def waiting(self) -> WaitingBytes:
         """Records that are state now, because their outputs wait."""
-        waiting = [part.waiting() for part in self.parts]
+        waiting = [part.waiting() for part in self]
         return WaitingBytes(sum(part.operator for part in waiting), sum(part.windows for part in waiting))
+
+    def capture_ended(self, checkpoint: int, stored: Callable[[], None], failed: Callable[[], None]) -> None:
+        """All data in flight is known: `stored` when every part has stored its share of it, or `failed`."""
+        left = len(self._parts)
+
+        def one_stored() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                stored()
+
+        for part in self:
+            part.capture_ended(checkpoint, one_stored, failed)
 
     def upload(self, checkpoint: int) -> Work[None]:
         """Process, in the asynchronous phase.  Raises StorageFailed."""
-        for part in self.parts:
+        for part in self:
             if (work := part.upload(checkpoint)) is not None:
                 yield from work
-
-    def completed(self, checkpoint: int) -> None:
-        """The task has heard of a completion."""
-        for part in self.parts:
-            part.completed(checkpoint)
-
-    def abort(self, checkpoint: int) -> None:
-        """The snapshot is cancelled, or the task hears that its checkpoint is aborted."""
-        for part in self.parts:
-            part.aborted(checkpoint)
 
     # ------------------------------------------------------------------------------------------ what the plane reports
 
@@ -117,7 +128,7 @@ class Operator:
         elif notice.kind is NoticeKind.WRITTEN:
             self._outputs_written()
         else:
-            for part in self.parts:
+            for part in self:
                 part.watermark_arrived(notice.channel, notice.number)
 
     def _outputs_written(self) -> None:
@@ -127,30 +138,20 @@ class Operator:
             written, self._when_written = self._when_written, None
             written()
         else:
-            for part in self.parts:
+            for part in self:
                 part.outputs_written(at_end=at_end)
 
-    def channel_ended(self, channel: int) -> None:
-        """The last record of an input channel was processed."""
-        for part in self.parts:
-            part.channel_ended(channel)
-
-    def limited(self, watermark_ns: int) -> None:
-        """The JobManager announces how far the watermark of a source may come."""
-        for part in self.parts:
-            part.limited(watermark_ns)
-
-    # ------------------------------------------------------------------------------------------ its end and its beginning
+    # ------------------------------------------------------------------------------------------ the end of the data
 
     def end_input(self, done: Callable[[], None]) -> None:
         """No record follows: late outputs are waited for, then the last work is done on the task thread.  Then `done`."""
-        for part in self.parts:
+        for part in self:
             part.end_input()
         if self.owes_outputs():  # a barrier met meanwhile would come before them
             self._when_answered = lambda: self.end_input(done)
             self.slot.thread.begin_yield()
             return
-        works = [work for part in self.parts if (work := part.work_at_end()) is not None]
+        works = [work for part in self if (work := part.work_at_end()) is not None]
         if not works:
             done()
             return
@@ -163,32 +164,7 @@ class Operator:
 
     def owes_outputs(self) -> bool:
         """Whether the end of the data waits for late outputs now."""
-        return any(part.owes_outputs for part in self.parts) and self.context.plane.position(self.slot.task).late > 0
-
-    def quiesce(self) -> None:
-        """Timers of processing time fire no more."""
-        for part in self.parts:
-            part.quiesce()
-
-    def close(self) -> None:
-        """The task ends and waits for no checkpoint."""
-        for part in self.parts:
-            part.close()
-
-    def begin(self) -> None:
-        """The task runs."""
-        for part in self.parts:
-            part.begin()
-
-    def stop(self) -> None:
-        """The task is gone."""
-        for part in self.parts:
-            part.stop()
-
-    def restored(self, snapshot: TaskSnapshot) -> None:
-        """The task goes on from its part of a checkpoint."""
-        for part in self.parts:
-            part.restored(snapshot)
+        return any(part.owes_outputs for part in self) and self.context.plane.position(self.slot.task).late > 0
 
     # ------------------------------------------------------------------------------------------ work on the task thread
 

@@ -1,10 +1,14 @@
-"""In-flight data of a snapshot: captured buffers go back to their pools when they are written, not before."""
+"""Channel state of a task: captured buffers go back to their pools when they are written, not before."""
+
+from types import SimpleNamespace
 
 import pytest
 
+from sim.metrics.journal import Journal
+from sim.metrics.stats import CheckpointStats
 from sim.model.cluster import Storage
 from sim.runtime.clock import TwoPlaneEnvironment
-from sim.runtime.task.in_flight import InFlightData
+from sim.runtime.task.channel_state import ChannelState
 from sim.runtime.taskmanager.channel_state import ChannelStateWriter
 from sim.storage.filesystem import CheckpointStorage
 from tests.runtime.fakes import FakePlane
@@ -22,7 +26,11 @@ class Desk:
         self.env = TwoPlaneEnvironment(self.plane, lambda _: None)
         options = Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, inline_threshold_bytes=0)
         self.storage = CheckpointStorage(self.env, options, seed=1)
-        self.data = InFlightData(self.plane, ChannelStateWriter(self.env, self.storage, [TASK]), TASK)
+        self.stats = {checkpoint: CheckpointStats(checkpoint, 0, 1) for checkpoint in (1, 2)}
+        context = SimpleNamespace(plane=self.plane, stats=self.stats, journal=Journal())
+        manager = SimpleNamespace(channel_state={TASK: ChannelStateWriter(self.env, self.storage, [TASK])})
+        contents = SimpleNamespace(in_flight_final=lambda *_, **__: None)
+        self.data = ChannelState(SimpleNamespace(context=context, task=TASK, manager=manager, contents=contents, now=0))
         self.closed_ms = []
 
     def holds(self, input_ms):
@@ -30,10 +38,10 @@ class Desk:
         self.plane.input_bytes = input_ms * PER_MS
 
     def finish(self, checkpoint=1):
-        """Returns the volume."""
-        volume = self.data.volume(checkpoint)
-        self.data.finish(checkpoint, lambda: self.closed_ms.append(self.env.now / MS))
-        return volume
+        """Returns the bytes captured in the input and in the output."""
+        self.data.capture_ended(checkpoint, lambda: self.closed_ms.append(self.env.now / MS), lambda: None)
+        stats = self.stats[checkpoint].of(TASK)
+        return stats.captured_input_bytes, stats.captured_output_bytes
 
     def until(self, ms):
         if ms * MS > self.env.now:
@@ -52,15 +60,15 @@ def desk():
 def test_buffers_are_released_after_the_write(desk):
     """8 ms of data: pinned at 7, back in their pools at 9; the file is closed 5 ms later."""
     desk.holds(input_ms=8)
-    desk.data.capture_input(1)
-    desk.data.finish_capture(1)
+    desk.data.input_overtaken(1)
+    desk.data.barriers_complete(1)
     desk.finish()
     desk.until(7)
 
     assert [("capture", TASK, 1)] == desk.plane.verbs
-    assert desk.data.writing
+    assert desk.data.storing
     desk.until(9)
-    assert not desk.data.writing
+    assert not desk.data.storing
     assert desk.releases > 0
     assert [] == desk.closed_ms
     desk.until(20)
@@ -70,7 +78,7 @@ def test_buffers_are_released_after_the_write(desk):
 def test_input_that_arrives_during_a_write_is_written_next(desk):
     """The buffers of both stay pinned until both are written; nothing is written twice."""
     desk.holds(input_ms=2)
-    desk.data.capture_input(1)
+    desk.data.input_overtaken(1)
     desk.until(1)
     desk.holds(input_ms=6)
     desk.until(5)
@@ -78,17 +86,16 @@ def test_input_that_arrives_during_a_write_is_written_next(desk):
     assert 0 == desk.releases, "the 4 ms that arrived meanwhile are not written"
     desk.until(7)
     assert desk.releases > 0
-    assert desk.data.capturing(1)
 
 
 def test_input_that_arrives_later_is_written_later(desk):
     """What lies there at the first barrier is written at once, the rest when the last barrier is here."""
     desk.holds(input_ms=2)
-    desk.data.capture_input(1)
+    desk.data.input_overtaken(1)
     desk.until(10)
     desk.holds(input_ms=6)
     desk.until(20)
-    desk.data.finish_capture(1)
+    desk.data.barriers_complete(1)
 
     assert (6 * PER_MS, 0) == desk.finish()
     desk.until(50)
@@ -97,7 +104,7 @@ def test_input_that_arrives_later_is_written_later(desk):
 
 def test_buffers_do_not_wait_for_the_last_barrier(desk):
     """A writer that aligns has to get rid of its data before it can send its barrier: keeping them would be a deadlock."""
-    desk.data.capture_input(1)
+    desk.data.input_overtaken(1)
 
     assert desk.releases > 0, "there was nothing to write"
 
@@ -105,9 +112,9 @@ def test_buffers_do_not_wait_for_the_last_barrier(desk):
 def test_output_is_stored_like_input(desk):
     """What barriers overtook in the sender queues goes to the same file and keeps its buffers as long."""
     desk.holds(input_ms=1)
-    desk.data.capture_input(1)
-    desk.data.store_output(1, 3 * PER_MS)
-    desk.data.finish_capture(1)
+    desk.data.input_overtaken(1)
+    desk.data.overtaken(1, 3 * PER_MS)
+    desk.data.barriers_complete(1)
 
     assert (1 * PER_MS, 3 * PER_MS) == desk.finish()
     desk.until(3)
@@ -120,8 +127,8 @@ def test_output_is_stored_like_input(desk):
 
 def test_without_data_nothing_waits(desk):
     """Empty queues: released as soon as the capture is over, no file."""
-    desk.data.capture_input(1)
-    desk.data.finish_capture(1)
+    desk.data.input_overtaken(1)
+    desk.data.barriers_complete(1)
 
     assert desk.releases > 0
     assert (0, 0) == desk.finish()
@@ -129,38 +136,28 @@ def test_without_data_nothing_waits(desk):
     assert ([0], 0) == (desk.closed_ms, desk.storage.files_written)
 
 
-def test_whether_input_may_still_be_added_is_known(desk):
-    assert not desk.data.capturing(1)
-    desk.data.capture_input(1)
-    assert desk.data.capturing(1)
-    assert not desk.data.capturing(2)
-    desk.data.finish_capture(1)
-    assert not desk.data.capturing(1)
-
-
 def test_a_cancelled_checkpoint_releases_at_once(desk):
     """Its write under way goes on in the writer's thread, for nobody: no buffer waits for it, no file is closed."""
     desk.holds(input_ms=8)
-    desk.data.capture_input(1)
+    desk.data.input_overtaken(1)
     desk.until(2)
-    desk.data.cancel(1)
+    desk.data.aborted(1)
 
     assert 1 == desk.releases
     desk.until(50)
     assert (1, [], 0) == (desk.releases, desk.closed_ms, desk.storage.files_written)
-    assert not desk.data.capturing(1)
 
 
 def test_what_is_queued_for_a_cancelled_checkpoint_is_not_written(desk):
     """The next checkpoint's data follows the write under way, not those behind it."""
     desk.holds(input_ms=8)
-    desk.data.capture_input(1)
-    desk.data.store_output(1, 20 * PER_MS)
+    desk.data.input_overtaken(1)
+    desk.data.overtaken(1, 20 * PER_MS)
     desk.until(2)
-    desk.data.cancel(1)
+    desk.data.aborted(1)
     desk.holds(input_ms=1)
-    desk.data.capture_input(2)
-    desk.data.finish_capture(2)
+    desk.data.input_overtaken(2)
+    desk.data.barriers_complete(2)
     desk.finish(checkpoint=2)
     desk.until(50)
 
@@ -170,16 +167,16 @@ def test_what_is_queued_for_a_cancelled_checkpoint_is_not_written(desk):
 def test_cancelling_what_never_began_is_nothing(desk):
     """A cancellation may come before the first barrier: another checkpoint's buffers stay where they are."""
     desk.holds(input_ms=8)
-    desk.data.capture_input(1)
-    desk.data.cancel(2)
+    desk.data.input_overtaken(1)
+    desk.data.aborted(2)
 
     assert 0 == desk.releases
 
 
 def test_output_of_a_checkpoint_without_channel_state_is_not_stored(desk):
     """Aligned barriers overtake nothing; a task that never began keeps nothing."""
-    desk.data.store_output(1, 0)
-    desk.data.store_output(2, 5 * PER_MS)
+    desk.data.overtaken(1, 0)
+    desk.data.overtaken(2, 5 * PER_MS)
     desk.until(10)
 
     assert [] == desk.plane.verbs
@@ -188,10 +185,10 @@ def test_output_of_a_checkpoint_without_channel_state_is_not_stored(desk):
 
 def test_beginning_twice_is_beginning_once(desk):
     """A converted checkpoint has begun its channel state before it captures."""
-    desk.data.start(1)
-    desk.data.store_output(1, 2 * PER_MS)
+    desk.data.capture_begun(1)
+    desk.data.overtaken(1, 2 * PER_MS)
     desk.holds(input_ms=1)
-    desk.data.capture_input(1)
-    desk.data.finish_capture(1)
+    desk.data.input_overtaken(1)
+    desk.data.barriers_complete(1)
 
     assert (1 * PER_MS, 2 * PER_MS) == desk.finish()

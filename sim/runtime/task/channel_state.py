@@ -1,0 +1,153 @@
+"""The channel state of one task: in-flight data of its snapshots, from the plane's captures to the file, and back at a restore.
+
+Captured buffers stay pinned in their pools until they are written; slow storage therefore throttles the data plane.
+They are not kept until the last barrier is here: a writer upstream may have to send data before it can send that barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sim.metrics.journal import Happening
+from sim.runtime.contents import TaskSnapshot
+from sim.runtime.task.part import PartsPort, Stage, TaskFeature, TaskPart
+from sim.runtime.task.slot import Slot
+from sim.storage.work import Work
+
+
+@dataclass(slots=True)
+class _Capture:
+    """The in-flight data of one checkpoint."""
+
+    input_bytes: int = 0  # handed to the writer so far
+    output_bytes: int = 0
+    writes: int = 0  # handed over and not written yet
+    capturing: bool = False
+    complete: bool = False
+
+
+class ChannelState(TaskPart):
+    """The in-flight data of one task, from its captures to the file."""
+
+    def __init__(self, slot: Slot) -> None:
+        self.slot = slot
+        self.context = slot.context
+        self.plane = slot.context.plane
+        self.task = slot.task
+        self.writer = slot.manager.channel_state[slot.task]
+        self.writer.join(slot.task)
+        self._captures: dict[int, _Capture] = {}
+
+    @property
+    def storing(self) -> bool:
+        return any(capture.writes for capture in self._captures.values())
+
+    def capture_begun(self, checkpoint: int) -> None:
+        """Register with the file of the task's group.  A second call has no effect."""
+        if checkpoint not in self._captures:
+            self._captures[checkpoint] = _Capture()
+            self.writer.register(checkpoint)
+
+    def overtaken(self, checkpoint: int, size_bytes: int) -> None:
+        """Store the output data that priority barriers have overtaken."""
+        if size_bytes and checkpoint in self._captures:
+            self._captures[checkpoint].output_bytes += size_bytes
+            self._write(checkpoint, size_bytes)
+
+    def output_converted(self, checkpoint: int, size_bytes: int) -> None:
+        self.overtaken(checkpoint, size_bytes)
+
+    def input_overtaken(self, checkpoint: int) -> None:
+        """Begin to capture input.  Data in the receive queues is written at once."""
+        self.capture_begun(checkpoint)
+        self.plane.capture(self.task, checkpoint)
+        self._captures[checkpoint].capturing = True
+        self._store_input(checkpoint)
+        self._release_if_written(checkpoint)
+
+    def barriers_complete(self, checkpoint: int) -> None:
+        """The rest of the input follows, if there may be any."""
+        if checkpoint in self._captures and self._captures[checkpoint].capturing:
+            self._store_input(checkpoint)
+            self._captures[checkpoint].capturing = False
+            self._release_if_written(checkpoint)
+
+    def capture_ended(self, checkpoint: int, stored: Callable[[], None], failed: Callable[[], None]) -> None:
+        """`stored` when the group's file is closed: at once, if storage takes no time."""
+
+        def closed() -> None:
+            self._note(Happening.CHANNEL_STATE_WRITTEN, checkpoint, stats.persisted_bytes)
+            stored()
+
+        self.barriers_complete(checkpoint)  # no notice came if every barrier was here at the start
+        self._note(Happening.IN_FLIGHT_COMPLETE, checkpoint)
+        capture, stats = self._captures[checkpoint], self.context.stats[checkpoint].of(self.task)
+        stats.captured_input_bytes, stats.captured_output_bytes = capture.input_bytes, capture.output_bytes
+        self.slot.contents.in_flight_final(checkpoint, self.task, captured=capture.input_bytes > 0, overtaken=capture.output_bytes > 0)
+        capture.complete = True
+        self.writer.when_closed(checkpoint, closed, failed)
+        self.writer.complete(checkpoint, self.task)
+        self._release_if_written(checkpoint)
+
+    def aborted(self, checkpoint: int) -> None:
+        """Drop the checkpoint: free its buffers, forget its file."""
+        if self._captures.pop(checkpoint, None) is not None:
+            self.writer.abort(checkpoint)
+            self.plane.release_capture(self.task)
+
+    def stop(self) -> None:
+        """Captures under way are dropped."""
+        for checkpoint in self._captures:
+            self.writer.abort(checkpoint)
+        self._captures.clear()
+
+    def finished(self) -> None:
+        """The group of the task waits for it no more."""
+        self.writer.leave(self.task)
+
+    def download(self, snapshot: TaskSnapshot) -> Work[None] | None:
+        """What came with the acknowledgement takes no time to read."""
+        if in_files_bytes := snapshot.in_flight_bytes - snapshot.inlined_bytes:
+            name = ("restore", "channel-state", *self.context.names[self.task], snapshot.checkpoint)
+            return self.context.storage.read(in_files_bytes, *name, host=self.context.hosts[self.task])
+        return None
+
+    def _note(self, happening: Happening, checkpoint: int, size_bytes: int = 0) -> None:
+        self.context.journal.note(self.slot.now, happening, checkpoint, self.task, size_bytes)
+
+    def _store_input(self, checkpoint: int) -> None:
+        capture = self._captures[checkpoint]
+        more_bytes = self.plane.captured(self.task)[0] - capture.input_bytes
+        if more_bytes:
+            capture.input_bytes += more_bytes
+            self._write(checkpoint, more_bytes)
+
+    def _write(self, checkpoint: int, size_bytes: int) -> None:
+        self._captures[checkpoint].writes += 1
+        self.writer.write(checkpoint, size_bytes, lambda: self._written(checkpoint))
+
+    def _written(self, checkpoint: int) -> None:
+        if checkpoint in self._captures:
+            self._captures[checkpoint].writes -= 1
+            self._release_if_written(checkpoint)
+
+    def _release_if_written(self, checkpoint: int) -> None:
+        """All that was captured so far is written: its buffers go back to their pools.
+
+        What arrives after that is not pinned any more and written with the rest, when all barriers are here.
+        """
+        capture = self._captures[checkpoint]
+        if capture.writes == 0 and capture.capturing:
+            self._store_input(checkpoint)  # it arrived during the write
+        if capture.writes == 0:
+            self.plane.release_capture(self.task)
+            if capture.complete:
+                del self._captures[checkpoint]
+
+
+def attach(slot: Slot, _: PartsPort) -> ChannelState:
+    return ChannelState(slot)
+
+
+FEATURE = TaskFeature(attach, Stage.CHANNELS)
