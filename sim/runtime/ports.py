@@ -125,8 +125,8 @@ class TasksPort(Protocol):
         """A restarted task begins with nothing but what it is given."""
 
 
-class Checks(Protocol):
-    """The checks of what checkpoints promise, as hosts call them."""
+class Checks:
+    """The checks of what checkpoints promise, as hosts call them.  These notice nothing: a run that is not watched has them."""
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """A task stands at its cut."""
@@ -145,3 +145,9 @@ class Checks(Protocol):
 
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         """A task has got its state, which stands after so many records, and is about to run."""
+
+    def materialising(self, task: int, number: int) -> None:
+        """The backend below the changelog of a task is frozen."""
+
+    def materialised(self, task: int, number: int, handles: Sequence[Handle]) -> None:
+        """The files of a materialisation are durable."""

@@ -80,6 +80,22 @@ WORLDS: dict[str, Document] = {
 }  # fmt: skip
 
 
+def _expiring() -> Document:
+    """Keys come with every record, are rewritten, and go; in a tree, on the heap, and behind a log.  A failure, then a rescale."""
+    world = _world(
+        "aligned", faults=[{"kill": "total[0]", "at": "700 ms"}], rescale={"at": "900 ms", "parallelism": {"count": 3, "total": 1}}
+    )
+    for vertex in ("count", "total"):
+        world["job"][vertex]["state"] |= {"ttl": "3 s", "growth": "50 B", "update": "10 %"}
+    return world
+
+
+WORLDS |= {
+    "expiring keys": _expiring(),
+    "slow materialisations": _world("aligned", storage={"file-latency": "40 ms"}),  # the log grows while they are written
+}
+
+
 @cache
 def scenario(name: str) -> Scenario:
     (only,) = loads(write(WORLDS[name], f"Is everything processed exactly once? ({name})")).scenarios

@@ -35,4 +35,5 @@ def test_every_way_of_restoring_is_broken():
     assert {
         "checkpoint", "end of data", "source offset", "middle position", "async requests", "captured input", "captured output", "state",
         "keyed state", "operator state", "changelog", "local recovery", "committables", "next job", "rescale",
+        "files of a snapshot", "expiring keys",
     } == {injection.path for injection in INJECTIONS}  # fmt: skip

@@ -24,6 +24,7 @@ from sim.protocol.options import Ending
 from sim.runtime.contents import Contents, TaskSnapshot
 from sim.runtime.context import Context
 from sim.runtime.ports import Ends
+from sim.runtime.promises.kept_state import KeptState
 from sim.runtime.promises.state_accounts import StateAccounts
 from sim.runtime.promises.transactions import Transactions
 
@@ -46,6 +47,7 @@ class Accounts:
         ]
         self._surplus = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
         self.state = StateAccounts(context, self.ledger, self._story)
+        self.kept = KeptState(context, contents, self.ledger, teller)
         self.transactions = Transactions(context)
         self._shape = _shape(context)
         self._before: Accounts | None = None  # of the job this one began from, until everything of it stands somewhere
@@ -54,6 +56,7 @@ class Accounts:
     def go_on(self, before: Accounts, checkpoint: int) -> None:
         """The job begins with what another one held."""
         self.state.go_on(before.state, checkpoint)
+        self.kept.go_on(before.kept, checkpoint)
         self.found.extend(self.transactions.go_on(before.transactions, checkpoint, self.contents.checkpoints[checkpoint]))
         self._rescaled = set(before._rescaled)
         stood: Accounts = before if before._before is None else before._before  # a job that never stood has no account of its own
@@ -82,12 +85,13 @@ class Accounts:
 
     def completed(self, checkpoint: int, retained: Iterable[int]) -> None:
         """Older checkpoints are gone, but for those retained and for savepoints."""
+        self.kept.completed(checkpoint)
         kept = {*retained, *(number for number, row in self.context.stats.items() if row.savepoint_format)}
         self._forget(lambda number: number < checkpoint and number not in kept)
         self.found.extend(self.transactions.completed(self.teller))
 
     def _forget(self, gone: Callable[[int], bool]) -> None:
-        for books in (self.ledger, self.state, self.transactions):
+        for books in (self.ledger, self.state, self.kept, self.transactions):
             books.forget(gone)
 
     def restarted(self, checkpoint: int, tasks: Iterable[int], *, known: bool) -> None:

@@ -25,13 +25,14 @@ from sim.protocol.coordinator.coordinator import Coordinator
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot
 from sim.runtime.context import Context
-from sim.runtime.ports import Ends
+from sim.runtime.ports import Checks, Ends
 from sim.runtime.promises.accounts import Accounts
+from sim.state.files import Handle
 
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 
 
-class Checking:
+class Checking(Checks):
     """The checks of one run: it collects the violations of what checkpoints promise."""
 
     def __init__(self, context: Context, contents: Contents, output: CommittedOutput, ends: Ends, *, keep_cuts: bool = False) -> None:
@@ -55,6 +56,7 @@ class Checking:
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """The state of a task is frozen."""
         self.accounts.state.state_taken(checkpoint, task, snapshot)
+        self.accounts.kept.state_taken(checkpoint, task, snapshot)
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """The metadata of a checkpoint is durable: from now on it may be restored."""
@@ -80,6 +82,15 @@ class Checking:
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         """A task has got its state, which stands after so many records, and is about to run."""
         self.accounts.state.restored(checkpoint, task, brought, stands_after)
+        self.accounts.kept.restored(checkpoint, task, brought)
+
+    def materialising(self, task: int, number: int) -> None:
+        """The backend below the changelog of a task is frozen."""
+        self.accounts.kept.materialising(task, number)
+
+    def materialised(self, task: int, number: int, handles: Sequence[Handle]) -> None:
+        """The files of a materialisation are durable."""
+        self.accounts.kept.materialised(task, number, handles)
 
     def _fill(self, cut: Cut, checkpoint: int) -> None:
         """From what the checkpoint holds: exactly what would be restored."""
@@ -93,7 +104,7 @@ class Checking:
         """At the end of the run, in the order of their times.  `kept`: what may be restored then; `finished`: so is the job."""
         context = self.context
         savepoints = {number for number, row in context.stats.items() if row.savepoint_format}
-        found = [*self._found, *self.accounts.found, *self.accounts.state.found]
+        found = [*self._found, *self.accounts.found, *self.accounts.state.found, *self.accounts.kept.found]
         found.extend(broken_promises(context.journal, context.stats, self.teller))
         if any(isinstance(fault.what, JobManagerDown) for fault in context.scenario.faults):  # else there is one, and a journal is long
             found.extend(without_job_manager(context.journal, self._announced_ns, self.teller))

@@ -8,7 +8,7 @@ from sim.model.job import Vertex
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents
 from sim.runtime.context import Context
-from sim.runtime.ports import JobManagerPort
+from sim.runtime.ports import Checks, JobManagerPort
 from sim.runtime.task.thread import TaskThread
 from sim.runtime.taskmanager.task_manager import TaskManager
 
@@ -25,6 +25,7 @@ class Slot:
     job: JobManagerPort
     contents: Contents
     output: CommittedOutput
+    checks: Checks = Checks()
 
     @property
     def now(self) -> int:

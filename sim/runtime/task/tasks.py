@@ -89,7 +89,8 @@ class Tasks:
         context = self.context
         vertex = context.scenario.job.vertices[context.layout.vertex[task]]
         manager = self.managers[context.hosts[task]]
-        slot = Slot(context, task, vertex, TaskThread(context.plane, task), manager, self._job, self.contents, self.output)
+        thread, checks = TaskThread(context.plane, task), self._checks or Checks()
+        slot = Slot(context, task, vertex, thread, manager, self._job, self.contents, self.output, checks)
         state = self._state(slot)
         return TaskHost(slot, self._steps_of(task), state, self.transit, self._ending_of, self._committer_of, self._checks)
 

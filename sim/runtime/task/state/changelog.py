@@ -168,6 +168,7 @@ class LogWriter(NoLog):
         def freeze() -> None:
             self._count()
             frozen_state = self.backend.materialise(number)
+            self.slot.checks.materialising(self.slot.task, number)
             if frozen_state.sync_ns:
                 self.slot.thread.occupy()
                 self.env.call_in(frozen_state.sync_ns, self.slot.thread.vacate)
@@ -181,7 +182,9 @@ class LogWriter(NoLog):
                 yield from state.write_step(self.storage, handles, step, ("materialized", *state.name, number))
         except StorageFailed:
             return  # the next materialisation tries again
-        self.backend.materialised(number, frozen_state, [*frozen_state.reused, *handles])
+        handles = [*frozen_state.reused, *handles]
+        self.backend.materialised(number, frozen_state, handles)
+        self.slot.checks.materialised(self.slot.task, number, handles)
 
 
 def attach(slot: Slot, state: NoKeyedState) -> None:

@@ -1,0 +1,41 @@
+"""Law 87: how old keys are, and which have expired."""
+
+from fractions import Fraction
+
+from sim.checkers.ages import dealt, misaged, younger
+
+S = 1_000_000_000
+TTL = 10 * S
+KEYS = ((0, 5 * S, 50_000), (5 * S, 6 * S, 20_000))
+
+
+def fact(after, *, before=KEYS, before_s=6, now_s=12, added=0, rewritten=0):
+    return misaged(before, before_s * S, after, now_s * S, TTL, added, rewritten)
+
+
+def test_keys_go_as_they_come_of_age():
+    """At 12 s those of the first two seconds are gone."""
+    assert 50_000 == younger(KEYS, 2 * S)
+    assert fact(((2 * S, 5 * S, 30_000), (5 * S, 6 * S, 20_000))) is None
+    assert fact(((2 * S, 5 * S, 30_000), (5 * S, 6 * S, 20_000), (6 * S, 12 * S, 4_000)), added=4_000) is None
+
+
+def test_keys_that_expire_at_once():
+    assert "keys have expired too early: 0 bytes are left; at 6 s there were 70000 bytes, of which 50000 have not expired" == fact(())
+
+
+def test_keys_that_are_young_again():
+    assert "keys are young again: 50000 bytes count as written since 6 s, at most 1303 were" == fact(
+        ((11 * S, 12 * S, 50_000),), added=1_000
+    )
+
+
+def test_keys_that_do_not_expire():
+    """They are told by their age; where their age was changed, by their number."""
+    assert "keys are there that were last written 12 s ago, and live for 10 s" == fact(KEYS)
+    assert fact(((5 * S, 6 * S, 95_000),)).startswith("keys that must have expired are there: 95000 bytes")
+
+
+def test_a_subtask_gets_its_shares():
+    half = Fraction(1, 2)
+    assert ((0, S, 50), (S, 2 * S, 20)) == dealt([(((S, 2 * S, 40),), half), (((0, S, 100),), half)])
