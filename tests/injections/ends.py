@@ -7,7 +7,8 @@ from sim.protocol.task.finishing import Ending, TaskEnd
 from sim.runtime.jobmanager import actions
 from sim.runtime.jobmanager.job_end import JobEnd
 from sim.runtime.task.end import TaskEnding
-from sim.runtime.task.operator.operator import Operator
+from sim.runtime.task.operator.windows.processing_time import ProcessingTimeWindows
+from sim.runtime.task.parts import TaskParts
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, sink, source, world
 
@@ -69,13 +70,13 @@ def sources_read_on_behind_the_savepoint(original):
     return lambda self, checkpoint, stop, again: original(self, checkpoint, None, again)
 
 
-@add(Operator, "owes_outputs", REQUESTS, "A task ends without the answers of its requests.")
+@add(TaskParts, "owes_outputs", REQUESTS, "A task ends without the answers of its requests.")
 def the_end_waits_for_no_answer(_):
     return lambda self: False
 
 
 @add(
-    Operator,
+    ProcessingTimeWindows,
     "quiesce",
     world(TIMED, actions=[{"stop": "no-drain", "at": "1 s"}], overheads={"close": "300 ms"}),
     "Timers fire although the job has stopped.",

@@ -99,9 +99,9 @@ def the_last_windows_never_end(_):
     return lambda self: None
 
 
-@add(ProcessingTimeWindows, "restored", SESSIONS, "Timers of processing time are not restored.")
+@add(ProcessingTimeWindows, "go_on", SESSIONS, "Timers of processing time are not restored.")
 def timers_are_forgotten_at_a_restore(_):
-    return OperatorWindows.restored
+    return OperatorWindows.go_on
 
 
 @add(ProcessingTimeWindows, "_next_end", PROCESSING, "Windows of processing time end in the middle between two ends.")

@@ -10,7 +10,7 @@ from sim.protocol.phases import Requirement
 from sim.protocol.task.snapshot import SnapshotInProgress
 from sim.runtime.contents import Contents, TaskSnapshot
 from sim.runtime.jobmanager import restore
-from sim.runtime.task.in_flight import InFlightData
+from sim.runtime.task.channel_state import ChannelState
 from sim.runtime.taskmanager.channel_state import ChannelStateWriter
 from tests.injections.channels import BEHIND, JOINED, UNALIGNED
 from tests.injections.injection import Injections
@@ -35,19 +35,19 @@ def input_is_not_captured(original):
     return lambda pending, options, now: original(pending, options, now)[1:]
 
 
-@add(InFlightData, "store_output", UNALIGNED, "Output that a barrier has overtaken is not written.")
+@add(ChannelState, "overtaken", UNALIGNED, "Output that a barrier has overtaken is not written.")
 def overtaken_output_is_not_written(_):
     return lambda self, checkpoint, size_bytes: None
 
 
-@add(InFlightData, "finish_capture", FAR, "What arrives while input is captured is not written.")
+@add(ChannelState, "barriers_complete", FAR, "What arrives while input is captured is not written.")
 def late_input_is_not_written(_):
-    def finish(self, checkpoint):
-        if self.capturing(checkpoint):
-            self._parts[checkpoint].capturing = False
+    def complete(self, checkpoint):
+        if checkpoint in self._captures and self._captures[checkpoint].capturing:
+            self._captures[checkpoint].capturing = False
             self._release_if_written(checkpoint)
 
-    return finish
+    return complete
 
 
 @add(Contents, "in_flight_final", UNALIGNED, "A checkpoint forgets the captured input of its tasks.")
