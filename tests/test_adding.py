@@ -14,6 +14,7 @@ from sim.advice.settings import protocols
 from sim.cli import app
 from sim.cli.console.errors import speaking
 from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put
 from sim.evidence.envelope.features import features
 from sim.metrics import schema
@@ -275,7 +276,7 @@ def test_a_verb(tmp_path, monkeypatch, arguments, code, printed, message):
     monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
     made_once = typer.testing._get_command  # tests of the command keep what it gives
     monkeypatch.setattr(typer.testing, "_get_command", getattr(made_once, "__wrapped__", made_once))
-    app.command("count", rich_help_panel="Look up", short_help="Count checkpoints.")(count_command)
+    Verb("count", Purpose.LOOK, 3, "Count checkpoints.", count_command).add_to(app)
     done = CliRunner().invoke(app, ["count", *arguments], prog_name="ckptsim", catch_exceptions=False)
 
     assert (code, printed) == (done.exit_code, done.stdout)

@@ -10,6 +10,7 @@ import typer
 
 from sim.cli.console.errors import Code, UserError, speaking
 from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put, show
 from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, SetOption, spark_settings
 
@@ -94,3 +95,6 @@ def _print(advised: Advised, *, as_json: bool) -> None:
             print()
     place = f"{advised.folder}: the job, the sweep (sweep.yaml) and every run (results.parquet)"
     put(f"{place}; {advised.spent_s:.0f} s of processor time in all")
+
+
+VERB = Verb("advise", Purpose.JOB, 2, "Recommend a setting that keeps your limits.", advise_on)

@@ -11,6 +11,7 @@ import typer
 
 from sim.cli.console.errors import Code, UserError, print_message, speaking
 from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import show
 from sim.cli.options import JobsOption
 
@@ -89,3 +90,6 @@ def _values(fitted: Sequence[Fit], name: str) -> list[str]:
         values = sorted({getattr(fit.overheads[k], f"{name}_ns") / 10**6 for fit in fitted})
         ranges.append(f"{values[0]:g} ms" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g} ms")
     return ranges
+
+
+VERB = Verb("calibrate", Purpose.TRUST, 2, "Estimate constants of your environment.", calibrate_environment)

@@ -10,6 +10,7 @@ import typer
 
 from sim.cli.console.errors import Code, UserError, speaking, stoppable
 from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put
 from sim.cli.options import DeadlineOption, Engine, EngineOption, HeaderOption, JobOption, SetOption, StrategyOption, header_of
 
@@ -60,3 +61,6 @@ def refuse(why: str, **given: bool) -> None:
     for option, is_given in given.items():
         if is_given:
             raise UserError(f"--{option}: {why}", Code.USAGE)
+
+
+VERB = Verb("explain", Purpose.WHY, 1, "Say what one checkpoint waited for, and where.", explain_checkpoints)

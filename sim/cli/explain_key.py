@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from sim.cli.console.errors import speaking
+from sim.cli.console.overview import Purpose, Verb
 
 
 def print_key(
@@ -33,3 +34,6 @@ def print_key(
         else:
             for reference in all_keys():
                 put(f"{reference.key}: {reference.meaning}")
+
+
+VERB = Verb("explain-key", Purpose.LOOK, 1, "Say what a key of a scenario means.", print_key)

@@ -10,6 +10,7 @@ import typer
 
 from sim.cli.console.errors import speaking
 from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
 from sim.cli.options import DeadlineOption, HeaderOption, JobOption, header_of
 
 if TYPE_CHECKING:
@@ -63,3 +64,6 @@ def _show(imported: ImportedJob, out: Path | None, *, as_json: bool) -> None:
         print(json.dumps({"scenario": scenario, "unknown": imported.unknown, "not_modelled": imported.not_modelled}))
     elif out is None:
         print(scenario, end="")
+
+
+VERB = Verb("import", Purpose.JOB, 1, "Turn a real Flink job into a scenario.", import_recording)

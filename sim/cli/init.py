@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sim.cli.console.errors import Code, UserError, print_message, speaking
+from sim.cli.console.overview import Purpose, Verb
 
 
 def _names() -> list[str]:
@@ -44,3 +45,6 @@ def write_example(
             replace_text(path, text)
         verb, file = main_file(name)
         print_message(f"{', '.join(str(path) for path in texts)}: written; next: ckptsim {verb} {folder / file}")
+
+
+VERB = Verb("init", Purpose.BEGIN, 1, "Write a first scenario or sweep, with comments.", write_example)

@@ -9,6 +9,7 @@ import typer
 
 from sim.cli.console.errors import Code, print_message, speaking, stoppable
 from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put
 from sim.cli.explain import refuse
 from sim.cli.options import DeadlineOption, HeaderOption, JobOption, header_of
@@ -67,3 +68,6 @@ def _show(found: WrittenReport | Made) -> None:
     else:
         show_run(found)
         print_message(str(found.folder))
+
+
+VERB = Verb("report", Purpose.WHY, 3, "Write results as one HTML file.", write_report)

@@ -11,6 +11,7 @@ import typer
 
 from sim.cli.console.errors import Code, print_message, speaking
 from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put, show
 from sim.cli.options import (
     ChecksOption,
@@ -113,3 +114,6 @@ def _tell(strategy: str, stories: Sequence[str]) -> None:
     put(f"\nviolation: {strategy}: {stories[0]}")
     if len(stories) > 1:
         print(f"  and {len(stories) - 1} more, in the file violations.txt of its folder below")
+
+
+VERB = Verb("run", Purpose.BEGIN, 2, "Simulate a scenario and compare its strategies.", run_scenarios)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sim.cli.console.errors import Code, UserError, speaking
+from sim.cli.console.overview import Purpose, Verb
 
 COLUMN = ("name", "unit", "meaning")
 
@@ -38,3 +39,6 @@ def print_schema(
             print(f"{name}.parquet{' of a sweep' if name in SWEPT else ''}\n")
             show(COLUMN, rows, text_cells=True)
             print()
+
+
+VERB = Verb("schema", Purpose.LOOK, 2, "Print what files and tables may hold.", print_schema)

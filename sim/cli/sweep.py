@@ -10,6 +10,7 @@ import typer
 
 from sim.cli.console.errors import Code, UserError, print_message, speaking
 from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put, show
 from sim.cli.options import ChecksOption, ConfOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption, spark_settings
 
@@ -90,3 +91,6 @@ def show_sweep(found: Sweep) -> None:
         put(f"\n{found.sentence}\n")
     if found.left_out:
         put(f"{found.left_out}\n")
+
+
+VERB = Verb("sweep", Purpose.SWEEP, 1, "Run every combination of settings and loads.", run_sweep)

@@ -9,6 +9,7 @@ import typer
 
 from sim.cli.console.errors import print_message, speaking, stoppable
 from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
 from sim.cli.explain import WHAT, refuse
 from sim.cli.options import DeadlineOption, Engine, EngineOption, HeaderOption, JobOption, SetOption, StrategyOption, header_of
 
@@ -67,3 +68,6 @@ def _show(written: WrittenTimeline) -> None:
             f"{written.left_out} events after {written.end} are left out: narrow the window with --from and --to, or raise --limit"
         )
     print_message(f"{written.file}: open it with ui.perfetto.dev")
+
+
+VERB = Verb("timeline", Purpose.WHY, 2, "Write a run for Perfetto, as a trace.", draw_timeline)

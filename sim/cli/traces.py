@@ -11,6 +11,7 @@ import typer
 
 from sim.cli.console.errors import Code, print_message, speaking
 from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put, show
 from sim.cli.options import ConfOption, spark_settings
 
@@ -114,3 +115,6 @@ def _code(found: ReadTraces) -> Code:
     if found.tables.empty:
         return Code.INVALID_INPUT
     return Code.FINE if found.quarantine.empty else Code.CELLS_FAILED
+
+
+VERB = Verb("traces", Purpose.SWEEP, 2, "Read traces of load and failures, cut windows.", traces_app)

@@ -11,6 +11,7 @@ import typer
 
 from sim.cli.console.errors import Code, speaking
 from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put
 from sim.cli.options import EnvironmentOption, JobsOption
 
@@ -73,3 +74,6 @@ def _show_leading(found: Leading, *, as_json: bool) -> None:
         print(json.dumps([asdict(recording) for recording in found.recordings]))
     else:
         put("\n".join(table(found.recordings)))
+
+
+VERB = Verb("validate", Purpose.TRUST, 1, "Compare predictions with recordings.", validate_recordings)

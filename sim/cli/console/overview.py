@@ -1,9 +1,13 @@
-"""The help of the command itself: verbs grouped by task, on one screen of 80 columns and 24 lines."""
+"""The verbs of the command, and its help: they are grouped by task, on one screen of 80 columns and 24 lines."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
+from typer import Typer
 from typer.core import TyperGroup
 
 _WIDTH = 79
@@ -24,6 +28,40 @@ INSTEAD = {
     "--parallelism": "--jobs, or --set job.VERTEX.parallelism=N",
 }
 """Names of verbs and options that people try, and what does it."""
+
+
+class Purpose(Enum):
+    """A purpose that verbs serve, in the words and in the order of the overview."""
+
+    BEGIN = "Begin"
+    JOB = "My own job"
+    WHY = "See why"
+    SWEEP = "Many runs"
+    TRUST = "Trust"
+    LOOK = "Look up"
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb of the command.  Each file of `sim.cli` defines one."""
+
+    name: str
+    purpose: Purpose
+    place: int  # among the verbs of its purpose
+    summary: str  # in the overview
+    runs: Callable[..., None] | Typer  # of a group its verbs
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The place among all verbs of the overview."""
+        return list(Purpose).index(self.purpose), self.place
+
+    def add_to(self, app: Typer) -> None:
+        """The command has this verb from now on."""
+        if isinstance(self.runs, Typer):
+            app.add_typer(self.runs, name=self.name, rich_help_panel=self.purpose.value, short_help=self.summary)
+        else:
+            app.command(self.name, rich_help_panel=self.purpose.value, short_help=self.summary)(self.runs)
 
 
 class Overview(TyperGroup):
