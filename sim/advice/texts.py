@@ -84,7 +84,7 @@ def room_text(race: Race, setting: Setting) -> str:
 def _lacking(race: Race, setting: Setting, tight: Tight) -> str:
     if tight.column != "checkpoint_ms" or (found := chances(race, setting)) is None:
         return f"{share(tight.room)} room of the {share(tight.needed)} by which it may be off"
-    return f"which {share(found.kept)} of recorded changes like it would keep (four of five: {_ms(found.likely_ms)})"
+    return f"which {share(found.kept)} of recorded changes like it would keep (four of five: {ms_text(found.likely_ms)})"
 
 
 def _why_not(race: Race, chosen: Setting) -> list[str]:
@@ -179,7 +179,7 @@ def closest(race: Race) -> list[str]:
 def _too_much(near: Setting, limit: Limit) -> str:
     value = close_value(limit.column, float(getattr(near, limit.column)), limit.at_most)
     compared = COMPARED.get(limit.column)
-    p90 = f" (p90 {_ms(float(getattr(near, compared)))}: settings are compared by that)" if compared else ""
+    p90 = f" (p90 {ms_text(float(getattr(near, compared)))}: settings are compared by that)" if compared else ""
     return f"{quantity_of(limit.column, near)} is {value} instead of {_bound(limit)}{p90}"
 
 
@@ -199,10 +199,10 @@ def checkpoint_text(setting: Setting) -> str:
     Fewer than a hundred show no 99 % quantile, and long runs are judged by their longest.
     """
     if not math.isfinite(setting.checkpoint_ms):
-        return _ms(setting.checkpoint_ms)
+        return ms_text(setting.checkpoint_ms)
     if _is_p99(setting):
-        return f"p99 {_ms(setting.checkpoint_ms)} of {setting.checkpoints}"
-    return f"{_ms(setting.checkpoint_ms)}, longest of {setting.checkpoints}"
+        return f"p99 {ms_text(setting.checkpoint_ms)} of {setting.checkpoints}"
+    return f"{ms_text(setting.checkpoint_ms)}, longest of {setting.checkpoints}"
 
 
 def comparison_with_today(race: Race) -> TextTable | None:
@@ -239,9 +239,9 @@ def _settings(race: Race, title: str, settings: Sequence[Setting], visible: bool
     header += [*(["visible"] if visible else []), "time lost", "remarks"]
     rows = [
         [
-            name_of(setting.name), str(setting.runs), checkpoint_text(setting), _ms(setting.checkpoint_p50_ms),
-            bytes_text(setting.persisted_bytes), change_text(-setting.loss), _ms(setting.recovery_ms),
-            *([_ms(setting.visible_ms)] if visible else []), share(setting.lost), "; ".join(_remarks(setting, race)),
+            name_of(setting.name), str(setting.runs), checkpoint_text(setting), ms_text(setting.checkpoint_p50_ms),
+            bytes_text(setting.persisted_bytes), change_text(-setting.loss), ms_text(setting.recovery_ms),
+            *([ms_text(setting.visible_ms)] if visible else []), share(setting.lost), "; ".join(_remarks(setting, race)),
         ]
         for setting in settings
     ]  # fmt: skip
@@ -282,9 +282,10 @@ def theory(race: Race) -> str:
     cost, mtbf_s = race.cost_s, race.mtbf_s
     if not cost:
         return "A checkpoint costs no throughput that shows: Young and Daly would take as many as there can be; what is replayed decides."
+    by_young, by_daly, by_renewal = (ms_text(1e3 * optimum(cost, mtbf_s)) for optimum in (young, daly, renewal))
     return (
-        f"A checkpoint costs {_ms(1e3 * cost)} of processing; with a failure every {_ms(1e3 * mtbf_s)} Young says every "
-        f"{_ms(1e3 * young(cost, mtbf_s))}, Daly {_ms(1e3 * daly(cost, mtbf_s))}, the renewal optimum {_ms(1e3 * renewal(cost, mtbf_s))}."
+        f"A checkpoint costs {ms_text(1e3 * cost)} of processing; with a failure every {ms_text(1e3 * mtbf_s)} Young says every "
+        f"{by_young}, Daly {by_daly}, the renewal optimum {by_renewal}."
     )
 
 
@@ -293,7 +294,7 @@ def failures(race: Race, chosen: Setting) -> str:
     advised = {mtbf_s: other for mtbf_s in OTHER_MTBFS_S if (other := race.advised_at(mtbf_s)) is not None}
     if {other.name for other in advised.values()} == {chosen.name}:
         return "The same is advised for a failure an hour, a day or a month."
-    cases = (f"for a failure every {_ms(1e3 * mtbf_s)} {name_of(other.name)}" for mtbf_s, other in advised.items())
+    cases = (f"for a failure every {ms_text(1e3 * mtbf_s)} {name_of(other.name)}" for mtbf_s, other in advised.items())
     return f"How often the job fails matters: {'; '.join(cases)}."
 
 
@@ -312,9 +313,9 @@ def changed_by_failures(race: Race) -> list[tuple[float, Setting | None]]:
 
 def unknown_failures(race: Race) -> tuple[str, bool]:
     """(question about the rate of failures, whether its answer would change the advice)."""
-    question = f"UNKNOWN: how often does the job fail? Assumed: every {_ms(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
+    question = f"UNKNOWN: how often does the job fail? Assumed: every {ms_text(1e3 * race.mtbf_s)}; --mtbf says otherwise. "
     changes = [
-        f"{'more rarely' if mtbf_s > race.mtbf_s else 'more often'} than every {_ms(1e3 * mtbf_s)} "
+        f"{'more rarely' if mtbf_s > race.mtbf_s else 'more often'} than every {ms_text(1e3 * mtbf_s)} "
         f"{name_of(None if other is None else other.name)}"
         for mtbf_s, other in changed_by_failures(race)
     ]
@@ -340,7 +341,7 @@ def share(value: float, digits: int = 2) -> str:
 
 
 def value_text(column: str, value: float, digits: int = 2) -> str:
-    return share(max(value, 0.0), digits) if column == "loss" else _ms(value, digits)
+    return share(max(value, 0.0), digits) if column == "loss" else ms_text(value, digits)
 
 
 def close_value(column: str, value: float, bound: float) -> str:
@@ -357,11 +358,7 @@ def _close(column: str, setting: Setting, bound: float) -> str:
 
 
 def _bound(limit: Limit) -> str:
-    return share(limit.at_most) if limit.column == "loss" else _ms(limit.at_most)
-
-
-def _ms(value: float, digits: int = 2) -> str:
-    return "not ended" if math.isinf(value) else ms_text(value, digits)
+    return share(limit.at_most) if limit.column == "loss" else ms_text(limit.at_most)
 
 
 def _percent(part: float) -> str:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 NONE = "-"
 """In place of a missing number."""
-
+NOT_ENDED = "not ended"
+"""In place of an infinite time: what it measures had not ended when the run did."""
 
 _MOST_DIGITS = 7
 
@@ -31,6 +32,8 @@ def ms_text(ms: float, digits: int = 2) -> str:
     """``ms_text(5743.2) == "5.7 s"``: repeated runs of a configuration agree on two digits."""
     if math.isnan(ms):
         return NONE
+    if math.isinf(ms):
+        return NOT_ENDED
     if ms < 0.95:
         return "0 ms" if ms < 0.05 else f"{ms:.{digits - 1}f} ms"
     if ms < 995:

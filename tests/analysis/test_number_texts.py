@@ -10,7 +10,7 @@ from sim.analysis.number_texts import bytes_text, change_text, count_text, ms_te
 @pytest.mark.parametrize(
     ("text", "ms"),
     [("0 ms", 0.01), ("0.5 ms", 0.5), ("7 ms", 7), ("70 ms", 70.4), ("994 ms", 994), ("1 s", 995.1), ("5.7 s", 5743.2), ("64 s", 64_000),
-     ("2 min", 119_600), ("10 min", 600_000), ("2 h", 7.2e6), ("-", math.nan)],
+     ("2 min", 119_600), ("10 min", 600_000), ("2 h", 7.2e6), ("-", math.nan), ("not ended", math.inf)],
 )  # fmt: skip
 def test_durations(text, ms):
     """Two digits, the unit that keeps them short."""

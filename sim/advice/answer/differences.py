@@ -37,10 +37,7 @@ class Difference:
     text: Callable[[float], str]
 
     def row(self) -> list[str]:
-        return [self.quantity, self._text(self.today), self._text(self.advised), self._difference()]
-
-    def _text(self, value: float) -> str:
-        return "not ended" if math.isinf(value) else self.text(value)
+        return [self.quantity, self.text(self.today), self.text(self.advised), self._difference()]
 
     def _difference(self) -> str:
         if not math.isfinite(self.change):

@@ -55,16 +55,16 @@ class FailingTask:
     breaks: bool = False  # it is the milder one
 
     def short(self) -> str:
-        before = "" if self.today_ms is None else f"{_seen(self.today_ms)} -> "
-        also = "" if self.recovery_ms is None else f"; a failing task: {before}{_seen(self.recovery_ms)}"
+        before = "" if self.today_ms is None else f"{ms_text(self.today_ms)} -> "
+        also = "" if self.recovery_ms is None else f"; a failing task: {before}{ms_text(self.recovery_ms)}"
         return f"{self._slots()}{also}"
 
     def sentence(self) -> str:
         judged = f"Recovery is judged of a lost task manager: {self._slots()}"
         if self.slots_ms is not None:
             judged += ", as heartbeats happen to fall"
-        today = "" if self.today_ms is None else f" (today {_seen(self.today_ms)})"
-        also = "" if self.recovery_ms is None else f" A failing task, whose slots stay, recovers in {_seen(self.recovery_ms)}{today}."
+        today = "" if self.today_ms is None else f" (today {ms_text(self.today_ms)})"
+        also = "" if self.recovery_ms is None else f" A failing task, whose slots stay, recovers in {ms_text(self.recovery_ms)}{today}."
         now = f" Today it fails the job: {_GIVES_UP}." if self.today_gives_up else ""
         return f"{judged}.{now}{also}"
 
@@ -133,7 +133,3 @@ def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> L
     overheads = scenario.overheads
     added = added_ns(scenario.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
     return LostTaskManager(setting.recovery_ms, None if added is None else (added[0] / 1e6, added[1] / 1e6), limits.recovery_ms)
-
-
-def _seen(value_ms: float) -> str:
-    return ms_text(value_ms) if math.isfinite(value_ms) else "not ended"
