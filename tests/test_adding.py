@@ -33,10 +33,8 @@ from sim.scenario import ScenarioError, json_schema, loads
 from sim.scenario.checkpoint.document import Checkpoint
 from sim.scenario.flink.text import flink_lines, flink_text
 from sim.scenario.grammar.fields import ByteRate
-from sim.scenario.grammar.options import with_options
 from sim.scenario.grammar.section import Section
 from sim.scenario.reference import explain_key
-from sim.scenario.storage import with_storage
 from sim.scenario.storage.page import StoragePage
 from sim.state.backends import MAKERS
 from sim.storage.media.flat import FlatStorage
@@ -45,6 +43,7 @@ from sim.traces import formats
 from sim.traces.parsing import ColumnReader
 from sim.verbs.listener import Listener
 from sim.verbs.options import OptionError
+from tests.additions import added, with_options, with_storage
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "adding.md").read_text()
@@ -84,7 +83,7 @@ def test_nobody_knows_what_was_not_added(word, name):
 def test_a_way_of_barriers():
     """A record and a page."""
     kind = BarrierKind("patient", {UNALIGNED: "false", "execution.checkpointing.patience": "endless"}, advised=("off",))
-    with BARRIERS.with_record(kind), STRATEGIES.with_record(replace(STRATEGIES["aligned"], name="patient")):
+    with added(BARRIERS, kind), added(STRATEGIES, replace(STRATEGIES["aligned"], name="patient")):
         chosen = scenario(barriers="patient")
 
         assert durations() == durations(barriers="patient") != []
@@ -97,7 +96,7 @@ def test_a_way_of_barriers():
 def test_a_state_backend(monkeypatch):
     """A record, and what makes one."""
     monkeypatch.setitem(MAKERS, "notebook", MAKERS["hashmap"])
-    with BACKENDS.with_record(BackendKind("notebook")):
+    with added(BACKENDS, BackendKind("notebook")):
         assert durations() == durations(backend="notebook") != []
         assert "notebook" in features(scenario(backend="notebook"))["state"]
         assert "notebook" in str(json_schema()["$defs"]["State"])
@@ -105,7 +104,7 @@ def test_a_state_backend(monkeypatch):
 
 def test_a_way_to_ship_records():
     """A record: it goes the way of one of the plane's routings."""
-    with SHIPPING.with_record(Shipping("shuffle", "REBALANCE")):
+    with added(SHIPPING, Shipping("shuffle", "REBALANCE")):
         assert durations(ship="rebalance") == durations(ship="shuffle") != []
         assert ("shuffle",) == features(scenario(ship="shuffle"))["exchanges"]
         assert "shuffle" in str(json_schema()["$defs"]["Input"])
@@ -129,7 +128,7 @@ def test_a_kind_of_storage():
         "tape", lambda attempts, _, __, tape, seed: FlatStorage(attempts, Storage(bytes_per_second=tape.bytes_per_second), seed)
     )
     page = StoragePage("tape", TapeSection, lambda given, *_: Tape(given.speed))
-    with STORAGES.with_record(kind), MEDIA.with_record(medium), with_storage(page):
+    with added(STORAGES, kind), added(MEDIA, medium), with_storage(page):
         assert Tape(10**8) == scenario(storage="{tape: {speed: 100 MB/s}}").storage.options
         flat_ms = scenario().overheads.file_ns / 10**6  # what a file of flat storage takes beside its bytes
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Protocol, TypeVar
@@ -48,14 +47,6 @@ class Catalog(Mapping[str, R]):
             raise ValueError(f"'{record.name}' is in the catalog already")
         self._records[record.name] = record
         return record
-
-    @contextmanager
-    def with_record(self, record: R) -> Iterator[R]:
-        """The record is there for a while: a test, a trial."""
-        try:
-            yield self.add(record)
-        finally:
-            del self._records[record.name]
 
     def __getitem__(self, name: str) -> R:
         return self._records[name]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import MISSING, replace
 from fractions import Fraction
 from keyword import iskeyword
@@ -16,7 +14,7 @@ from sim.model.job import Distribution
 from sim.scenario.grammar import fields
 from sim.scenario.grammar.distribution import DurationField, SizeField, law
 from sim.scenario.grammar.fields import Axis, choice_of
-from sim.scenario.grammar.section import Section, with_key
+from sim.scenario.grammar.section import Section
 from sim.scenario.text.problems import DocumentPath, Reading
 
 T = TypeVar("T")
@@ -45,13 +43,13 @@ class _Made(ModelMetaclass):
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], of: tuple[type, ...] = (), *, axes: bool = True, **others: Any
     ) -> type:
-        found = {model: {_name(record.key): record for record in options_of(model).values()} for model in of}
+        found = {model: {attribute_of(record.key): record for record in options_of(model).values()} for model in of}
         declared = dict(namespace.get("__annotations__", {}))
         order, before = list(declared), -1
         for attribute, record in (pair for records in found.values() for pair in records.items()):
             if attribute not in declared:  # it stands behind the option before it
                 order.insert(before + 1, attribute)
-                declared[attribute] = _annotation(record, axes=axes)
+                declared[attribute] = annotation_of(record, axes=axes)
                 namespace |= {} if record.default is MISSING else {attribute: None}
             before = order.index(attribute)
         namespace |= {"__annotations__": {attribute: declared[attribute] for attribute in order}, "OPTIONS": found}
@@ -121,28 +119,14 @@ def per_second(given: Fraction | str | None, here: DocumentPath, reading: Readin
     return round(given)
 
 
-@contextmanager
-def with_options(section: type[Options], model: type) -> Iterator[None]:
-    """`section` has the options of `model` instead of those of the dataclass that `model` extends, until the block ends."""
-    before = next(made for made in section.OPTIONS if issubclass(model, made))
-    records = {_name(record.key): record for record in options_of(model).values()}
-    own, section.OPTIONS = section.OPTIONS, {model if made is before else made: found for made, found in section.OPTIONS.items()}
-    section.OPTIONS[model] = records
-    try:
-        with ExitStack() as keys:
-            for attribute in records.keys() - own[before].keys():
-                keys.enter_context(with_key(section, records[attribute].key, _annotation(records[attribute])))
-            yield
-    finally:
-        section.OPTIONS = own
-
-
-def _annotation(record: Option, *, axes: bool = True) -> Any:
+def annotation_of(record: Option, *, axes: bool = True) -> Any:
+    """The type of its key in a section, as a class body would say it."""
     leaf = Annotated[str, choice_of(record.choices)] if record.kind is Kind.WORD else _LEAVES[record.kind]
     one_or_axis: Any = Axis
     written = one_or_axis[leaf] if axes else leaf
     return written if record.default is MISSING else written | None
 
 
-def _name(key: str) -> str:
+def attribute_of(key: str) -> str:
+    """The attribute of a key: `async` is a word of Python."""
     return key.replace("-", "_") + "_" * iskeyword(key)

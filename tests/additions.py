@@ -1,0 +1,52 @@
+"""Things that can be added, there until a block ends: records of catalogs, keys of sections, kinds of storage."""
+
+from contextlib import ExitStack, contextmanager
+
+from sim.model.catalogs.option import options_of
+from sim.scenario.grammar.options import annotation_of, attribute_of
+from sim.scenario.grammar.section import add_key, rebuild
+from sim.scenario.storage.document import Storage
+from sim.scenario.storage.page import STORAGE_PAGES
+
+
+@contextmanager
+def added(catalog, record):
+    """The catalog has the record."""
+    try:
+        yield catalog.add(record)
+    finally:
+        del catalog._records[record.name]
+
+
+@contextmanager
+def with_key(section, key, annotation):
+    """The section has the key."""
+    add_key(section, key, annotation)
+    try:
+        yield
+    finally:
+        del section.__pydantic_fields__[key.replace("-", "_")]
+        rebuild(section)
+
+
+@contextmanager
+def with_options(section, model):
+    """`section` has the options of `model` instead of those of the dataclass that `model` extends."""
+    before = next(made for made in section.OPTIONS if issubclass(model, made))
+    records = {attribute_of(record.key): record for record in options_of(model).values()}
+    own, section.OPTIONS = section.OPTIONS, {model if made is before else made: found for made, found in section.OPTIONS.items()}
+    section.OPTIONS[model] = records
+    try:
+        with ExitStack() as keys:
+            for attribute in records.keys() - own[before].keys():
+                keys.enter_context(with_key(section, records[attribute].key, annotation_of(records[attribute])))
+            yield
+    finally:
+        section.OPTIONS = own
+
+
+@contextmanager
+def with_storage(page):
+    """Scenarios may have this kind of storage, too."""
+    with added(STORAGE_PAGES, page), with_key(Storage, page.name, page.section):
+        yield
