@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path as FilePath
@@ -45,7 +44,9 @@ def _selected(
     """
     rows, sum_ns = list[tuple[Fraction, Fraction]](), Fraction(0)
     given_s = None if unit_ns is None else Fraction(unit_ns, _SECOND)
-    clock, read = clocked(column, _rows(file, [column, *([lasts_column] if lasts_column else []), *dict(where)]), given_s)
+    columns, written = columns_and_rows(file)
+    must_have(file, columns, [column, *([lasts_column] if lasts_column else []), *dict(where)])
+    clock, read = clocked(column, written, given_s)
     unit_ns = unit_ns or _SECOND
     for line, row in read:
         if any(not _same(row[name], value) for name, value in where) or _blank(row[column]):
@@ -58,30 +59,6 @@ def _selected(
     if not rows:
         raise TraceError(f"{file} has no faults in column '{column}'{' with these values' if where else ''}")
     return tuple(sorted(rows))
-
-
-def _rows(file: FilePath, required: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line, row) of the file; TraceError if a column is missing."""
-    if file.suffix == ".parquet":
-        table = _parquet(file)
-        names: list[str] = list(table.column_names)
-        must_have(file, names, required)
-        yield from enumerate(table.to_pylist(), start=1)
-        return
-    names, rows = columns_and_rows(file)
-    must_have(file, names, required)
-    yield from rows
-
-
-def _parquet(file: FilePath) -> Any:
-    from pyarrow import ArrowException, parquet  # heavy, and only traces of this kind need it
-
-    try:
-        return parquet.read_table(file)
-    except FileNotFoundError:
-        raise TraceError(f"no such file: {file}") from None
-    except (OSError, ArrowException) as error:
-        raise TraceError(f"{file} cannot be read: {error}") from None
 
 
 def _blank(value: object) -> bool:
