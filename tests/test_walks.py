@@ -13,6 +13,8 @@ MOST_HOPS = {"scenario": 21, "trigger": 30, "recording": 15, "Spark": 15}
 """Word of a walk's heading -> how long it may be."""
 
 CALLED_BY_SIMPY = {"TwoPlaneEnvironment.step"}
+FOUND_BY_THEIR_FOLDER = {"run_scenarios"}
+"""Commands: no list names the verbs."""
 
 
 class Station(NamedTuple):
@@ -68,7 +70,7 @@ def strangers(stations: list[Station]) -> list[Station]:
     for i, station in enumerate(stations[1:], start=1):
         called = station.name.rpartition(".")[2].removeprefix("_")
         earlier = "".join((ROOT / row.file).read_text() for row in stations[:i] if row.file != station.file)
-        if station.name not in CALLED_BY_SIMPY and not re.search(rf"\b{called}\b", earlier):
+        if station.name not in CALLED_BY_SIMPY | FOUND_BY_THEIR_FOLDER and not re.search(rf"\b{called}\b", earlier):
             found.append(station)
     return found
 

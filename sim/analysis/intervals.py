@@ -1,10 +1,14 @@
-"""Confidence intervals of means over independent replications (Law, Simulation Modeling and Analysis, chapter 9)."""
+"""Confidence intervals of means over independent replications; the bootstrap.
+
+Sources: Law, Simulation Modeling and Analysis, chapter 9; Efron 1979.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 
@@ -19,3 +23,8 @@ def critical(count: int, confidence: float) -> float:
     from scipy.stats import t
 
     return float(t.ppf((1 + confidence) / 2, count - 1)) if count > 1 else np.inf
+
+
+def resamples(count: int, *, times: int = 1000, seed: int) -> npt.NDArray[np.int64]:
+    """A row per sample: the indices of its `count` observations.  The same seed gives the same samples."""
+    return np.random.default_rng(seed).integers(count, size=(times, count))

@@ -205,7 +205,7 @@ class Results(Guessed):
         """Write everything as one HTML file that needs no network; returns the path."""
         from sim.report.comparison_page import comparison_page
         from sim.report.results import ReportedResults as Reported
-        from sim.verbs.page import write_page
+        from sim.verbs.kept import write_page
 
         command = "" if self.compared is None else self.compared.request.command(self.compared.folder)
         first = {name: stories[0] for name, stories in self.violations.items()}

@@ -68,7 +68,7 @@ def _show(found: Validation, *, as_json: bool) -> None:
 def _show_leading(found: Leading, *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from sim.cli.leading_parts import table
+    from sim.cli.truth_tables import table
 
     if as_json:
         print(json.dumps([asdict(recording) for recording in found.recordings]))

@@ -18,7 +18,7 @@ from sim.analysis.strategies.consequences import Consequences, consequences, con
 from sim.analysis.strategies.ending import finish, last_trigger_s
 from sim.analysis.strategies.not_completed import not_completed
 from sim.analysis.strategies.rates import KeepingUp, keeping_up
-from sim.analysis.strategies.sentences.overload import overload_sentence
+from sim.analysis.strategies.sentences.finishing import overload_sentence
 from sim.analysis.strategies.sentences.verdict import verdict
 from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
 from sim.analysis.strategies.single import singles

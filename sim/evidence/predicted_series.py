@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from sim.recordings.observe.steady import SETTLED_AFTER, growth, steady
+from sim.recordings.observe.series import SETTLED_AFTER, growth, steady
 from sim.recordings.observe.tidy import RunValue
 
 if TYPE_CHECKING:

@@ -6,15 +6,13 @@ The commands `import`, `advise`, `validate` and `calibrate` call it.  It knows s
 from sim.recordings.infer.draft import Inference
 from sim.recordings.infer.lab.scenario import Import
 from sim.recordings.infer.scenario import infer_scenario
-from sim.recordings.observe.from_rest import to_recording
-from sim.recordings.observe.measured import Measured, compared
+from sim.recordings.observe.measured import Measured, compared, to_recording
 from sim.recordings.observe.table import observed
 from sim.recordings.reading import read_any, read_source
 from sim.recordings.scenarios import infer, to_document
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.job_log import JobLog
-from sim.recordings.source.lab.reader import read
-from sim.recordings.source.lab.recording import Recording
+from sim.recordings.source.lab.recording import Recording, read
 from sim.recordings.source.recorded_job import RecordedJob
 from sim.recordings.source.rest.fetching import fetch
 from sim.recordings.source.rest.saved import read_saved, save

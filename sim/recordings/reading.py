@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sim.recordings.observe.from_log import to_log_recording
-from sim.recordings.observe.from_rest import to_recording
+from sim.recordings.observe.measured import to_log_recording, to_recording
 from sim.recordings.source.files import RecordingError, opened, parse, refuse_special
 from sim.recordings.source.job_log import JobLog, read_logs
-from sim.recordings.source.lab.reader import recording_of
-from sim.recordings.source.lab.recording import Recording
+from sim.recordings.source.lab.recording import Recording, recording_of
 from sim.recordings.source.recorded_job import RecordedJob
-from sim.recordings.source.rest.history import is_archive, read_archive
-from sim.recordings.source.rest.saved import is_saved, read_saved
+from sim.recordings.source.rest.saved import is_archive, is_saved, read_archive, read_saved
 from sim.recordings.source.rest.snapshot import RestSnapshot
 
 RecordingSource = Recording | RestSnapshot | JobLog

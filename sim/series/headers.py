@@ -1,4 +1,4 @@
-"""The names of columns: which one has the times, which one the rates, and what unit a name tells."""
+"""The names of columns: which one has the times, which one the rates, what unit a name tells, and the texts of their cells."""
 
 from __future__ import annotations
 
@@ -69,3 +69,8 @@ def other_than_records(column: str) -> str | None:
 
 def _parts(column: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", column.lower())
+
+
+def cell_text(value: object) -> str:
+    """The text of a cell; empty: it has no value, or is not a number."""
+    return "" if value is None or value != value else str(value)  # noqa: PLR0124 - not a number is no value

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.sweeps.spark.masters import MasterError
 from sim.traces.choices import Choices
 from sim.traces.listing import TraceFile
-from sim.traces.local.size import files_are_small, tables_are_small
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,3 +54,19 @@ def cut_anywhere(
 
     with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=conf) as spark:
         return windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base)
+
+
+MOST_BYTES = 64 << 20
+"""A packed CSV of this size has 10 million rows: four minutes on one core, 1 GB.  Spark pays beyond."""
+
+
+def files_are_small(files: Sequence[TraceFile]) -> bool:
+    """Whether the files lie on this machine and are small."""
+    if any("://" in file.root for file in files):
+        return False
+    return sum(file.size for file in files) <= MOST_BYTES
+
+
+def tables_are_small(tables: str) -> bool:
+    """Whether the tables lie on this machine and are small."""
+    return "://" not in tables and sum(place.stat().st_size for place in Path(tables, "rates").rglob("*.parquet")) <= MOST_BYTES

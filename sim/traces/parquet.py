@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sim.series.cells import cell_text
+from sim.series.headers import cell_text
 from sim.traces.choices import Choices
 from sim.traces.lines import TraceLine
 from sim.traces.reading import RowOrigin, quarantined, rows_batch, table_rows

@@ -12,8 +12,7 @@ from sim.history.answer import answer
 from sim.history.choice import MissingCheckpointError
 from sim.history.history import durations_ms
 from sim.history.reading import history_of
-from sim.history.record import plain
-from sim.history.text import answer_text
+from sim.history.text import answer_text, plain
 from sim.verbs.explanation import Explanation
 from sim.verbs.importing import source_of
 from sim.verbs.listener import Listener

@@ -19,10 +19,9 @@ from sim.timeline.of_job import job_document, job_timeline, window_of
 from sim.units import format_duration, parse_duration
 from sim.verbs.command_lines import command_line
 from sim.verbs.importing import source_of
+from sim.verbs.kept import with_provenance, write_page
 from sim.verbs.listener import Listener
 from sim.verbs.options import OptionError, parsed
-from sim.verbs.page import write_page
-from sim.verbs.provenance import with_provenance
 from sim.verbs.report import WrittenReport
 from sim.verbs.timeline import MOST_EVENTS, WrittenTimeline
 from sim.whole_file import replace_text

@@ -10,8 +10,8 @@ from sim.report.folders import page_of
 from sim.sweeps.file.definition import define
 from sim.verbs import run as running
 from sim.verbs import sweep as sweeping
+from sim.verbs.kept import write_page
 from sim.verbs.listener import Listener, Stopped
-from sim.verbs.page import write_page
 
 if TYPE_CHECKING:
     from sim.plane import Engine

@@ -29,9 +29,9 @@ from sim.scenario.text.unknowns import assumed
 from sim.sweeps.file.definition import is_sweep
 from sim.verbs.command_lines import command_line, portable
 from sim.verbs.findings import Remark, job_findings, of_problem, tell
+from sim.verbs.kept import with_provenance
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import writable_folder
-from sim.verbs.provenance import with_provenance
 
 if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison

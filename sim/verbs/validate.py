@@ -22,8 +22,8 @@ from sim.report.truth_page import truth_page
 from sim.scenario.environment import load
 from sim.verbs.command_lines import command_line
 from sim.verbs.display import MOST_ROWS, paragraph
+from sim.verbs.kept import write_page
 from sim.verbs.listener import Listener, Stopped
-from sim.verbs.page import write_page
 
 if TYPE_CHECKING:
     from sim.evidence.judging import Judgement

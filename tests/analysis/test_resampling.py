@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sim.analysis.resampling import resamples
+from sim.analysis.intervals import resamples
 
 
 def test_places_are_drawn_with_replacement():

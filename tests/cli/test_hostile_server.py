@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from sim.recordings.source.rest.paths import is_path
+from sim.recordings.source.rest.snapshot import is_path
 from sim.scenario import loads
 from tests.cli.hostile import MODES, SECRET, turn
 

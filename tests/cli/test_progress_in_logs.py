@@ -1,6 +1,6 @@
 """Work that takes long says so in a pipe as well: a line every ten seconds."""
 
-from sim.cli.console.progress import bar, log_lines
+from sim.cli.console.listener import bar, log_lines
 
 
 class Clock:
@@ -53,7 +53,7 @@ def test_details_speak_for_themselves(capsys):
 
 def test_a_pipe_has_lines(monkeypatch, capsys):
     """Also where work has no details: a run of minutes was silent."""
-    monkeypatch.setattr("sim.cli.console.progress.LOG_EVERY_S", 0.0)
+    monkeypatch.setattr("sim.cli.console.listener.LOG_EVERY_S", 0.0)
     with bar("study", 100, 4) as watch:
         watch(1, 25)
 

@@ -5,8 +5,7 @@ import pytest
 from sim.history.answer import answer
 from sim.history.choice import MissingCheckpointError
 from sim.history.history import ThreadShares
-from sim.history.record import plain
-from sim.history.text import answer_text
+from sim.history.text import answer_text, plain
 from tests.history.conftest import acknowledged, history, pending, point
 from tests.history.test_paths_of_statistics import RECORDINGS
 

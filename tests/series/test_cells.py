@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.series.cells import cell_text
+from sim.series.headers import cell_text
 
 
 @pytest.mark.parametrize(("value", "text"), [(None, ""), (float("nan"), ""), (0, "0"), (1.5, "1.5"), ("a", "a")])

@@ -11,8 +11,8 @@ from enum import IntEnum
 
 import typer
 
-from sim.cli.console.prose import fitted
 from sim.cli.console.stopping import exit_code, mark_reported, stopped_by
+from sim.cli.console.terminal import fitted
 from sim.foreign import Readable, printable
 from sim.verbs.listener import Stopped
 from sim.verbs.options import OptionError

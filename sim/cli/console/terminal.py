@@ -1,11 +1,14 @@
-"""One table in the terminal: boxes for people, aligned plain text when piped."""
+"""Tables and prose in the terminal, which may be narrow: boxes for people, aligned plain text in a pipe, which has no width."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Sequence
+from textwrap import fill
+from typing import TextIO
 
-from sim.cli.console.prose import fitted
 from sim.foreign import one_line, printable
 
 LONGEST_CELL = 200  # characters
@@ -78,3 +81,26 @@ def _boxed(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: 
     for row in rows:
         table.add_row(*map(Text, row))  # not markup: a name may have brackets
     return table
+
+
+NARROWEST = 40
+"""Characters: prose in fewer cannot be read."""
+
+
+def fitted(text: str, stream: TextIO) -> str:
+    """Lines no wider than the terminal, without a broken word; in a pipe the text as it is."""
+    if not stream.isatty():
+        return text
+    width = max(NARROWEST, _columns(stream))
+    lines = text.split("\n")
+    return "\n".join(fill(line, width, break_long_words=False, break_on_hyphens=False) if len(line) > width else line for line in lines)
+
+
+def _columns(stream: TextIO) -> int:
+    """The columns of the terminal behind this stream; the other stream may be a file."""
+    if os.environ.get("COLUMNS", "").isdigit():
+        return int(os.environ["COLUMNS"])
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return shutil.get_terminal_size().columns

@@ -12,7 +12,7 @@ from sim.evidence.backtest.texts import lines_of
 from sim.plane import warm
 from sim.quantities.observed import QUANTITIES
 from sim.recordings import Inference, RecordedJob, RestSnapshot, observed, to_recording
-from sim.recordings.observe.from_log import to_log_recording
+from sim.recordings.observe.measured import to_log_recording
 from sim.recordings.observe.tidy import WHOLE_RUN
 from sim.scenario.history.writer import section_of
 

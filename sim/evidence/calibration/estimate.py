@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sim.analysis.resampling import resamples
+from sim.analysis.intervals import resamples
 from sim.evidence.calibration.estimators import CONSTANTS
 from sim.model.scenario import Overheads
 from sim.recordings.source.lab.recording import Recording

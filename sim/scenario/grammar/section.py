@@ -1,18 +1,57 @@
-"""The base of every mapping of a scenario document: which keys it knows, and what it says about others."""
+"""The base of every mapping of a scenario document: which keys it knows, and what it says about others.
+
+Pydantic can read the descriptions of keys as it makes a class (`use_attribute_docstrings`).  That takes a third of the time that all
+sections take together, in every command.  Only the schema shows them, so that it reads them here.
+"""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import count
+from functools import cache
+from itertools import count, pairwise
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, ValidationInfo, model_validator
 from pydantic.fields import FieldInfo
 
-from sim.scenario.grammar.descriptions import add_descriptions
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import Reading, did_you_mean
+
+
+def add_descriptions(schema: dict[str, Any], section: type[BaseModel]) -> None:
+    """Add descriptions to the schema of one section.  A key that another class passed on has the description that stands there."""
+    texts: dict[str, str] = {}
+    for base in reversed(section.__mro__):
+        if issubclass(base, BaseModel) and base is not BaseModel:
+            texts |= {name: record.sentence for found in vars(base).get("OPTIONS", {}).values() for name, record in found.items()}
+            texts |= _texts_of_module(base.__module__).get(base.__name__, {})
+    for name, field in section.model_fields.items():
+        if name in texts:
+            schema["properties"][field.alias or name].setdefault("description", texts[name])
+
+
+@cache
+def _texts_of_module(module: str) -> dict[str, dict[str, str]]:
+    """Class -> key -> the text below it."""
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except (KeyError, OSError, TypeError):  # typed at a prompt: it has no file
+        return {}
+    classes = [statement for statement in ast.walk(ast.parse(source)) if isinstance(statement, ast.ClassDef)]
+    return {statement.name: _texts_below_keys(statement) for statement in classes}
+
+
+def _texts_below_keys(section: ast.ClassDef) -> dict[str, str]:
+    texts = {}
+    for statements in pairwise(section.body):
+        match statements:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                texts[name] = inspect.cleandoc(text)
+    return texts
+
 
 Texts = dict[str, str]
 _NUMBERS = count(1)
@@ -74,21 +113,10 @@ def add_key(section: type[Section], key: str, annotation: Any) -> None:
     if isinstance(annotation, type):
         field.description = (annotation.__doc__ or "").partition("\n")[0]
     section.__pydantic_fields__[key.replace("-", "_")] = field
-    _rebuild(section)
+    rebuild(section)
 
 
-@contextmanager
-def with_key(section: type[Section], key: str, annotation: Any) -> Iterator[None]:
-    """The key is there until the block ends."""
-    add_key(section, key, annotation)
-    try:
-        yield
-    finally:
-        del section.__pydantic_fields__[key.replace("-", "_")]
-        _rebuild(section)
-
-
-def _rebuild(section: type[Section]) -> None:
+def rebuild(section: type[Section]) -> None:
     """Rebuild this section and those around it: a section holds its keys as they were when it was made."""
     REBUILDS[0] += 1
     for later in sorted(below(Section), key=lambda found: found.MADE):

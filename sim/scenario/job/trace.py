@@ -19,8 +19,7 @@ from sim.model.job import Rate
 from sim.packed_records import PackedRecords
 from sim.scenario.job.document import Trace
 from sim.scenario.text.problems import did_you_mean
-from sim.series.cells import cell_text
-from sim.series.headers import TIMES, first_of, other_than_records
+from sim.series.headers import TIMES, cell_text, first_of, other_than_records
 from sim.series.monitoring.documents import table_of_document
 from sim.series.monitoring.offsets import are_offsets, table_of_offsets
 from sim.series.monitoring.samples import MonitoringError, MonitoringTable

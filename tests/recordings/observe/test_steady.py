@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sim.recordings.observe.steady import growth, steady
+from sim.recordings.observe.series import growth, steady
 
 
 def test_from_trigger_to_trigger_behind_the_first_quarter():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sim.recordings import RecordingError, RestSnapshot, infer_scenario, read_saved, to_recording
 from sim.recordings.infer.log import infer_log
-from sim.recordings.observe.from_log import to_log_recording
+from sim.recordings.observe.measured import to_log_recording
 from sim.recordings.source.job_log import JobLog, LogCheckpoint
 from sim.scenario import ScenarioError, loads, write
 

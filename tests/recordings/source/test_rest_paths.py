@@ -4,7 +4,7 @@ import pytest
 
 from sim.recordings import RecordingError
 from sim.recordings.source.rest.answers import PlanInput, parsed
-from sim.recordings.source.rest.paths import climbs, is_id, is_path
+from sim.recordings.source.rest.snapshot import climbs, is_id, is_path
 
 JOB = "0123456789abcdef" * 2
 

@@ -2,27 +2,27 @@
 
 import pytest
 
+from sim.traces import anywhere
 from sim.traces.listing import TraceFile
-from sim.traces.local import size
 
 
 @pytest.mark.parametrize(("most", "small"), [(10, True), (9, False)])
 def test_files_are_small_together(monkeypatch, most, small):
-    monkeypatch.setattr(size, "MOST_BYTES", most)
+    monkeypatch.setattr(anywhere, "MOST_BYTES", most)
 
-    assert small == size.files_are_small([TraceFile(name, "folder", (name,), size=5) for name in "ab"])
+    assert small == anywhere.files_are_small([TraceFile(name, "folder", (name,), size=5) for name in "ab"])
 
 
 @pytest.mark.parametrize(("most", "small"), [(10, True), (9, False)])
 def test_tables_are_small_together(tmp_path, monkeypatch, most, small):
-    monkeypatch.setattr(size, "MOST_BYTES", most)
+    monkeypatch.setattr(anywhere, "MOST_BYTES", most)
     for name in "ab":
         (tmp_path / "rates" / f"trace={name}").mkdir(parents=True)
         (tmp_path / "rates" / f"trace={name}" / "part-00000.parquet").write_bytes(b"12345")
 
-    assert small == size.tables_are_small(str(tmp_path))
+    assert small == anywhere.tables_are_small(str(tmp_path))
 
 
 def test_buckets_are_never_read_here():
-    assert not size.files_are_small([TraceFile("a", "s3://bucket", ("a.csv",))])
-    assert not size.tables_are_small("s3://bucket/tables")
+    assert not anywhere.files_are_small([TraceFile("a", "s3://bucket", ("a.csv",))])
+    assert not anywhere.tables_are_small("s3://bucket/tables")

@@ -1,13 +1,18 @@
-"""A recording of our own recorder: a configured run of a real job, with events that its operators logged."""
+"""A recording of our own recorder: a configured run of a real job, with events that its operators logged.
+
+Its file is JSON, plain or compressed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Self
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from sim.foreign import one_line
+from sim.recordings.source.files import LARGEST_BYTES, RecordingError, parse, summary
 from sim.recordings.source.lab.config import Configuration, Node
 from sim.recordings.source.recorded_job import Number, RecordedJob
 
@@ -52,3 +57,21 @@ class Recording(RecordedJob):
     def event_table(self, kind: str) -> pd.DataFrame:
         events = self.events.get(kind, Events(cols=(), rows=()))
         return pd.DataFrame(list(events.rows), columns=list(events.cols))
+
+
+def read(path: str | Path, *, largest_bytes: int = LARGEST_BYTES) -> Recording:
+    """The recording in a `.json` or `.json.gz` file; the content tells which."""
+    path = Path(path)
+    return recording_of(parse(path, largest_bytes=largest_bytes), path)
+
+
+def recording_of(document: Any, path: Path) -> Recording:
+    """The recording in a document, checked; `path` is for messages."""
+    if not isinstance(document, dict) or "format" not in document:
+        raise RecordingError(f"{path}: is JSON, but no recording of a Flink job: it has no field 'format'")
+    if document["format"] != FORMAT:
+        raise RecordingError(f"{path}: has the format {one_line(repr(document['format']), 60)}; this version reads '{FORMAT}'")
+    try:
+        return Recording.model_validate(document)
+    except ValidationError as error:
+        raise RecordingError(f"{path}: {summary(error)}") from None

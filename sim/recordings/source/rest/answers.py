@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from sim.recordings.source.files import RecordingError, summary
 from sim.recordings.source.recorded_job import RecordedSubtask
-from sim.recordings.source.rest.paths import ID
+from sim.recordings.source.rest.snapshot import ID
 
 MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
 MOST_VERTICES = 1000  # a job has tens

@@ -19,8 +19,7 @@ from urllib.parse import quote
 from sim.foreign import one_line
 from sim.recordings.source.rest.answers import LARGEST_ID, MOST_VERTICES
 from sim.recordings.source.rest.client import ATTEMPTS, Client, RestError
-from sim.recordings.source.rest.paths import is_id
-from sim.recordings.source.rest.snapshot import RestSnapshot, first_names
+from sim.recordings.source.rest.snapshot import RestSnapshot, first_names, is_id
 
 JOBS = "/jobs/overview"
 TERMINAL = frozenset({"FINISHED", "CANCELED", "FAILED"})  # JobStatus.isGloballyTerminalState

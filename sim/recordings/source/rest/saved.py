@@ -5,6 +5,9 @@
     source.json                                        the address, and the requests without an answer
 
 Only `jobs/...` must exist: answers saved by hand are read too.  Other files, links, pipes and hidden files are ignored.
+
+An archive of Flink's history server is one file per job that ended, `{"archive": [{"path": ..., "json": ...}]}`.  The JobManager writes it
+into `jobmanager.archive.fs.dir` (FsJobArchivist).  The `json` of an entry is the answer of its path as text.  It holds no metrics.
 """
 
 from __future__ import annotations
@@ -21,9 +24,8 @@ from typing import Any
 from sim.foreign import one_line
 from sim.recordings.source.budget import Budget, BudgetError
 from sim.recordings.source.files import LARGEST_BYTES, RecordingError
-from sim.recordings.source.rest.paths import climbs, is_path
 from sim.recordings.source.rest.secrets import masked
-from sim.recordings.source.rest.snapshot import RestSnapshot, choose
+from sim.recordings.source.rest.snapshot import RestSnapshot, choose, climbs, is_path
 from sim.whole_file import is_abandoned, partial_of, remove_partials, replace_text
 
 SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
@@ -194,3 +196,28 @@ def _parse(path: Path, name: str, content: bytes, budget: Budget) -> Any:
     except (ValueError, RecursionError) as error:
         page = "is a web page, no JSON" if content.lstrip()[:1] == b"<" else f"is no JSON: {one_line(error, 100)}"
         raise RecordingError(f"{path}: {one_line(name, 120)} {page}") from None
+
+
+def is_archive(document: Any) -> bool:
+    return isinstance(document, dict) and isinstance(document.get("archive"), list)
+
+
+def read_archive(document: Any, path: Path, job: str | None = None) -> RestSnapshot:
+    """RecordingError: an entry is damaged, or it is not clear which job is wanted."""
+    answers: dict[str, Any] = {}
+    budget = Budget()
+    for number, entry in enumerate(document["archive"]):
+        name = entry.get("path") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name.startswith("/") or "json" not in entry:
+            raise RecordingError(f"{path}: entry {number + 1} of the archive has no path and json")
+        if climbs(name[1:]):
+            raise RecordingError(f"{path}: entry {number + 1} of the archive has a path that leads elsewhere: {one_line(name)}")
+        if not is_path(name.rstrip("/")):
+            continue  # none of our requests has such a path
+        try:
+            answers[name.rstrip("/")] = budget.parse(entry["json"].encode(), name) if isinstance(entry["json"], str) else entry["json"]
+        except BudgetError as error:
+            raise RecordingError(f"{path}: {one_line(name)} of the archive {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise RecordingError(f"{path}: {one_line(name)} of the archive is no JSON: {one_line(error, 100)}") from None
+    return RestSnapshot(path.name, choose(answers, job, str(path)), answers)
