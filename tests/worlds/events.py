@@ -6,6 +6,9 @@ from tests.worlds.draw import Document, Draw
 
 __all__ = ["draw_actions", "draw_faults", "draw_instances", "draw_rescale", "movable"]
 
+LONGEST_ABSENCE_MS = 300
+"""... of a JobManager."""
+
 
 def draw_actions(draw: Draw) -> list[Document]:
     """Savepoints, and perhaps a stop after them."""
@@ -54,16 +57,18 @@ def draw_instances(draw: Draw, job: Document, *, savepoints: bool) -> Document:
     return instances | draw.section(0.6, claim=lambda: draw.pick("claim", "no-claim", "legacy"))
 
 
-def draw_faults(draw: Draw, job: Document, *, quiet: bool) -> list[Document]:
+def draw_faults(draw: Draw, job: Document, *, known_ms: int | None) -> list[Document]:
     """Up to four; what strikes after the end strikes nobody.
 
-    `quiet`: the JobManager stays, for its successor knows nothing of savepoints.
+    `known_ms`: from then on the JobManager stays, for its successor knows nothing of the savepoint that the job stops or goes on with.
     """
     faults = []
     for _ in range(draw.pick(0, 0, 1, 1, 1, 2, 3, 4)):
         fault = _fault(draw, job)
-        if not (quiet and "job-manager" in fault):
+        if known_ms is None or "job-manager" not in fault:
             faults.append(fault | _when(draw, fault))
+        elif (latest_ms := known_ms - LONGEST_ABSENCE_MS - 20) > 20:
+            faults.append(fault | {"at": draw.ms(20, latest_ms)})
     return faults
 
 
@@ -77,7 +82,7 @@ def _fault(draw: Draw, job: Document) -> Document:
         {"kill": "random-task"},
         {"task-manager": draw.pick("random", "random", 0)} | silent,
         {"task-manager": "random"} | silent,
-        {"job-manager": f"down-for {draw.ms(10, 300)}"},
+        {"job-manager": f"down-for {draw.ms(10, LONGEST_ABSENCE_MS)}"},
         {"storage": "outage", "lasts": draw.ms(50, 600)},
         {"network": draw.pick("random", 0), "lasts": draw.ms(10, 300)},
         {"slow": draw.pick(subtask, vertex), "factor": draw.randint(2, 6)} | draw.section(0.8, lasts=lambda: draw.ms(50, 600)),

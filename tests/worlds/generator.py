@@ -110,7 +110,7 @@ def _events(draw: Draw, job: Document) -> Document:
             events["rescale"] = rescale
         elif draw.chance(0.06):
             events["instances"] = draw_instances(draw, job, savepoints=bool(actions) and not _commits(job))
-    if faults := draw_faults(draw, job, quiet=_goes_on_from_savepoint(events)):
+    if faults := draw_faults(draw, job, known_ms=_savepoint_ms(events)):
         events["faults"] = faults
     return events
 
@@ -119,10 +119,12 @@ def _commits(job: Document) -> bool:
     return any("commit" in vertex for vertex in job.values())
 
 
-def _goes_on_from_savepoint(events: Document) -> bool:
+def _savepoint_ms(events: Document) -> int | None:
+    """When the first savepoint is asked for that the job stops or goes on with; None: there is none."""
     rescale = events.get("rescale", [])
-    rows = rescale if isinstance(rescale, list) else [rescale]
-    return any("stop" in action for action in events.get("actions", ())) or any(row.get("from") == "savepoint" for row in rows)
+    rows = [row for row in (rescale if isinstance(rescale, list) else [rescale]) if row.get("from") == "savepoint"]
+    rows += [action for action in events.get("actions", ()) if "stop" in action]
+    return min((int(row["at"].removesuffix(" ms")) for row in rows), default=None)
 
 
 def _write_as_flink(draw: Draw, world: Document) -> None:

@@ -22,6 +22,7 @@ from tests.worlds.broken import BROKEN, broken
 from tests.worlds.findings import keep, small_once
 from tests.worlds.generator import document
 from tests.worlds.keys import keys_of
+from tests.worlds.pairs import faults_of, features_of
 from tests.worlds.tally import Tally
 from tests.worlds.trial import Outcome, run_document
 from tests.worlds.wrong import WRONG
@@ -47,6 +48,8 @@ class WorldResult(NamedTuple):
     outcome: Outcome
     keys: frozenset[str] = frozenset()  # of the schema, that it sets
     small: str = ""  # a small world that shows the same
+    features: frozenset[str] = frozenset()  # of the table of pairs
+    faults: frozenset[str] = frozenset()
 
     @property
     def bad(self) -> bool:
@@ -73,7 +76,8 @@ def plan(count: int, first: int = 0) -> list[Task]:
 def run(task: Task) -> WorldResult:
     world = document(task.seed, task.wrong)
     with broken(task.wrong):
-        result = WorldResult(task, run_document(world, compare=task.compare and not task.wrong), frozenset(keys_of(world)))
+        outcome = run_document(world, compare=task.compare and not task.wrong)
+        result = WorldResult(task, outcome, frozenset(keys_of(world)), features=features_of(world), faults=faults_of(world) | outcome.met)
     return result._replace(small=small_once(world, result.outcome, task.seed) or "") if result.bad else result
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tests.worlds.broken import BROKEN
 from tests.worlds.keys import EXCEPTIONS, all_keys
+from tests.worlds.pairs import FAULTS, MET, Pairs
 from tests.worlds.wrong import WRONG
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Tally:
     findings: dict[str, list[int]] = field(default_factory=dict)  # what was found -> seeds
     sums: Counter[str] = field(default_factory=Counter)
     cpu_s: float = 0
+    pairs: Pairs = field(default_factory=lambda: Pairs((*FAULTS, *MET)))
 
     def add(self, result: WorldResult) -> None:
         wrong, outcome = result.task.wrong, result.outcome
@@ -38,6 +40,7 @@ class Tally:
         self.worlds[wrong] += 1
         self.caught[wrong] += caught
         self.set_in.update(result.keys)
+        self.pairs.add(result.features, result.faults)
         self.caught_with.update(result.keys if caught else ())
         if result.bad:
             self.findings.setdefault(outcome.finding, []).append(result.task.seed)
@@ -57,6 +60,7 @@ class Tally:
         yield "wrong strategy or broken runtime, worlds, caught"
         for name in [*WRONG, *BROKEN]:
             yield f"  {name:70} {self.worlds[name]:7} {self.caught[name]:7}{'  NEVER CAUGHT' if name in self.missed else ''}"
+        yield from self.pairs.lines()
         yield from self.found()
         done = sum(self.worlds.values())
         yield ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in self.sums.items())

@@ -22,6 +22,7 @@ from tests.worlds.account import account, undisturbed
 from tests.worlds.draw import Document
 from tests.worlds.generator import FOLDER
 from tests.worlds.limits import exceeded, lifted
+from tests.worlds.pairs import met
 
 __all__ = ["Outcome", "differences", "limited_cpu", "run_document", "run_text"]
 
@@ -43,6 +44,7 @@ class Outcome:
     commits: int = 0
     simulated_ns: int = 0
     cpu_s: float = 0
+    met: frozenset[str] = frozenset()  # what happened to it: kinds of `pairs.MET`
 
     @property
     def finding(self) -> str:
@@ -142,7 +144,7 @@ def _judged(scenario: Scenario, result: Result) -> Outcome:
     elif status.startswith("FAILED") and not (status.startswith(STOPPED) or "cannot begin" in status or _may_fail(scenario)):
         kind, fact = "failed", status.splitlines()[0][:200]
     completed = int((result.checkpoints["status"] == "COMPLETED").sum())
-    return Outcome(kind, fact, len(result.recoveries), completed, len(result.commits), result.ended_ns)
+    return Outcome(kind, fact, len(result.recoveries), completed, len(result.commits), result.ended_ns, met=met(result))
 
 
 def _unfinished(scenario: Scenario, result: Result) -> bool:
