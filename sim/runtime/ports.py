@@ -149,5 +149,23 @@ class Checks:
     def materialising(self, task: int, number: int) -> None:
         """The backend below the changelog of a task is frozen."""
 
+    def watermark_arrived(self, task: int, channel: int, number: int) -> None:
+        """A task processes a watermark of a channel, or a status of it."""
+
+    def watermark_sent(self, task: int, number: int) -> None:
+        """A task sends a watermark, or a status."""
+
+    def records_left(self, task: int, until: int) -> None:
+        """A watermark lets the records up to `until` leave their windows."""
+
+    def window_ended(self, task: int) -> None:
+        """A window of processing time ends."""
+
+    def timer_fired(self, task: int, due_ns: int, records: int) -> None:
+        """A timer of processing time lets records go."""
+
+    def timers_quiet(self, task: int) -> None:
+        """The data of a task ends: no timer fires any more."""
+
     def materialised(self, task: int, number: int, handles: Sequence[Handle]) -> None:
         """The files of a materialisation are durable."""

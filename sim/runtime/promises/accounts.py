@@ -7,6 +7,7 @@ Reads the counts that no restart touches (rule P8 of the plane).  What must hold
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -27,6 +28,7 @@ from sim.runtime.ports import Ends
 from sim.runtime.promises.kept_state import KeptState
 from sim.runtime.promises.state_accounts import StateAccounts
 from sim.runtime.promises.transactions import Transactions
+from sim.runtime.promises.window_accounts import WindowAccounts
 
 
 class Accounts:
@@ -48,6 +50,7 @@ class Accounts:
         self._surplus = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
         self.state = StateAccounts(context, self.ledger, self._story)
         self.kept = KeptState(context, contents, self.ledger, teller)
+        self.windows = WindowAccounts(context, self.ledger, inputs, teller)
         self.transactions = Transactions(context)
         self._shape = _shape(context)
         self._before: Accounts | None = None  # of the job this one began from, until everything of it stands somewhere
@@ -57,6 +60,7 @@ class Accounts:
         """The job begins with what another one held."""
         self.state.go_on(before.state, checkpoint)
         self.kept.go_on(before.kept, checkpoint)
+        self.windows.go_on(before.windows, checkpoint, self._resized(before))
         self.found.extend(self.transactions.go_on(before.transactions, checkpoint, self.contents.checkpoints[checkpoint]))
         self._rescaled = set(before._rescaled)
         stood: Accounts = before if before._before is None else before._before  # a job that never stood has no account of its own
@@ -75,6 +79,7 @@ class Accounts:
             self._forget(lambda number: number in self.context.stats and self.context.stats[number].status == "FAILED")
         counted, position = self.context.plane.counted(task), part.position
         served, read, written = self.ledger.note(checkpoint, task, counted.served, position.late, counted.read, counted.written)
+        self.windows.cut(checkpoint, task, served, position.late)
         if served == position.served and _same(read, position.records_out) and _same(written, position.records_in):
             return
         fact = (
@@ -91,7 +96,7 @@ class Accounts:
         self.found.extend(self.transactions.completed(self.teller))
 
     def _forget(self, gone: Callable[[int], bool]) -> None:
-        for books in (self.ledger, self.state, self.kept, self.transactions):
+        for books in (self.ledger, self.state, self.kept, self.windows, self.transactions):
             books.forget(gone)
 
     def restarted(self, checkpoint: int, tasks: Iterable[int], *, known: bool) -> None:
@@ -104,6 +109,7 @@ class Accounts:
         expected = self.ledger.of(checkpoint)
         self.found.extend(misplaced(restored, self.ledger, expected, stands, self.teller, input_differs=known))
         self.ledger.stand(stands, counted)
+        self.windows.restarted(checkpoint, tasks)
         again = [(row, surplus) for row, surplus in zip(self._outputs, self._surplus, strict=True) if expected.known[row.task]]
         when = f"at checkpoint {checkpoint}"
         rows, before = [row for row, _ in again], [surplus for _, surplus in again]
@@ -121,6 +127,16 @@ class Accounts:
             where = f"job {before.state.instance + 1}, begun from checkpoint {checkpoint} of job {before.state.instance}"
             self.found.extend(misdealt(self.context.env.now, where, old, (self._shape, note)))
             self._surplus = [held_by(row, note) - owed(row, note) for row in self._outputs]
+
+    def all_found(self) -> Iterator[Violation]:
+        """Of all accounts."""
+        for account in (self, self.state, self.kept, self.windows):
+            yield from account.found
+
+    def _resized(self, before: Accounts) -> list[str]:
+        """Vertices whose parallelism is another one."""
+        mine, theirs = (Counter(vertex for vertex, _ in context.names) for context in (self.context, before.context))
+        return [vertex for vertex, tasks in mine.items() if theirs[vertex] != tasks]
 
     def _story(self, checkpoint: int, task: int) -> tuple[str, ...]:
         return story_of_restore(self._last_restore(), {checkpoint}, (task,), self.teller)

@@ -57,6 +57,7 @@ class Checking(Checks):
         """The state of a task is frozen."""
         self.accounts.state.state_taken(checkpoint, task, snapshot)
         self.accounts.kept.state_taken(checkpoint, task, snapshot)
+        self.accounts.windows.state_taken(checkpoint, task, snapshot)
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """The metadata of a checkpoint is durable: from now on it may be restored."""
@@ -83,6 +84,31 @@ class Checking(Checks):
         """A task has got its state, which stands after so many records, and is about to run."""
         self.accounts.state.restored(checkpoint, task, brought, stands_after)
         self.accounts.kept.restored(checkpoint, task, brought)
+        self.accounts.windows.begun(task)
+
+    def watermark_arrived(self, task: int, channel: int, number: int) -> None:
+        """A task processes a watermark of a channel, or a status of it."""
+        self.accounts.windows.watermark_arrived(task, channel, number)
+
+    def watermark_sent(self, task: int, number: int) -> None:
+        """A task sends a watermark, or a status."""
+        self.accounts.windows.watermark_sent(task, number)
+
+    def records_left(self, task: int, until: int) -> None:
+        """A watermark lets records leave their windows."""
+        self.accounts.windows.left(task, until)
+
+    def window_ended(self, task: int) -> None:
+        """A window of processing time ends."""
+        self.accounts.windows.window_ended(task)
+
+    def timer_fired(self, task: int, due_ns: int, records: int) -> None:
+        """A timer of processing time lets records go."""
+        self.accounts.windows.timer_fired(task, due_ns, records)
+
+    def timers_quiet(self, task: int) -> None:
+        """The data of a task ends."""
+        self.accounts.windows.quiet(task)
 
     def materialising(self, task: int, number: int) -> None:
         """The backend below the changelog of a task is frozen."""
@@ -104,7 +130,7 @@ class Checking(Checks):
         """At the end of the run, in the order of their times.  `kept`: what may be restored then; `finished`: so is the job."""
         context = self.context
         savepoints = {number for number, row in context.stats.items() if row.savepoint_format}
-        found = [*self._found, *self.accounts.found, *self.accounts.state.found, *self.accounts.kept.found]
+        found = [*self._found, *self.accounts.all_found()]
         found.extend(broken_promises(context.journal, context.stats, self.teller))
         if any(isinstance(fault.what, JobManagerDown) for fault in context.scenario.faults):  # else there is one, and a journal is long
             found.extend(without_job_manager(context.journal, self._announced_ns, self.teller))

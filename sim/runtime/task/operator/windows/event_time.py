@@ -34,6 +34,7 @@ class EventTime(TaskPart):
 
     def watermark_arrived(self, channel: int, number: int) -> None:
         """A watermark was processed on a channel, or a status of it."""
+        self.slot.checks.watermark_arrived(self.slot.task, channel, number)
         if number == IDLE:
             if self.windows is not None:
                 self.windows.fall_idle(channel, self.valve.time_ns)
@@ -76,6 +77,7 @@ class EventTime(TaskPart):
             self._said_idle = True
 
     def _send(self, number: int) -> None:
+        self.slot.checks.watermark_sent(self.slot.task, number)
         self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
 
 

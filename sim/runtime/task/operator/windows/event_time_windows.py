@@ -65,6 +65,7 @@ class EventTimeWindows(OperatorWindows):
             return False
 
         def flushed() -> None:
+            self.slot.checks.records_left(self.slot.task, until)
             self.slot.thread.let_go(until)
             self.slot.context.plane.report_written(self.slot.task)
 

@@ -116,6 +116,7 @@ class WatermarkGenerator(TaskPart):
 
     def _send(self, number: int) -> None:
         if self.windows:
+            self.slot.checks.watermark_sent(self.slot.task, number)
             self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
 
     def _event_time(self) -> int:

@@ -42,6 +42,7 @@ class ProcessingTimeWindows(OperatorWindows):
     def quiesce(self) -> None:
         """Pending timers stay with what their windows hold (ProcessingTimeServiceImpl#quiesce)."""
         self._quiet = True
+        self.slot.checks.timers_quiet(self.slot.task)
 
     def end_input(self) -> None:
         """The operator finishes.  What windows hold is lost with their timers (FLINK-18647); bundles are finished."""
@@ -59,6 +60,7 @@ class ProcessingTimeWindows(OperatorWindows):
         """The records served so far are due; later ones belong to the next window, whenever the thread gets to the timer."""
         if self._quiet or self.slot.thread.stopped:
             return
+        self.slot.checks.window_ended(self.slot.task)
         timer = Timer(self.content.served(), self.slot.now + self.window.hold_ns)
         if not (self.window.hold_ns and self._due and self._due[-1].records == timer.records):
             self._due.append(timer)
@@ -78,6 +80,7 @@ class ProcessingTimeWindows(OperatorWindows):
         if self._quiet:
             return
         self._due.remove(timer)
+        self.slot.checks.timer_fired(self.slot.task, timer.at_ns, timer.records)
         self.content.end(timer.records)
         self.content.work(self.content.flush_ns(), lambda: self.slot.thread.let_go(timer.records))
 

@@ -1,0 +1,247 @@
+"""The account of event time and windows: what each task has heard, which records must leave with it, and which timers are pending.
+
+It is told what happens, and compares; it decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from sim.checkers.coverage import COVERED
+from sim.checkers.event_time import ACTIVE, BEHIND_INPUTS, IDLE, OWN_WINDOW, Belonging, Inputs
+from sim.checkers.ledger import Ledger
+from sim.checkers.story import Teller
+from sim.checkers.timers import TIMERS_FIRE, Pending, Timers
+from sim.checkers.violation import Violation, count_is, number_of
+from sim.metrics.journal import Happening
+from sim.model.job import Window
+from sim.runtime import markers
+from sim.runtime.contents import StateSnapshot
+from sim.runtime.context import Context
+
+_TURNS = frozenset({Happening.JOB_RESTORED, Happening.TASK_RESTORED, Happening.TASK_FAILED, Happening.RESCALED, Happening.TRIGGERED})
+_LONGEST_STORY = 8
+_STATUSES = {markers.IDLE: IDLE, markers.ACTIVE: ACTIVE}
+
+
+@dataclass(slots=True)
+class _TaskTime:
+    """The event time and the windows of one attempt of a task."""
+
+    inputs: Inputs
+    belonging: Belonging | None  # of its windows of event time
+    timers: Timers | None  # of its windows of processing time
+    sent_ns: int = 0  # the last watermark
+    owed_ns: int = 0  # it must be sent before the next one arrives
+    until: int | None = None  # records that must leave first: so many, since the job began
+    quiet: bool = False  # its data has ended: timers fire no more
+
+
+class WindowAccounts:
+    """The accounts of event time and windows of one job instance."""
+
+    def __init__(self, context: Context, ledger: Ledger, inputs: Sequence[Sequence[int]], teller: Teller) -> None:
+        self.context = context
+        self.ledger = ledger
+        self.teller = teller
+        self.found: list[Violation] = []
+        self._inputs = [list(map(int, channels)) for channels in inputs]
+        self._windows = [context.scenario.job.vertices[vertex].window for vertex in context.layout.vertex]
+        self._tasks: dict[int, _TaskTime] = {}
+        self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...]]] = {}  # by checkpoint, vertex and index
+        self._reported: set[tuple[str, int]] = set()  # law and task: one story of each
+
+    def go_on(self, before: WindowAccounts, checkpoint: int, resized: Iterable[str]) -> None:
+        """The job begins with what another one held; what `resized` vertices held in windows is dealt out, and has no timer."""
+        gone = set(resized)
+        kept = before._timers.get(checkpoint, {})
+        self._timers[checkpoint] = {name: pending for name, pending in kept.items() if name[0] not in gone}
+
+    # ------------------------------------------------------------------------------------------ event time
+
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        """These tasks have just been set to what the checkpoint holds: watermarks are no state, timers are."""
+        for task in tasks:
+            self._tasks.pop(task, None)
+            if (timers := self._of(task).timers) is not None:
+                timers.pending = list(self._timers.get(checkpoint, {}).get(self.context.names[task], ()))
+
+    def begun(self, task: int) -> None:
+        """A restored task runs."""
+        if (timers := self._of(task).timers) is not None:
+            timers.begun_ns = int(self.context.env.now)
+
+    def watermark_arrived(self, task: int, channel: int, number: int) -> None:
+        """A task processes a watermark of a channel, or a status of it."""
+        own = self._of(task)
+        if own.sent_ns < own.owed_ns:
+            self._tell(BEHIND_INPUTS, task, f"its watermark stays at {_s(own.sent_ns)}, all active inputs had come to {_s(own.owed_ns)}")
+        if own.until is not None:
+            self._tell(OWN_WINDOW, task, f"the records up to {own.until} have not left, their windows have ended")
+        own.owed_ns, own.until = 0, None
+        before_ns, heard = own.inputs.time_ns, _STATUSES.get(number, number)
+        if own.belonging is not None:
+            own.belonging.hear(channel, heard, self._read(task)[channel], before_ns)
+        if not own.inputs.hear(channel, heard, last=number == markers.LAST_WATERMARK) or not own.inputs.goes_on:
+            return
+        own.owed_ns = own.inputs.time_ns
+        if own.belonging is not None:
+            later = own.belonging.later(own.inputs.time_ns, self._read(task))
+            position = self.context.plane.position(task)
+            if later is not None and position.late > later:
+                own.until = position.served - later
+
+    def watermark_sent(self, task: int, number: int) -> None:
+        """A task sends a watermark, or a status."""
+        own, is_source = self._of(task), not self._inputs[task]
+        if number == markers.IDLE:
+            fact = self._busy(task) if is_source else self._active(own.inputs)
+        elif number == markers.ACTIVE:
+            fact = None
+        elif number < own.sent_ns:
+            fact = f"its watermark goes back from {_s(own.sent_ns)} to {_s(number)}"
+        elif is_source:
+            reached_ns = self._event_time(task)
+            fact = (
+                None if number <= reached_ns else f"its watermark {_s(number)} is ahead of its records, which have come to {_s(reached_ns)}"
+            )
+        elif number > own.inputs.time_ns:
+            least = min(own.inputs.reached, key=lambda channel: own.inputs.reached[channel])
+            writer = self.teller.task(self.context.layout.writer[least])
+            fact = f"its watermark {_s(number)} is ahead of its input from {writer}, which has come to {_s(own.inputs.reached[least])}"
+        elif own.until is not None:
+            fact = f"its watermark {_s(number)} leaves before the records up to {own.until}, which it ends"
+        else:
+            fact = None
+        if fact is not None:
+            self._tell(BEHIND_INPUTS, task, fact)
+        if number not in _STATUSES:
+            own.sent_ns = number
+
+    # ------------------------------------------------------------------------------------------ windows
+
+    def left(self, task: int, until: int) -> None:
+        """A watermark lets the records up to `until` leave their windows."""
+        own = self._of(task)
+        expected = own.until if self._inputs[task] else self.context.plane.position(task).served
+        if expected != until:
+            wrong = until - (0 if expected is None else expected)
+            if expected is None:
+                fact = f"records up to {until} leave, no window has ended"
+            elif wrong > 0:
+                fact = f"{number_of(wrong, 'record')} of later windows leave with those up to {expected}"
+            else:
+                fact = f"{count_is(-wrong, 'record')} left behind: those up to {expected} belong to windows that have ended"
+            self._tell(OWN_WINDOW, task, fact)
+        own.until = None
+
+    def window_ended(self, task: int) -> None:
+        """A window of processing time ends."""
+        if (timers := self._of(task).timers) is not None:
+            self._tell_timer(task, timers.window_ended(int(self.context.env.now), self.context.plane.position(task).served))
+
+    def timer_fired(self, task: int, due_ns: int, records: int) -> None:
+        """A timer of processing time lets records go."""
+        if (timers := self._of(task).timers) is not None:
+            self._tell_timer(task, timers.fire(int(self.context.env.now), due_ns, records))
+
+    def quiet(self, task: int) -> None:
+        """The data of a task ends: no timer fires any more."""
+        self._of(task).quiet = True
+
+    # ------------------------------------------------------------------------------------------ snapshots
+
+    def cut(self, checkpoint: int, task: int, served: int, late: int) -> None:
+        """A task is at its cut; `late`: records that wait for their outputs."""
+        window = self._windows[task]
+        if window is None:
+            return
+        own = self._of(task)
+        if window.early and late and not own.quiet:
+            self._tell(OWN_WINDOW, task, f"{count_is(late, 'record')} held behind barrier {checkpoint}, a bundle leaves before it")
+        if own.timers is not None:
+            now_ns = int(self.context.env.now)
+            if not own.quiet:
+                self._tell_timer(task, own.timers.silent(now_ns))
+            kept = self._timers.setdefault(checkpoint, {})
+            kept[self.context.names[task]] = own.timers.kept(now_ns, served)
+
+    def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
+        """The state of a task is frozen: records in windows are part of it."""
+        window = self._windows[task]
+        if window is None or not window.record_bytes:
+            return
+        late = int(self.ledger.of(checkpoint).late[task])
+        if snapshot.window_bytes < late * window.record_bytes:
+            fact = f"snapshot {checkpoint} has {number_of(snapshot.window_bytes, 'byte')} for {number_of(late, 'record')} in windows"
+            self._tell(COVERED, task, f"{fact}, {window.record_bytes} each")
+
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        """Checkpoints that can neither complete nor be restored any more."""
+        self._timers = {number: kept for number, kept in self._timers.items() if not gone(number)}
+
+    # ------------------------------------------------------------------------------------------ reading the run
+
+    def _of(self, task: int) -> _TaskTime:
+        own = self._tasks.get(task)
+        if own is None:
+            own = self._tasks[task] = self._anew(self._inputs[task], self._windows[task])
+        return own
+
+    def _anew(self, channels: Sequence[int], window: Window | None) -> _TaskTime:
+        inputs, now_ns = Inputs.of(channels), int(self.context.env.now)
+        if window is None:
+            return _TaskTime(inputs, None, None)
+        times = window.step_ns, window.phase_ns, window.hold_ns
+        if window.time == "event":
+            return _TaskTime(inputs, Belonging.of(*times, channels), None)
+        begun_ns = 0 if self.context.origin is None and not self.context.env.now else now_ns
+        return _TaskTime(inputs, None, Timers(*times, begun_ns=begun_ns))
+
+    def _read(self, task: int) -> dict[int, int]:
+        """Records read of each channel."""
+        return dict(zip(self._inputs[task], self.context.plane.position(task).records_out.tolist(), strict=True))
+
+    def _event_time(self, task: int) -> int:
+        """How far the records of a source have come, less its lateness."""
+        context, vertex = self.context, self.context.layout.vertex[task]
+        source, served = context.scenario.job.vertices[vertex].source, context.plane.position(task).served
+        log = context.spec.vertices[vertex].log(context.layout.subtask[task])
+        if source is None or log is None or not served:
+            return 0
+        return (log.due(served - 1) if log.segments else int(context.env.now)) - source.watermark.lateness_ns
+
+    def _busy(self, task: int) -> str | None:
+        """What is wrong with a source that says it is idle: its last record came too lately."""
+        context, vertex = self.context, self.context.layout.vertex[task]
+        source, served = context.scenario.job.vertices[vertex].source, context.plane.position(task).served
+        log = context.spec.vertices[vertex].log(context.layout.subtask[task])
+        if source is None or log is None or not served or not log.segments or source.watermark.idle_timeout_ns is None:
+            return None
+        since_ns = int(context.env.now) - log.due(served - 1)
+        if since_ns >= source.watermark.idle_timeout_ns:
+            return None
+        return f"it says that it is idle, its last record was due {_s(since_ns)} ago"
+
+    def _active(self, inputs: Inputs) -> str | None:
+        active = [channel for channel in inputs.reached if channel not in inputs.idle]
+        if not active:
+            return None
+        return f"it says that it is idle, its input from {self.teller.task(self.context.layout.writer[active[0]])} is not"
+
+    def _tell_timer(self, task: int, fact: str | None) -> None:
+        if fact is not None:
+            self._tell(TIMERS_FIRE, task, fact)
+
+    def _tell(self, law: str, task: int, fact: str) -> None:
+        """The first time of each law and task."""
+        if (law, task) in self._reported:
+            return
+        self._reported.add((law, task))
+        story = self.teller.story(lambda row: row.happening in _TURNS and row.task in (-1, task))[-_LONGEST_STORY:]
+        self.found.append(Violation(law, int(self.context.env.now), self.teller.task(task), fact, story))
+
+
+def _s(ns: int) -> str:
+    return f"{ns / 1e9:g} s"

@@ -1,0 +1,68 @@
+"""Laws 88 and 89: the least watermark of a task's inputs, and which windows records belong to."""
+
+from sim.checkers.event_time import ACTIVE, IDLE, Belonging, Inputs
+
+
+def heard(*said):
+    """(channel, what it says), one after the other, on two channels."""
+    inputs = Inputs.of([4, 5])
+    return inputs, [inputs.hear(channel, number) for channel, number in said]
+
+
+def test_the_least_watermark_counts():
+    inputs, risen = heard((4, 30), (5, 10), (5, 50))
+
+    assert [False, True, True] == risen
+    assert 30 == inputs.time_ns
+    assert inputs.goes_on
+
+
+def test_an_idle_channel_does_not_count_until_it_has_caught_up():
+    inputs, _ = heard((4, 30), (5, 10), (5, IDLE))
+    assert 30 == inputs.time_ns
+
+    inputs.hear(5, ACTIVE)
+    inputs.hear(4, 40)
+    assert 40 == inputs.time_ns, "it is behind, and does not hold the others back"
+
+    inputs.hear(5, 45)
+    inputs.hear(4, 60)
+    assert 45 == inputs.time_ns
+
+
+def test_the_last_channel_that_falls_idle_lets_all_watermarks_count():
+    inputs, _ = heard((4, 30), (5, 10), (4, IDLE), (5, IDLE))
+
+    assert inputs.all_idle
+    assert not inputs.goes_on
+    assert 30 == inputs.time_ns
+
+
+def test_records_behind_a_watermark_belong_to_later_windows():
+    """Windows of 100: on channel 4 seven of ten records came before its watermark, channel 5 has not come so far."""
+    windows = Belonging.of(100, 0, 0, [4, 5])
+    windows.hear(4, 100, 7, 0)
+    windows.hear(4, 130, 9, 0)
+    windows.hear(5, 210, 20, 0)
+
+    assert windows.later(90, {4: 10, 5: 21}) is None
+    assert 3 + 1 == windows.later(100, {4: 10, 5: 21})
+    assert windows.later(150, {4: 10, 5: 21}) is None, "it has ended before"
+    assert 0 + 1 == windows.later(200, {4: 10, 5: 21}), "those of an active channel without a watermark came too late"
+
+
+def test_records_of_an_idle_channel_leave_up_to_its_silence():
+    windows = Belonging.of(100, 0, 0, [4])
+    windows.hear(4, IDLE, 5, 0)
+
+    assert 3 == windows.later(100, {4: 8})
+
+
+def test_records_of_sessions_wait_behind_their_watermark():
+    """A gap of 50: what came before the watermark of 100 leaves at 150."""
+    windows = Belonging.of(1, 0, 50, [4])
+    windows.hear(4, 100, 7, 0)
+    windows.hear(4, 150, 9, 0)
+
+    assert windows.later(149, {4: 9}) is None
+    assert 2 == windows.later(150, {4: 9})
