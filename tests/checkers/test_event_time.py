@@ -3,10 +3,10 @@
 from sim.checkers.event_time import ACTIVE, IDLE, Belonging, Inputs
 
 
-def heard(*said):
+def heard(*signals):
     """(channel, what it says), one after the other, on two channels."""
     inputs = Inputs.of([4, 5])
-    return inputs, [inputs.hear(channel, number) for channel, number in said]
+    return inputs, [inputs.hear(channel, number) for channel, number in signals]
 
 
 def test_the_least_watermark_counts():

@@ -79,7 +79,7 @@ class Accounts:
             self._forget(lambda number: number in self.context.stats and self.context.stats[number].status == "FAILED")
         counted, position = self.context.plane.counted(task), part.position
         served, read, written = self.ledger.note(checkpoint, task, counted.served, position.late, counted.read, counted.written)
-        self.windows.cut(checkpoint, task, served, position.late)
+        self.windows.cut(checkpoint, task, served, part)
         if served == position.served and _same(read, position.records_out) and _same(written, position.records_in):
             return
         fact = (
@@ -129,7 +129,7 @@ class Accounts:
             self._surplus = [held_by(row, note) - owed(row, note) for row in self._outputs]
 
     def all_found(self) -> Iterator[Violation]:
-        """Of all accounts."""
+        """The violations that all accounts have found."""
         for account in (self, self.state, self.kept, self.windows):
             yield from account.found
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from sim.checkers.coverage import COVERED
 from sim.checkers.event_time import ACTIVE, BEHIND_INPUTS, IDLE, OWN_WINDOW, Belonging, Inputs
 from sim.checkers.ledger import Ledger
@@ -17,7 +19,7 @@ from sim.checkers.violation import Violation, count_is, number_of
 from sim.metrics.journal import Happening
 from sim.model.job import Window
 from sim.runtime import markers
-from sim.runtime.contents import StateSnapshot
+from sim.runtime.contents import StateSnapshot, TaskSnapshot
 from sim.runtime.context import Context
 
 _TURNS = frozenset({Happening.JOB_RESTORED, Happening.TASK_RESTORED, Happening.TASK_FAILED, Happening.RESCALED, Happening.TRIGGERED})
@@ -41,15 +43,15 @@ class _TaskTime:
 class WindowAccounts:
     """The accounts of event time and windows of one job instance."""
 
-    def __init__(self, context: Context, ledger: Ledger, inputs: Sequence[Sequence[int]], teller: Teller) -> None:
+    def __init__(self, context: Context, ledger: Ledger, inputs: Sequence[np.ndarray], teller: Teller) -> None:
         self.context = context
         self.ledger = ledger
         self.teller = teller
         self.found: list[Violation] = []
-        self._inputs = [list(map(int, channels)) for channels in inputs]
+        self._inputs: list[list[int]] = [channels.tolist() for channels in inputs]
         self._windows = [context.scenario.job.vertices[vertex].window for vertex in context.layout.vertex]
         self._tasks: dict[int, _TaskTime] = {}
-        self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...]]] = {}  # by checkpoint, vertex and index
+        self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...] | None]] = {}  # by checkpoint, vertex and index; None: ended
         self._reported: set[tuple[str, int]] = set()  # law and task: one story of each
 
     def go_on(self, before: WindowAccounts, checkpoint: int, resized: Iterable[str]) -> None:
@@ -65,7 +67,11 @@ class WindowAccounts:
         for task in tasks:
             self._tasks.pop(task, None)
             if (timers := self._of(task).timers) is not None:
-                timers.pending = list(self._timers.get(checkpoint, {}).get(self.context.names[task], ()))
+                kept = self._timers.get(checkpoint, {}).get(self.context.names[task], ())
+                if kept is None:
+                    self._of(task).timers = None
+                else:
+                    timers.pending = list(kept)
 
     def begun(self, task: int) -> None:
         """A restored task runs."""
@@ -77,20 +83,21 @@ class WindowAccounts:
         own = self._of(task)
         if own.sent_ns < own.owed_ns:
             self._tell(BEHIND_INPUTS, task, f"its watermark stays at {_s(own.sent_ns)}, all active inputs had come to {_s(own.owed_ns)}")
-        if own.until is not None:
+        if own.until is not None and own.owed_ns:
             self._tell(OWN_WINDOW, task, f"the records up to {own.until} have not left, their windows have ended")
         own.owed_ns, own.until = 0, None
         before_ns, heard = own.inputs.time_ns, _STATUSES.get(number, number)
-        if own.belonging is not None:
-            own.belonging.hear(channel, heard, self._read(task)[channel], before_ns)
-        if not own.inputs.hear(channel, heard, last=number == markers.LAST_WATERMARK) or not own.inputs.goes_on:
+        risen = own.inputs.hear(channel, heard, last=number == markers.LAST_WATERMARK)
+        if risen and own.inputs.goes_on:
+            own.owed_ns = own.inputs.time_ns
+        if own.belonging is None:
             return
-        own.owed_ns = own.inputs.time_ns
-        if own.belonging is not None:
-            later = own.belonging.later(own.inputs.time_ns, self._read(task))
-            position = self.context.plane.position(task)
-            if later is not None and position.late > later:
-                own.until = position.served - later
+        position = self.context.plane.position(task)
+        read = dict(zip(self._inputs[task], position.records_out.tolist(), strict=True))
+        own.belonging.hear(channel, heard, read[channel], before_ns)
+        later = own.belonging.later(own.inputs.time_ns, read) if risen else None
+        if later is not None and position.late > later:
+            own.until = position.served - later
 
     def watermark_sent(self, task: int, number: int) -> None:
         """A task sends a watermark, or a status."""
@@ -152,12 +159,12 @@ class WindowAccounts:
 
     # ------------------------------------------------------------------------------------------ snapshots
 
-    def cut(self, checkpoint: int, task: int, served: int, late: int) -> None:
-        """A task is at its cut; `late`: records that wait for their outputs."""
+    def cut(self, checkpoint: int, task: int, served: int, part: TaskSnapshot) -> None:
+        """A task is at its cut.  The timers of operators that have finished let nothing go."""
         window = self._windows[task]
         if window is None:
             return
-        own = self._of(task)
+        own, late = self._of(task), part.position.late
         if window.early and late and not own.quiet:
             self._tell(OWN_WINDOW, task, f"{count_is(late, 'record')} held behind barrier {checkpoint}, a bundle leaves before it")
         if own.timers is not None:
@@ -165,7 +172,7 @@ class WindowAccounts:
             if not own.quiet:
                 self._tell_timer(task, own.timers.silent(now_ns))
             kept = self._timers.setdefault(checkpoint, {})
-            kept[self.context.names[task]] = own.timers.kept(now_ns, served)
+            kept[self.context.names[task]] = None if part.finished else own.timers.kept(now_ns, served)
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """The state of a task is frozen: records in windows are part of it."""
@@ -198,10 +205,6 @@ class WindowAccounts:
             return _TaskTime(inputs, Belonging.of(*times, channels), None)
         begun_ns = 0 if self.context.origin is None and not self.context.env.now else now_ns
         return _TaskTime(inputs, None, Timers(*times, begun_ns=begun_ns))
-
-    def _read(self, task: int) -> dict[int, int]:
-        """Records read of each channel."""
-        return dict(zip(self._inputs[task], self.context.plane.position(task).records_out.tolist(), strict=True))
 
     def _event_time(self, task: int) -> int:
         """How far the records of a source have come, less its lateness."""
