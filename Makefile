@@ -2,7 +2,7 @@
 # uv does the work if it is on PATH, else venv and pip, both held to constraints.txt.
 .POSIX:
 .SUFFIXES:
-.PHONY: run help test test-slow site flink lint envelope blind answers performance mutations mutants nightly clean
+.PHONY: run help test test-slow site charts flink lint envelope blind answers performance mutations mutants nightly clean
 
 PY ?= python3
 VENV ?= .venv
@@ -48,6 +48,10 @@ flink: $(VENV)/.made-flink
 site: $(VENV)/.made-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "build/site/index.html"
+
+# The part of Apache ECharts that reports bring along, again from its packages.  Needs npm.
+charts:
+	benchmarks/charts.sh
 
 # ruff and mypy alone.
 lint: $(VENV)/.made-test

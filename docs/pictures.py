@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from docs.drawing import Drawing, lanes
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
+
+    from sim.report.charts.chart import Chart
 
 __all__ = ["FOLDER", "PICTURES"]
 
@@ -202,12 +203,13 @@ def _tables(example: str) -> dict[str, dict[str, DataFrame]]:
     return {label(scenario): simulate(scenario).tables for scenario in study.scenarios}
 
 
-def _alone(drawn: Figure, name: str) -> str:
+def _alone(drawn: Chart, name: str) -> str:
     """A figure of reports as a file of its own: it brings the colours that the page of a report has."""
+    from sim.report.charts.still import still
+    from sim.report.charts.svg import svg
     from sim.report.page import colours
-    from sim.report.svg import svg
 
-    text = svg(drawn, name)
+    text = svg(still(drawn), name)
     return (
         text.replace(
             ">",

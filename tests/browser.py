@@ -26,6 +26,8 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 OURS = ("file:", "data:", "blob:", "about:", "http://127.0.0.1:")
 LEAST_FONT = 8  # pixels on the screen
 
+READY = "window.reportCharts ? reportCharts.ready : 0"
+"""Charts of a report stand: how many."""
 MEASURE = r"""
 (() => {
   const root = document.documentElement, out = {};
@@ -128,6 +130,8 @@ class Browser:
             await connection.call("Emulation.setEmulatedMedia", media="print" if printed else "", features=[scheme])
             await connection.call("Page.navigate", url=address)
             await connection.until("Page.loadEventFired")
+            ready = await connection.call("Runtime.evaluate", expression=READY, returnByValue=True, awaitPromise=True)
+            assert "exceptionDetails" not in ready, ready
             done = await connection.call("Runtime.evaluate", expression=MEASURE, returnByValue=True)
             assert "exceptionDetails" not in done, done
             seen = json.loads(done["result"]["value"])

@@ -98,6 +98,7 @@ INSIDE: dict[str, set[str]] = {
     "sweeps/file": set(),
     "sweeps/spark": set(),
     # Only `run` knows all hosts; the others know ports, which lie flat.
+    "report/charts": set(),  # they know no checkpoint
     "runtime/setup": {"runtime"},
     "runtime/observe": {"runtime"},
     "runtime/promises": {"runtime", "runtime/observe"},

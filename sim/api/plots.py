@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sim.analysis.strategies.picture import where_time_goes
+from sim.report.charts.still import still
 from sim.report.figures import lines, phases
 from sim.report.one_checkpoint import one_checkpoint
-from sim.report.through_time import BACK_PRESSURE, QUANTITIES, PlottedQuantity, curves_of, failures_s, triggers_s
+from sim.report.through_time import QUANTITIES, PlottedQuantity, curves_of, failures_s, triggers_s
 from sim.verbs.display import Picture
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Plots:
         drawn = phases(self._runs)
         if drawn is None:
             raise ValueError("no checkpoint is over: there is nothing to draw")
-        return Picture(drawn, "durations of checkpoints by phase")
+        return Picture(still(drawn), "durations of checkpoints by phase")
 
     def timeline(self, checkpoint: int | None = None, *, strategy: str | None = None) -> Picture:
         """One checkpoint: what every subtask did between the trigger and its acknowledgement.
@@ -43,7 +44,8 @@ class Plots:
         number = int(slowest if checkpoint is None else checkpoint)
         if number not in known:
             raise KeyError(f"{name}: no checkpoint {number}: there are {known[0]} to {known[-1]}")
-        return Picture(one_checkpoint(subtasks[subtasks["id"] == number], f"checkpoint {number} ({name})"), f"checkpoint {number}")
+        drawn = one_checkpoint(subtasks[subtasks["id"] == number], f"checkpoint {number} ({name})")
+        return Picture(still(drawn), f"checkpoint {number}")
 
     def parts(self) -> Picture:
         """A bar per strategy: the parts of its median checkpoint."""
@@ -63,7 +65,7 @@ class Plots:
 
     def back_pressure(self) -> Picture:
         """The share of its time that the most back-pressured vertex waits [%], through time."""
-        return self._lines(BACK_PRESSURE)
+        return self._lines(QUANTITIES["back_pressure"])
 
     def __repr__(self) -> str:
         return f"Plots: {', '.join(self._names())}"
@@ -84,4 +86,4 @@ class Plots:
         drawn = lines(
             curves, quantity.unit, triggers=triggers_s(self._runs), failures=failures_s(self._runs), warmup_s=self._comparison.warmup_s
         )
-        return Picture(drawn, f"{quantity.title} through time")
+        return Picture(still(drawn), f"{quantity.title} through time")

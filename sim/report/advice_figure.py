@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sim.analysis.number_texts import ms_text
-from sim.analysis.sweeps.axis_ticks import set_ticks
-from sim.report.figures import SMALL, style
+from sim.analysis.sweeps.measure import unit_of_ticks
+from sim.report.charts.chart import INK, Chart, ChartAxis, Panel, chart
+from sim.report.figures import APART
 from sim.report.page import Block
-from sim.report.svg import COLOURS, GRID, INK, figure, label
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 X, Y = "recovery_ms", "checkpoint_ms"
-_MARKERS = "os^Dv<>P"
-_WIDE = 20
-"""A quantity whose values differ by a larger factor has a logarithmic axis."""
-_FEW_DECADES = 300
-"""Below this factor there is room for ticks between powers of ten."""
 
 
 def advice_block(data: Mapping[str, Any]) -> Block | None:
@@ -34,35 +25,34 @@ def advice_block(data: Mapping[str, Any]) -> Block | None:
     limits = [f"{name} at most {ms_text(bound)}" for name, key in (("recovery", X), ("checkpoints", Y)) if (bound := _limit(data, key))]
     shaded = f" Shaded: beyond the limits ({', '.join(limits)})." if limits else ""
     return Block(
-        "Checkpoints against recovery", figure=drawn,
+        "Checkpoints against recovery", chart=drawn,
         caption=f"A point per setting that was tried: 99th percentile of checkpoints over the time of a recovery.{shaded}{not_drawn}",
     )  # fmt: skip
 
 
-def trade(data: Mapping[str, Any]) -> Figure | None:
-    """A point per setting, coloured by what it sets beside the interval; limits are shaded, today and the advised one are circled."""
+def trade(data: Mapping[str, Any]) -> Chart | None:
+    """A point per setting, by what it sets beside the interval; limits are shaded, today and the advised one have a ring."""
     points = _drawn(list(data.get("settings", ())))
     if len(points) < 2:
         return None
-    drawn = figure(3.6)
-    axes = drawn.subplots()
-    for i, protocol in enumerate(dict.fromkeys(row["protocol"] for row in points)):
-        own = [row for row in points if row["protocol"] == protocol]
-        axes.plot(
-            [row[X] for row in own], [row[Y] for row in own], _MARKERS[i % len(_MARKERS)], color=COLOURS[i % len(COLOURS)], ms=6,
-            mfc="none", mew=1.6, label=label(protocol),
-        )  # fmt: skip
-    for key, title, marker, size in (("today", "today", "s", 12), ("advised", "advised", "o", 11)):
+    x, y = (_axis(title, [row[key] for row in points], _limit(data, key)) for title, key in (("recovery", X), ("checkpoints, p99", Y)))
+    marks: list[dict[str, Any]] = []
+    for (size, near), low in ((x[1:], "x"), (y[1:], "y")):
+        if near is not None:
+            marks.append({"series": "beyond a limit", "shape": "band", low: near / size})
+    marks += [{"series": row["protocol"], "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row)} for row in points]
+    for key in ("today", "advised"):
         row = data.get(key)
         if row and row.get(X) and row.get(Y):
-            text = label(f"{title}: {row['protocol']}, every {row['interval']}", 60)
-            axes.plot(row[X], row[Y], marker, color=INK, ms=size, mfc="none", mew=1.4, ls="none", label=text)
-    style(axes, "checkpoints, p99")
-    axes.set_xlabel("recovery", fontsize=SMALL, color=INK)
-    for side, key in (("x", X), ("y", Y)):
-        _scale(axes, side, key, [row[key] for row in points], _limit(data, key))
-    drawn.legend(loc="outside lower left", ncols=1, frameon=False, fontsize=SMALL, labelcolor=INK)
-    return drawn
+            name = f"{key}: {row['protocol']}, every {row['interval']}"
+            marks.append({"series": name, "shape": "ring", "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row)})
+    protocols = {name: number for number, name in enumerate(dict.fromkeys(row["protocol"] for row in points))}
+    inks = {str(mark["series"]): INK for mark in marks if mark.get("shape") in {"ring", "band"}}
+    return chart(marks, [Panel("", x[0], y[0], height=260.0)], colours=protocols | inks)
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    return f"{row['protocol']}, every {row['interval']}: checkpoints {ms_text(row[Y])}, recovery {ms_text(row[X])}"
 
 
 def _drawn(settings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -74,34 +64,12 @@ def _limit(data: Mapping[str, Any], key: str) -> float | None:
     return None if bound is None else float(bound)
 
 
-def _scale(axes: Axes, side: str, key: str, values: Sequence[float], limit: float | None) -> None:
-    """The limit is on the axis only where it is near: a far one would push all points together, and breaks nothing."""
-    axis = axes.xaxis if side == "x" else axes.yaxis
-    set_scale, set_limits, span = (
-        (axes.set_xscale, axes.set_xlim, axes.axvspan) if side == "x" else (axes.set_yscale, axes.set_ylim, axes.axhspan)
-    )
+def _axis(title: str, values: Sequence[float], limit: float | None) -> tuple[ChartAxis, float, float | None]:
+    """The axis, the size of its unit, and the limit if it is near: a far one would push all points together, and breaks nothing."""
     low, high = min(values), max(values)
-    near = [limit] if limit is not None and limit < 3 * high else []
-    low, high = min(low, *near, low), max(high, *near, high)
-    is_wide = high > _WIDE * low
-    ends = (low / 1.5, high * 1.5) if is_wide else (0.0, high * 1.1)
-    if is_wide:
-        set_scale("log")
-    set_limits(*ends)
-    if near:
-        span(near[0], ends[1], color=GRID, alpha=0.35, lw=0)
-    if is_wide:
-        _log_ticks(axis)
-    else:
-        set_ticks(axis, key, 5)
-    axes.grid(visible=True, axis="both", color=GRID, lw=0.6)
-
-
-def _log_ticks(axis: Any) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    low, high = axis.get_view_interval()
-    subs = (1.0, 2.0, 5.0) if high < _FEW_DECADES * low else (1.0,)
-    axis.set_major_locator(LogLocator(subs=subs, numticks=7))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: ms_text(value)))
+    near = limit if limit is not None and limit < 3 * high else None
+    low, high = min(low, near or low), max(high, near or high)
+    ending, size = unit_of_ticks("_ms", high)
+    is_log = high > APART * low
+    ends = (low / 1.5, high * 1.5) if is_log else (0.0, high * 1.1)
+    return ChartAxis(title, ending, ends[0] / size, ends[1] / size, is_log=is_log), size, near

@@ -73,7 +73,7 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
     pair = " and ".join(in_words(column) for column in columns[:2])
     if (drawn := intervals(table, settings, columns)) is not None:
         yield Block(
-            "Values and how sure they are", figure=drawn, caption="Mean over windows and seeds per setting, with 95 % confidence intervals."
+            "Values and how sure they are", chart=drawn, caption="Mean over windows and seeds per setting, with 95 % confidence intervals."
         )
     depends = str(kept.get("depends", ""))
     drawn = per_window(rows, settings, depends) if depends in rows else None
@@ -81,16 +81,16 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
         count = rows[WINDOW].nunique()
         others = f" The first {MOST_WINDOWS} of {count} windows." if count > MOST_WINDOWS else ""
         caption = f"A panel per window on one scale: {in_words(depends)}, mean (dot; open: more than that) and span over seeds.{others}"
-        yield Block("Window by window", figure=drawn, caption=caption)
+        yield Block("Window by window", chart=drawn, caption=caption)
     if (drawn := trade_off(table, settings, columns)) is not None:
-        yield Block("What one costs the other", figure=drawn, caption=f"A point per setting: {pair}.")
+        yield Block("What one costs the other", chart=drawn, caption=f"A point per setting: {pair}.")
     if (drawn := heat_map(rows, settings, columns[0])) is not None:
-        yield Block("Over two settings", figure=drawn, caption=f"The mean of {in_words(columns[0])}, darker is less.")
+        yield Block("Over two settings", chart=drawn, caption=f"The mean of {in_words(columns[0])}, darker is more.")
     varied = [str(name) for name in kept.get("varied", ()) if name in rows]
     if depends in rows and (drawn := sensitivity(rows, varied, depends)) is not None:
         name = in_words(depends)
         caption = f"Share of the variance of {name} between settings and windows that each key explains: alone, and with others."
-        yield Block(f"What {name} depends on, drawn", figure=drawn, caption=caption)
+        yield Block(f"What {name} depends on, drawn", chart=drawn, caption=caption)
 
 
 def _spelled(text: str, names: list[str]) -> str:

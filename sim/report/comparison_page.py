@@ -13,10 +13,11 @@ from sim.analysis.strategies.summary import Tables
 from sim.comparison.assumption import assumptions_table
 from sim.prose import capitalised
 from sim.quantities.results import headings
+from sim.report.checkpoint_blocks import checkpoint_blocks
 from sim.report.figures import lines, phases
 from sim.report.history import history
 from sim.report.page import Block, Page
-from sim.report.through_time import QUANTITIES, curves_of, failures_s, triggers_s
+from sim.report.through_time import QUANTITIES, curves_of, end_s, failures_s, triggers_s
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,10 +52,12 @@ def _blocks(results: ReportedResults, runs: Mapping[str, Tables]) -> Iterator[Bl
     for name, story in results.violations.items():
         yield Block(f"{name}: a run broke what checkpoints promise", code=f"violation: {name}: {story}")
     yield from (Block("", outcome) for outcome in results.outcomes)
+    drawn = phases(runs, end_s(runs))
     yield Block(
-        "How long each checkpoint takes, by phase", figure=phases(runs), caption=_phases_caption(comparison),
-        text="" if phases(runs) is not None else "No checkpoint is over.",
+        "How long each checkpoint takes, by phase", chart=drawn, caption=_phases_caption(comparison),
+        text="" if drawn is not None else "No checkpoint is over.",
     )  # fmt: skip
+    yield from checkpoint_blocks(comparison)
     yield from _through_time(comparison, runs)
     if (consequences := comparison.consequences_texts()) is not None:
         yield Block("Failures, recovery and commits", comparison.consequences_sentence, TextTable("", *_turned(*consequences)))
@@ -68,8 +71,8 @@ def _through_time(comparison: Comparison, runs: Mapping[str, Tables]) -> Iterato
         curves = curves_of(quantity, comparison)
         if all((curve == 0).all() for curve in curves.values()):
             continue
-        drawn = lines(curves, quantity.unit, triggers=triggers, failures=failures, warmup_s=comparison.warmup_s)
-        yield Block(quantity.title, figure=drawn, caption=_caption(quantity, curves, len(failures), next(iter(runs))))
+        drawn = lines(curves, quantity.unit, triggers=triggers, failures=failures, warmup_s=comparison.warmup_s, end_s=end_s(runs))
+        yield Block(quantity.title, chart=drawn, caption=_caption(quantity, curves, len(failures), next(iter(runs))))
 
 
 def _caption(quantity: PlottedQuantity, curves: Mapping[str, pd.Series[float]], failures: int, first: str) -> str:

@@ -1,9 +1,9 @@
-"""The figures of a comparison: a panel per strategy on common axes, or a line per strategy; axes in words with units."""
+"""The charts of a comparison: a panel per strategy on common axes, or a line per strategy; axes in words with units."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,12 +12,10 @@ from sim.analysis.strategies.first_upload import first_uploads
 from sim.analysis.strategies.path import PARTS
 from sim.analysis.strategies.picture import alike
 from sim.analysis.strategies.summary import Tables
-from sim.report.svg import COLOURS, GRID, INK, figure, label
+from sim.report.charts.chart import INK, Chart, ChartAxis, Panel, chart
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PHASES: dict[str, tuple[str, ...]] = {
     "behind data": ("queue",),
@@ -29,12 +27,11 @@ PHASES: dict[str, tuple[str, ...]] = {
     "messages": ("messages",),
 }
 """Title of a phase -> kinds of wait in it."""
-SMALL = 9
-"""Points: the size of text in figures."""
-_LONG_LABEL = 28
-"""Characters: two columns of longer labels are wider than the figure."""
-_LOW = 1 / 20
-"""Bars below this share of the highest one look like the axis: their panel has a scale of its own, in milliseconds."""
+PHASE_COLOURS = {phase: number for number, phase in enumerate(PHASES)}
+TIME = "time"
+"""Charts through the time of a run are zoomed and read together."""
+APART = 20.0
+"""What is larger by more than this factor hides the others: they have a scale of their own."""
 _MOST_BARS = 150
 """More checkpoints than that are drawn as their means over stretches of time."""
 
@@ -45,65 +42,93 @@ def phase_of(part: str) -> str:
     return next(phase for phase, kinds in PHASES.items() if kind in kinds)
 
 
-def phases(runs: Mapping[str, Tables]) -> Figure | None:
+def phases(runs: Mapping[str, Tables], end_s: float | None = None) -> Chart | None:
     """Durations of checkpoints, stacked by phase of their critical path: a panel per strategy.  None: no checkpoint is over.
 
     Panels share one scale.  One whose bars would not be seen on it has its own, in milliseconds, and says so.
-    A first upload would hide all others: the title of its panel says how long it took.
+    A first upload would hide all others: the title of its panel says how long it took.  `end_s`: where the axis of time ends.
     """
     stacks = {name: stack for name, tables in runs.items() if not (stack := _stack(tables)).empty}
     if not stacks:
         return None
-    drawn = figure(0.9 + 1.35 * len(stacks))
-    panels = drawn.subplots(len(stacks), sharex=True, squeeze=False)[:, 0]
     highest = max(float(stack.sum(axis="columns").max()) for stack in stacks.values())
-    present = [phase for phase in PHASES if any(stack[phase].sum() > 0 for stack in stacks.values())]
-    for axes, (name, stack) in zip(panels, stacks.items(), strict=True):
-        places = stack.index.to_numpy(dtype=float)
-        width = 0.8 * float(np.diff(places).min()) if len(places) > 1 else 1.0
+    marks: list[dict[str, Any]] = []
+    panels = []
+    for number, (name, stack) in enumerate(stacks.items()):
         longest = float(stack.sum(axis="columns").max())
-        low = longest < _LOW * highest
-        ends = np.zeros(len(stack))
-        for phase in present:
-            heights = stack[phase] * (1e3 if low else 1.0)
-            axes.bar(places, heights, width, bottom=ends, color=COLOURS[list(PHASES).index(phase)], label=phase, lw=0)
-            ends += heights.to_numpy()
-        title = label(name, 50) + (f": at most {ms_text(1e3 * longest)}, on a scale of its own" if low else "") + _first_upload(runs[name])
-        axes.set_title(title, loc="left", fontsize=SMALL, color=INK)
-        style(axes, "milliseconds" if low else "seconds")
-        axes.set_ylim(0, 1.05 * (1e3 * longest if low else highest) or 1.0)
-    panels[-1].set_xlabel("trigger [s since the start]", fontsize=SMALL, color=INK)
-    _legend(drawn, panels[0])
-    return drawn
+        is_low = longest < highest / APART
+        marks += _bars(number, stack, 1e3 if is_low else 1.0)
+        scale = f": at most {ms_text(1e3 * longest)}, on a scale of its own" if is_low else ""
+        top = 1.05 * (1e3 * longest if is_low else highest) or 1.0
+        x = ChartAxis("trigger [s since the start]" if number == len(stacks) - 1 else "", low=0.0 if end_s else None, high=end_s)
+        panels.append(
+            Panel(f"{name}{scale}{_first_upload(runs[name])}", x, ChartAxis("milliseconds" if is_low else "seconds", low=0.0, high=top))
+        )
+    return chart(marks, panels, colours=PHASE_COLOURS, linked=TIME if end_s else "")
+
+
+def _bars(panel: int, stack: pd.DataFrame, scale: float) -> Iterator[dict[str, Any]]:
+    """A bar per checkpoint, each phase upon the one before."""
+    places = stack.index.to_numpy(dtype=float)
+    half = 0.4 * float(np.diff(places).min()) if len(places) > 1 else 0.5
+    for place, (_, row) in zip(places, stack.iterrows(), strict=True):
+        end, total_s = 0.0, float(row.sum())
+        for phase in PHASES:
+            if row[phase] <= 0:
+                continue
+            text = f"{phase}: {ms_text(1e3 * row[phase])} of {ms_text(1e3 * total_s)}, triggered at {place:.6g} s"
+            yield {
+                "panel": panel, "series": phase, "shape": "box", "x": place - half, "x2": place + half, "y": end * scale,
+                "y2": (end + row[phase]) * scale, "text": text,
+            }  # fmt: skip
+            end += row[phase]
 
 
 def lines(
-    curves: Mapping[str, pd.Series[float]],
-    quantity: str,
-    *,
-    triggers: Collection[float] = (),
-    failures: Collection[float] = (),
-    warmup_s: float = 0.0,
-) -> Figure:
-    """A line per strategy through time; those that are identical are one line.  Failures are vertical lines, triggers ticks below."""
+    curves: Mapping[str, pd.Series[float]], quantity: str, *, triggers: Collection[float] = (), failures: Collection[float] = (),
+    warmup_s: float = 0.0, end_s: float | None = None,
+) -> Chart:  # fmt: skip
+    """A line per strategy through time; those that are identical are one line.  Failures are vertical lines, triggers ticks below.
+
+    Curves that are far lower than others have a panel, and a scale, of their own.
+    """
     distinct = alike(curves)
-    drawn = figure(2.4 + 0.18 * (len(distinct) + 3))  # a legend in one column has room
-    axes = drawn.subplots()
-    for i, (name, names) in enumerate(distinct.items()):
-        title = " = ".join(label(same) for same in names) + (" (identical)" if len(names) > 1 else "")
-        dash = ("-", "--", "-.", ":")[(i + i // len(COLOURS)) % 4]  # no pair of colour and dash comes twice among 32
-        axes.plot(curves[name].index, curves[name], dash, color=COLOURS[i % len(COLOURS)], lw=1.4, label=title)
-    for k, at_s in enumerate(sorted(failures)):
-        axes.axvline(at_s, color=INK, lw=1, ls=(0, (2, 2)), label="failure" if k == 0 else None)
-    style(axes, quantity)
-    axes.set_ylim(0, 1.08 * max((float(curve.max()) for curve in curves.values()), default=0.0) or 1.0)
-    if triggers:
-        axes.plot(list(triggers), [0.0] * len(triggers), "|", color=INK, ms=6, clip_on=False, label="checkpoint triggered")
-    if warmup_s:
-        axes.axvspan(0, warmup_s, color=GRID, alpha=0.35, lw=0, label="warm-up")
-    axes.set_xlabel("simulated time [s]", fontsize=SMALL, color=INK)
-    _legend(drawn, axes)
-    return drawn
+    titles = {name: " = ".join(names) + (" (identical)" if len(names) > 1 else "") for name, names in distinct.items()}
+    scales = list(_of_one_scale({name: float(curves[name].max()) for name in distinct}))
+    marks: list[dict[str, Any]] = []
+    panels = []
+    for number, (names, most) in enumerate(scales):
+        if warmup_s:
+            marks.append({"panel": number, "series": "warm-up", "shape": "band", "x": 0.0, "x2": warmup_s})
+        for name in names:
+            points = zip(curves[name].index, curves[name], strict=True)
+            marks += [{"panel": number, "series": titles[name], "shape": "line", "x": at_s, "y": value} for at_s, value in points]
+        marks += [{"panel": number, "series": "failure", "shape": "rule", "x": at_s} for at_s in sorted(failures)]
+        if number == len(scales) - 1:
+            marks += [{"panel": number, "series": "checkpoint triggered", "shape": "tick", "x": at_s} for at_s in triggers]
+        title = (
+            ""
+            if len(scales) == 1
+            else f"{', '.join(titles[name] for name in names)}: on a scale of {'its' if len(names) == 1 else 'their'} own"
+        )
+        x = ChartAxis("simulated time [s]" if number == len(scales) - 1 else "", low=0.0 if end_s else None, high=end_s)
+        panels.append(Panel(title, x, ChartAxis(quantity, low=0.0, high=1.08 * most or 1.0)))
+    colours = dict.fromkeys(("failure", "checkpoint triggered", "warm-up"), INK)
+    return chart(
+        marks, panels, colours={title: number for number, title in enumerate(titles.values())} | colours, linked=TIME if end_s else ""
+    )
+
+
+def _of_one_scale(most: Mapping[str, float]) -> Iterator[tuple[list[str], float]]:
+    """Names whose largest values can be seen on one scale, and the largest of them; those that are always zero are with the lowest."""
+    left = dict(most)
+    while left:
+        highest = max(left.values())
+        names = [name for name, value in left.items() if value * APART >= highest or value <= 0]
+        if any(0 < value * APART < highest for value in left.values()):
+            names = [name for name in names if left[name] > 0]
+        yield names, highest
+        left = {name: value for name, value in left.items() if name not in names}
 
 
 def _stack(tables: Tables) -> pd.DataFrame:
@@ -130,21 +155,3 @@ def _first_upload(tables: Tables) -> str:
     rows = tables["checkpoints"]
     durations = rows.loc[first_uploads(rows), "end_to_end_duration"]
     return "" if durations.empty else f" (not drawn: first upload, {ms_text(float(durations.iloc[0]))})"
-
-
-def style(axes: Axes, title: str) -> None:
-    """The style of reports; `title` is the vertical axis in words."""
-    axes.set_ylabel(title, fontsize=SMALL, color=INK)
-    axes.tick_params(labelsize=SMALL, colors=INK, labelcolor=INK)
-    axes.grid(visible=True, axis="y", color=GRID, lw=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    for spine in axes.spines.values():
-        spine.set_color(INK)
-    axes.yaxis.set_major_formatter("{x:g}")
-
-
-def _legend(drawn: Figure, axes: Axes) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    columns = 1 if max(map(len, labels), default=0) > _LONG_LABEL else 2
-    drawn.legend(handles, labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=SMALL, labelcolor=INK)

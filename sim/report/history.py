@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from sim.analysis.number_texts import amount_text
 from sim.analysis.section import TextTable
 from sim.quantities.observed import of_history
-from sim.report.figures import SMALL, style
+from sim.report.charts.chart import Chart, ChartAxis, Panel, chart
 from sim.report.page import Block
-from sim.report.svg import COLOURS, GRID, INK, figure
 from sim.scenario.history.verdict import agreement_text, verdict
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from sim.model.backtest import Backtest, ComparedQuantity, Quantiles
 
 
@@ -31,7 +26,7 @@ def history(backtest: Backtest) -> Block:
         "The job as it is, beside its history",
         f"{sentence[0].upper()}{sentence[1:]}. {_causes(backtest)}".strip(),
         TextTable("", header, rows),
-        figure=spans(backtest),
+        chart=spans(backtest),
         caption="Durations from their median (dot) over the 90th percentile (bar) to the longest, observed and predicted.",
     )
 
@@ -43,29 +38,28 @@ def title(row: ComparedQuantity) -> str:
     return f"{named}, {row.vertex}" if row.vertex else named
 
 
-def spans(backtest: Backtest) -> Figure | None:
+def spans(backtest: Backtest) -> Chart | None:
     """A line per quantity and side.  None: the history has no durations."""
     rows = [row for row in backtest.compared if of_history()[row.quantity][0].kind == "duration" and row.observed.count]
     if not rows:
         return None
-    drawn = figure(1.1 + 0.45 * len(rows))
-    axes = drawn.subplots()
-    for i, (side, colour, shift) in enumerate((("observed", COLOURS[0], 0.16), ("predicted", COLOURS[1], -0.16))):
-        for k, row in enumerate(rows):
-            quantiles = row.observed if side == "observed" else row.predicted
-            if not quantiles.count:
+    marks: list[dict[str, Any]] = []
+    for side, shift in (("observed", -0.16), ("predicted", 0.16)):
+        for place, row in enumerate(rows):
+            found = row.observed if side == "observed" else row.predicted
+            if not found.count:
                 continue
-            y = len(rows) - 1 - k + shift
-            axes.plot(np.array([quantiles.p50, quantiles.largest]) / 1e3, [y, y], "-", color=colour, lw=2, label=side if k == 0 else None)
-            axes.plot(quantiles.p50 / 1e3, y, "os"[i], color=colour, ms=5)
-            axes.plot(quantiles.p90 / 1e3, y, "|", color=colour, ms=9, mew=2)
-    style(axes, "")
-    axes.set_yticks(range(len(rows)), [title(row) for row in reversed(rows)])
-    axes.set_xlim(left=0)
-    axes.set_xlabel("seconds", fontsize=SMALL, color=INK)
-    axes.grid(visible=True, axis="x", color=GRID, lw=0.6)
-    drawn.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=SMALL, labelcolor=INK)
-    return drawn
+            at = {"series": side, "y": place + shift, "text": f"{title(row)}, {side}: {', '.join(_levels(row, found))}"}
+            marks += [
+                at | {"shape": "span", "x": found.p50 / 1e3, "x2": found.largest / 1e3},
+                at | {"shape": "tick", "x": found.p90 / 1e3}, at | {"shape": "point", "x": found.p50 / 1e3},
+            ]  # fmt: skip
+    return chart(marks, [Panel("", ChartAxis("seconds", low=0.0), ChartAxis(names=tuple(title(row) for row in rows)))])
+
+
+def _levels(row: ComparedQuantity, found: Quantiles) -> Iterator[str]:
+    for name, text in zip(("median", "90th percentile", "longest"), _numbers(row, found), strict=True):
+        yield f"{name} {text}"
 
 
 def _numbers(row: ComparedQuantity, quantiles: Quantiles) -> Iterator[str]:

@@ -12,12 +12,13 @@ from sim.explain.text import duration, sentence, title
 from sim.foreign import one_line
 from sim.history.account import account
 from sim.history.circumstances import circumstances
-from sim.history.history import MS, History
+from sim.history.history import MS, History, subtasks_of
 from sim.history.moments import moments
 from sim.history.text import choice_text, clock, head_text, is_notable, late_lines, not_told, untold
 from sim.prose import capitalised
 from sim.report.figures import phases
-from sim.report.one_checkpoint import one_checkpoint
+from sim.report.job_graph import GraphEdge, GraphVertex, JobGraph
+from sim.report.one_checkpoint import one_checkpoint, vertex_notes
 from sim.report.page import Block, Page
 from sim.report.waterfall import waterfall
 
@@ -91,10 +92,10 @@ def _all_checkpoints(history: History) -> Iterator[Block]:
         for point in points
     ]
     tables = {"path": pd.DataFrame(parts, columns=["id", "part", "duration", "acknowledged"]), "checkpoints": pd.DataFrame(rows)}
-    drawn = phases({history.strategy or "checkpoints": tables})
+    drawn = phases({history.strategy or "checkpoints": tables}, (points[-1].trigger_timestamp - first_ms) / 1e3)
     if drawn is not None:
         caption = f"A bar per checkpoint, stacked by the phases of its critical path. The first was triggered at {clock(points[0])} UTC."
-        yield Block("How long each checkpoint took, by phase", figure=drawn, caption=caption)
+        yield Block("How long each checkpoint took, by phase", chart=drawn, caption=caption)
 
 
 def _slow_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
@@ -131,8 +132,11 @@ def _explained_checkpoint(history: History, explained: Account, *, is_verdict: b
     ]
     yield Block(name, text, TextTable("", ["Part", "Took", "Why"], rows), waterfall(explained), _in_words(explained))
     if (subtasks := _subtasks(history, point)) is not None:
-        yield Block("", figure=one_checkpoint(subtasks, f"What each subtask did in checkpoint {point.id}"), caption=(
-            f"Checkpoint {point.id}, subtask by subtask: the wait for barriers, alignment, and the parts of the snapshot."
+        drawn = one_checkpoint(subtasks, f"What each subtask did in checkpoint {point.id}", _graph(history, subtasks))
+        yield Block(f"Through checkpoint {point.id}", chart=drawn, caption=(
+            f"Checkpoint {point.id}: the job, of each vertex its slowest subtask and what all stored, darker for more "
+            "back-pressure; below, what each subtask did. Flink reports a subtask's first and last barrier: those between them are drawn "
+            "in the order of leaving."
         ))  # fmt: skip
 
 
@@ -146,16 +150,35 @@ def _subtasks(history: History, point: RecordedCheckpoint) -> pd.DataFrame | Non
     import pandas as pd
 
     found = moments(history, point)
+    written = {name: subtask.checkpointed_size for name, subtask in subtasks_of(point).items()}
     rows = [
         {
             "vertex": vertex, "index": index, "status": "completed", "start_delay": row.first_ns / MS,
             "x_pre_barrier": (row.forwarded_ns - row.begun_ns) / MS, "sync_duration": (row.synced_ns - row.forwarded_ns) / MS,
             "async_duration": (row.written_ns - row.synced_ns) / MS, "alignment_duration": (row.last_ns - row.first_ns) / MS,
-            "end_to_end_duration": row.acknowledged_ns / MS,
+            "end_to_end_duration": row.acknowledged_ns / MS, "checkpointed_size": written.get((vertex, index), 0),
         }
         for (vertex, index), row in found.items()
     ]  # fmt: skip
     return pd.DataFrame(rows) if len(rows) > 1 else None
+
+
+def _graph(history: History, subtasks: pd.DataFrame) -> JobGraph:
+    vertices = []
+    for vertex in history.vertices:
+        threads = [shares for (name, _), shares in history.threads.items() if name == vertex.name]
+        notes = list(vertex_notes(subtasks, vertex.name))
+        pressed = max((shares.back_pressured for shares in threads), default=None)
+        if threads:
+            busy = max(shares.busy for shares in threads)
+            notes.insert(0, f"busy at most {share_text(busy)}, back-pressured at most {share_text(pressed or 0.0)}")
+        vertices.append(GraphVertex(one_line(vertex.name, 40), vertex.parallelism, tuple(notes), pressed))
+    edges = [
+        GraphEdge(one_line(edge.upstream, 40), one_line(vertex.name, 40), edge.ship)
+        for vertex in history.vertices
+        for edge in vertex.inputs
+    ]
+    return JobGraph(tuple(vertices), tuple(dict.fromkeys(edges)))
 
 
 # ------------------------------------------------------------------------------------------ several

@@ -1,23 +1,29 @@
-"""A page as values, and the page as HTML: text that others wrote is escaped by the template engine, figures are drawn inside."""
+"""A page as values, and the page as HTML: text that others wrote is escaped by the template engine, charts are drawn inside."""
 
 from __future__ import annotations
 
+import json
+import re
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from sim.foreign import printable
-from sim.report.svg import svg
+from sim.report.charts.chart import described
+from sim.report.charts.still import still
+from sim.report.charts.svg import svg
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from sim.analysis.section import TextTable
+    from sim.report.charts.chart import Chart
 
 _SHORT_CELL = 18  # characters: "17 s ± 9.3 s"
 _PROSE = 60
 """Characters of a cell from which on its column is read as sentences."""
+_CONTENTS_FROM = 4
+"""A page with fewer headings needs no table of contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +33,14 @@ class Block:
     title: str
     text: str = ""
     table: TextTable | None = None
-    figure: Figure | None = None
-    caption: str = ""  # the figure in words, for those who do not see it
+    chart: Chart | None = None
+    caption: str = ""  # the chart in words, for those who do not see it
     code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as values: title, blocks and figures."""
+    """A page as values: title, blocks and charts."""
 
     title: str
     question: str
@@ -47,15 +53,35 @@ class Page:
 
 
 def html(page: Page) -> str:
-    """One file: styles and figures are in it, and nothing is fetched."""
+    """One file: styles, charts and what draws them are in it, and nothing is fetched.
+
+    Without scripts and on paper it is complete: every chart has a picture that stands still.
+    """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"text": printable, "tight": _tight, "prose_columns": _prose_columns}
     template = environment.from_string((files("sim.report") / "page.html").read_text(encoding="utf-8"))
-    drawn = {i: Markup(svg(block.figure, f"f{i}")) for i, block in enumerate(page.blocks) if block.figure is not None}  # noqa: S704 - ours
-    return template.render(page=page, figures=drawn) + "\n"
+    charts = {i: block.chart for i, block in enumerate(page.blocks) if block.chart is not None}
+    pictures = {i: Markup(svg(still(drawn), f"f{i}")) for i, drawn in charts.items()}  # noqa: S704 - ours
+    scripts = {}
+    if charts:
+        scripts = {
+            "charts": Markup(_in_script({str(i): described(drawn) for i, drawn in charts.items()})),  # noqa: S704 - escaped
+            "library": b64encode((files("sim.report.charts") / "echarts.min.js.gz").read_bytes()).decode(),
+            "draw": Markup((files("sim.report.charts") / "browser.js").read_text(encoding="utf-8")),  # noqa: S704 - ours
+        }
+    titled = [(f"s{i}", block.title) for i, block in enumerate(page.blocks) if block.title]
+    contents = titled if len(titled) >= _CONTENTS_FROM else []
+    return template.render(page=page, pictures=pictures, charts=charts, scripts=scripts, contents=contents) + "\n"
+
+
+def _in_script(values: object) -> str:
+    """JSON that ends no script element, whatever others named their vertices."""
+    return re.sub(
+        "[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    )
 
 
 def colours() -> str:

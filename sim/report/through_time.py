@@ -30,8 +30,8 @@ QUANTITIES = {
     "throughput": PlottedQuantity("Throughput", "records per second", "numRecordsInPerSecond", 1.0, "sum", at_sinks=True),
     "lag": PlottedQuantity("Lag of the sources", "seconds behind", "lag", 1.0, "max"),
     "in_flight": PlottedQuantity("In-flight data", "megabytes in queues", "queued", 1e6, "sum"),
+    "back_pressure": PlottedQuantity("Back-pressure of the most back-pressured vertex", "per cent of time", "backPressured", 0.01, "max"),
 }
-BACK_PRESSURE = PlottedQuantity("Back-pressure of the most back-pressured vertex", "per cent of time", "backPressured", 0.01, "max")
 
 
 def curves_of(quantity: PlottedQuantity, comparison: Comparison) -> dict[str, pd.Series[float]]:
@@ -49,6 +49,11 @@ def triggers_s(runs: Mapping[str, Tables]) -> list[float]:
     """Triggers of the first strategy; empty: too many to draw."""
     first = next(iter(runs.values()))["checkpoints"]
     return list(first["trigger_timestamp"] / 1e3) if len(first) <= _MOST_TRIGGERS else []
+
+
+def end_s(runs: Mapping[str, Tables]) -> float | None:
+    """Where a common axis of time ends.  None: there are no samples."""
+    return max((float(tables["series"]["time"].max()) for tables in runs.values() if len(tables["series"])), default=None)
 
 
 def _sinks(comparison: Comparison) -> list[str]:

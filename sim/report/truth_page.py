@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sim.analysis.section import TextTable
 from sim.quantities.observed import QUANTITIES
-from sim.report.figures import SMALL, style
+from sim.report.charts.chart import INK, Chart, ChartAxis, Panel, chart
 from sim.report.page import Block, Page
-from sim.report.svg import COLOURS, GRID, INK, figure
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 _LARGEST = 100.0
 """Per cent: larger errors are drawn at the edge."""
@@ -39,7 +37,7 @@ def truth_page(table: pd.DataFrame, units: Mapping[str, str], notes: list[str], 
     ).strip()
     blocks = [
         Block("How far off, by quantity", table=TextTable("", ["", "values", "median error", "90 % quantile"], rows)),
-        Block("Every error", figure=errors(known), caption="A mark per recording and vertex. Right of the middle: predicted too much."),
+        Block("Every error", chart=errors(known), caption="A mark per recording and vertex. Right of the middle: predicted too much."),
         Block("Observed beside predicted", table=_rows(nonzero, units), text=_left_out(len(nonzero))),
     ]
     return Page(
@@ -47,23 +45,21 @@ def truth_page(table: pd.DataFrame, units: Mapping[str, str], notes: list[str], 
     )
 
 
-def errors(known: pd.DataFrame) -> Figure | None:
+def errors(known: pd.DataFrame) -> Chart | None:
     """A row per quantity, a mark per value.  None: nothing is known."""
     names = list(dict.fromkeys(known["quantity"]))
     if not names:
         return None
-    drawn = figure(0.8 + 0.24 * len(names))
-    axes = drawn.subplots()
-    for k, name in enumerate(names):
-        percent = 100 * known.loc[known["quantity"] == name, "relative_error"].to_numpy(float)
-        axes.plot(np.clip(percent, -_LARGEST, _LARGEST), np.full(len(percent), len(names) - 1 - k), "o", ms=4, mfc="none", color=COLOURS[0])
-    axes.axvline(0, color=INK, lw=1)
-    style(axes, "")
-    axes.set_yticks(range(len(names)), [quantity_words(str(name)) for name in reversed(names)])
-    axes.set_xlim(-1.06 * _LARGEST, 1.06 * _LARGEST)
-    axes.set_xlabel("error [%], larger ones at the edge", fontsize=SMALL, color=INK)
-    axes.grid(visible=True, axis="x", color=GRID, lw=0.6)
-    return drawn
+    marks: list[dict[str, Any]] = [{"series": "no error", "shape": "rule", "x": 0.0}]
+    for row in known.to_dict("records"):
+        title, percent = quantity_words(str(row["quantity"])), 100 * float(row["relative_error"])
+        text = f"{row['recording']}, {title} {row['vertex'] or ''}: {percent:+.1f} %"
+        marks.append({
+            "series": "value", "x": float(np.clip(percent, -_LARGEST, _LARGEST)), "y": names.index(row["quantity"]), "text": text,
+        })  # fmt: skip
+    axis = ChartAxis("error [%], larger ones at the edge", low=-1.06 * _LARGEST, high=1.06 * _LARGEST)
+    rows = ChartAxis(names=tuple(quantity_words(str(name)) for name in names))
+    return chart(marks, [Panel("", axis, rows)], colours={"no error": INK, "value": 0})
 
 
 def quantity_words(name: str) -> str:

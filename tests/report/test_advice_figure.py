@@ -19,23 +19,27 @@ def data():
 
 
 def test_today_and_the_advised_setting_are_named(data):
-    names = trade(data).axes[0].get_legend_handles_labels()[1]
+    drawn = trade(data)
 
-    assert ["aligned", "unaligned", "today: aligned, every 4 s", "advised: unaligned, every 4 s"] == names
+    assert ["aligned", "unaligned"] == list(drawn.of(0, "point")["series"])
+    assert ["today: aligned, every 4 s", "advised: unaligned, every 4 s"] == list(drawn.of(0, "ring")["series"])
+    assert "unaligned, every 4 s: checkpoints 200 ms, recovery 8 s" in set(drawn.marks["text"])
 
 
 def test_what_breaks_a_limit_is_shaded(data):
-    (band,) = trade(data).axes[0].patches
+    """From the limit to the edge, in the unit of the axis."""
+    drawn = trade(data)
     caption = advice_block(data).caption
 
-    assert 2e3 == band.get_y()
+    assert [2.0] == list(drawn.of(0, "band")["y"])
+    assert (" s", True) == (drawn.panels[0].y.ending, drawn.panels[0].y.is_log)
     assert "Shaded: beyond the limits (checkpoints at most 2 s)." in caption
     assert "Not drawn: 1 without a completed checkpoint" in caption
 
 
 def test_a_limit_that_is_far_is_not_drawn(data):
     """It would push all points together."""
-    assert [] == list(trade(data | {"limits": {"checkpoint_ms": 6e5, "recovery_ms": None}}).axes[0].patches)
+    assert trade(data | {"limits": {"checkpoint_ms": 6e5, "recovery_ms": None}}).of(0, "band").empty
 
 
 def test_one_point_is_no_picture(data):

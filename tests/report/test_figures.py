@@ -5,6 +5,7 @@ import pytest
 
 from sim.analysis.strategies.path import PARTS
 from sim.analysis.strategies.picture import alike
+from sim.report.charts.still import still
 from sim.report.figures import PHASES, lines, phases
 
 
@@ -40,8 +41,8 @@ def test_every_kind_of_wait_belongs_to_a_phase():
     assert set(PARTS.values()) == {kind for kinds in PHASES.values() for kind in kinds}
 
 
-def heights(axes):
-    return max(bar.get_y() + bar.get_height() for bar in axes.patches)
+def heights(drawn, panel):
+    return drawn.of(panel, "box")["y2"].max()
 
 
 def test_bars_are_as_high_as_the_checkpoint():
@@ -49,38 +50,38 @@ def test_bars_are_as_high_as_the_checkpoint():
     slow = run((0.0, {"behind data": 3000, "sync": 500}), (5000.0, {"behind data": 1000, "upload": 250}))
     drawn = phases({"slow": slow, "quicker": run((0.0, {"upload": 500}))})
 
-    assert pytest.approx([heights(axes) for axes in drawn.axes]) == [3.5, 0.5]
-    assert drawn.axes[0].get_ylim() == drawn.axes[1].get_ylim()
-    assert ["slow", "quicker"] == [axes.get_title(loc="left") for axes in drawn.axes]
+    assert pytest.approx([heights(drawn, panel) for panel in (0, 1)]) == [3.5, 0.5]
+    assert drawn.panels[0].y == drawn.panels[1].y
+    assert ["slow", "quicker"] == [panel.title for panel in drawn.panels]
+    assert "synchronous: 500 ms of 3.5 s, triggered at 0 s" in set(drawn.marks["text"])
 
 
 def test_bars_too_low_to_see_have_a_scale_of_their_own():
     """It is in milliseconds, and it is said: the panel was empty."""
     drawn = phases({"slow": run((0.0, {"behind data": 3000})), "quick": run((0.0, {"upload": 50}))})
-    slow, quick = drawn.axes
+    slow, quick = drawn.panels
 
-    assert "quick: at most 50 ms, on a scale of its own" == quick.get_title(loc="left")
-    assert ("seconds", "milliseconds") == (slow.get_ylabel(), quick.get_ylabel())
-    assert pytest.approx(50) == heights(quick)
-    assert quick.get_ylim()[1] < 60
+    assert "quick: at most 50 ms, on a scale of its own" == quick.title
+    assert ("seconds", "milliseconds") == (slow.y.title, quick.y.title)
+    assert pytest.approx(50) == heights(drawn, 1)
+    assert quick.y.high < 60
 
 
 def test_a_first_upload_hides_no_other():
     """It is told, and not drawn."""
     tables = run((0.0, {"upload": 12_000}), (20_000.0, {"upload": 300}), (40_000.0, {"upload": 330}))
     tables["checkpoints"] = tables["checkpoints"].assign(checkpointed_size=[900, 9, 9], state_size=900)
-    (axes,) = phases({"it": tables}).axes
+    drawn = phases({"it": tables})
 
-    assert "it (not drawn: first upload, 12 s)" == axes.get_title(loc="left")
-    assert [0.3, 0.33] == [round(bar.get_height(), 6) for bar in axes.patches if bar.get_height()]
+    assert "it (not drawn: first upload, 12 s)" == drawn.panels[0].title
+    assert [0.3, 0.33] == [round(end, 6) for end in drawn.of(0, "box")["y2"]]
 
 
 def test_thousands_of_checkpoints_are_drawn_as_means():
-    drawn = phases({"it": run(*((1000.0 * k, {"upload": 100}) for k in range(1000)))})
-    bars = [bar for bar in drawn.axes[0].patches if bar.get_height()]
+    bars = phases({"it": run(*((1000.0 * k, {"upload": 100}) for k in range(1000)))}).of(0, "box")
 
     assert 100 <= len(bars) <= 151
-    assert {0.1} == {round(bar.get_height(), 6) for bar in bars}
+    assert {0.1} == {round(end, 6) for end in bars["y2"]}
 
 
 def test_without_a_checkpoint_there_is_no_figure():
@@ -89,21 +90,34 @@ def test_without_a_checkpoint_there_is_no_figure():
 
 def test_many_lines_differ_in_colour_or_dash():
     """The colours begin again after eight; their dashes do not."""
-    drawn = lines({f"it {k}": pd.Series([1.0, float(k)]) for k in range(30)}, "seconds").axes[0].lines
+    drawn = still(lines({f"it {k}": pd.Series([30.0, 30.0 + k]) for k in range(30)}, "seconds")).axes[0].lines
 
     assert 30 == len({(line.get_color(), line.get_linestyle()) for line in drawn})
 
 
 def test_identical_curves_are_one_line():
-    """Nobody sees a line below another one: the legend says so."""
+    """A line below another one is invisible: the legend says so."""
     same, other = pd.Series([1.0, 2.0]), pd.Series([1.0, 3.0])
     curves = {"a": same, "b": other, "c": same.copy()}
 
     assert {"a": ["a", "c"], "b": ["b"]} == alike(curves)
-    assert ["a = c (identical)", "b"] == [text.get_text() for text in lines(curves, "seconds").legends[0].get_texts()]
+    assert {"a = c (identical)", "b"} == set(lines(curves, "seconds").marks["series"])
 
 
 def test_failures_and_triggers_are_marked():
     drawn = lines({"a": pd.Series([1.0, 2.0])}, "seconds", triggers=[0.5], failures=[0.2, 0.7], warmup_s=0.1)
 
-    assert ["a", "failure", "checkpoint triggered", "warm-up"] == [text.get_text() for text in drawn.legends[0].get_texts()]
+    assert {"warm-up": "band", "a": "line", "failure": "rule", "checkpoint triggered": "tick"} == dict(
+        zip(drawn.marks["series"], drawn.marks["shape"], strict=True)
+    )
+    assert [0.2, 0.7] == list(drawn.of(0, "rule")["x"])
+
+
+def test_curves_far_apart_have_scales_of_their_own():
+    """On one scale the low one is the axis."""
+    curves = {"high": pd.Series([100.0, 90.0]), "low": pd.Series([1.0, 2.0]), "middle": pd.Series([50.0, 6.0])}
+    high, low = lines(curves, "seconds").panels
+
+    assert ("high, middle: on a scale of their own", "low: on a scale of its own") == (high.title, low.title)
+    assert (108.0, 2.16) == (high.y.high, low.y.high)
+    assert 1 == len(lines({"a": pd.Series([40.0]), "b": pd.Series([2.0]), "never": pd.Series([0.0])}, "seconds").panels)

@@ -21,7 +21,9 @@ def test_what_is_off_is_named_with_its_cause():
 
 def test_only_durations_are_drawn():
     """Sizes and rates have other units."""
-    (axes,) = spans(Backtest((DURATION, RATE))).axes
+    drawn = spans(Backtest((DURATION, RATE)))
 
-    assert ["Checkpoint duration"] == [label.get_text() for label in axes.get_yticklabels()]
+    assert ("Checkpoint duration",) == drawn.panels[0].y.names
+    assert [(0.1, 0.3), (0.11, 0.13)] == list(zip(drawn.of(0, "span")["x"], drawn.of(0, "span")["x2"], strict=True))
+    assert "Checkpoint duration, observed: median 100 ms, 90th percentile 200 ms, longest 300 ms" in set(drawn.marks["text"])
     assert spans(Backtest((RATE,))) is None

@@ -1,6 +1,7 @@
 """A page is one file: everything is in it, names of others are text, figures have words beside them."""
 
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import pandas as pd
 import pytest
@@ -44,8 +45,8 @@ def text():
     curve = {HOSTILE: pd.Series([1.0, 2.0], index=[0.0, 1.0]), "other": pd.Series([2.0, 1.0], index=[0.0, 1.0])}
     blocks = [
         Block("A table", HOSTILE, TextTable("", ["", HOSTILE], [[HOSTILE, "1"]])),
-        Block("A figure", figure=lines(curve, "seconds"), caption=HOSTILE),
-        Block("A second figure", figure=lines(curve, "seconds"), caption="words", code=HOSTILE),
+        Block("A figure", chart=lines(curve, "seconds"), caption=HOSTILE),
+        Block("A second figure", chart=lines(curve, "seconds"), caption="words", code=HOSTILE),
     ]
     return html(Page(HOSTILE, HOSTILE, HOSTILE, blocks, [HOSTILE], HOSTILE))
 
@@ -54,7 +55,8 @@ def test_names_of_others_stay_text(text):
     """Nothing of them is a tag or an attribute."""
     tags = read(text)
 
-    assert set() == {tag for tag, _ in tags} & {"script", "img", "iframe", "object"}
+    assert ["charts", "echarts", None] == [attributes.get("id") for tag, attributes in tags if tag == "script"], "those of the page"
+    assert set() == {tag for tag, _ in tags} & {"img", "iframe", "object"}
     assert [] == [(tag, name) for tag, attributes in tags for name in attributes if name.startswith("on")]
     assert "&lt;script&gt;" in text
     assert "\x1b" not in text
@@ -68,6 +70,7 @@ def test_nothing_is_fetched(text):
     assert all(value.startswith("#") for value in addresses)
     assert "@import" not in text
     assert "url(http" not in text
+    assert "fetch(" not in (files("sim.report.charts") / "browser.js").read_text()
 
 
 def test_ids_are_unique_and_references_lead_somewhere(text):
@@ -82,10 +85,13 @@ def test_ids_are_unique_and_references_lead_somewhere(text):
 
 def test_figures_have_words(text):
     """For those who do not see them."""
-    figures = [attributes for tag, attributes in read(text) if tag == "figure"]
+    tags = [attributes for tag, attributes in read(text) if tag == "div"]
+    for role, name in (("img", "still"), ("group", "chart")):
+        named = [attributes for attributes in tags if attributes.get("class") == name]
 
-    assert ["A figure", "A second figure"] == [attributes["aria-label"].partition(".")[0] for attributes in figures]
-    assert {"img"} == {attributes["role"] for attributes in figures}
+        assert ["A figure", "A second figure"] == [attributes["aria-label"].partition(".")[0] for attributes in named]
+        assert {role} == {attributes["role"] for attributes in named}
+    assert {"0"} == {attributes["tabindex"] for attributes in named}, "keys reach the charts"
 
 
 def test_a_wide_table_is_read_downwards_on_a_phone():
@@ -108,3 +114,25 @@ def test_figures_take_their_colours_from_the_page(text):
     assert "var(--ink)" in text
     assert "stroke: var(--c0)" in text
     assert "#010203" not in text
+
+
+def test_without_scripts_all_is_there(text):
+    """Every chart has a picture that stands still, and only a chart that stands hides it."""
+    assert text.count('class="still"') == text.count('class="chart"') == text.count("<svg ") == 2
+    assert ".stands > .still { display: none; }" in text
+    assert ".stands > .still { display: block; }" in text.partition("@media print")[2]
+
+
+def test_the_same_page_is_the_same_bytes():
+    curve = {"a": pd.Series([1.0, 2.0])}
+    first, again = (html(Page("", "", "", [Block("A", chart=lines(curve, "seconds"))])) for _ in range(2))
+
+    assert first == again
+
+
+def test_a_long_page_has_contents():
+    blocks = [Block(f"Part {k}") for k in range(4)]
+
+    assert '<a href="#s3">Part 3</a>' in html(Page("", "", "", blocks))
+    assert "<nav" not in html(Page("", "", "", blocks[:3]))
+    assert "<script" not in html(Page("", "", "", blocks)), "nothing to draw"

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from sim.quantities.results import in_words
+from sim.report.charts.still import still
 from sim.report.sweep_figures import heat_map, intervals, trade_off
 
 SETTINGS = ["interval", "barriers"]
@@ -32,17 +33,16 @@ def test_columns_have_words():
 def test_intervals_of_durations_do_not_reach_below_zero(rows):
     """Two runs of 10 and 400 ms have a wide one."""
     drawn = intervals(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"])
-    ends = [segment[:, 0].min() for axes in drawn.axes for lines in axes.collections for segment in lines.get_segments()]
 
-    assert 0.0 == min(ends)
-    assert ["checkpoint duration, 99th percentile", "throughput"] == [axes.get_title(loc="left") for axes in drawn.axes]
+    assert 0.0 == drawn.of(0, "span")["x"].min()
+    assert ["checkpoint duration, 99th percentile", "throughput"] == [panel.title for panel in drawn.panels]
 
 
 @pytest.mark.parametrize("draw", [intervals, trade_off])
 def test_labels_below_an_axis_do_not_touch(rows, draw):
     """From 254 to 642 ms matplotlib would write nine of them."""
     rows = rows.assign(end_to_end_p99_ms=[254.0, 265.0, 642.0, 628.0])
-    drawn = draw(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"])
+    drawn = still(draw(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"]))
     drawn.draw_without_rendering()
     axes = drawn.axes[0]
     low, high = axes.get_xlim()
@@ -56,7 +56,7 @@ def test_labels_below_an_axis_do_not_touch(rows, draw):
 def test_a_trade_off_has_a_point_per_setting(rows):
     drawn = trade_off(rows, SETTINGS, ["end_to_end_p99_ms", "throughput_per_second"])
 
-    assert ["1 s, aligned", "9 s, aligned", "9 s, unaligned"] == [text.get_text() for text in drawn.legends[0].get_texts()]
+    assert ["1 s, aligned", "9 s, aligned", "9 s, unaligned"] == list(drawn.of(0, "point")["series"])
     assert trade_off(rows, SETTINGS, ["end_to_end_p99_ms"]) is None
 
 
@@ -64,5 +64,5 @@ def test_a_heat_map_says_its_values(rows):
     """A cell that was not run has none."""
     drawn = heat_map(rows, SETTINGS, "end_to_end_p99_ms")
 
-    assert ["205 ms", "-", "30 ms", "5 ms"] == [text.get_text() for text in drawn.axes[0].texts]
+    assert ["205 ms", "-", "30 ms", "5 ms"] == list(drawn.of(0, "cell")["words"])
     assert heat_map(rows, ["interval"], "end_to_end_p99_ms") is None

@@ -22,33 +22,37 @@ def rows():
     ])  # fmt: skip
 
 
+def spans(drawn, panel):
+    return [[low, high] for low, high in zip(drawn.of(panel, "span")["x"], drawn.of(panel, "span")["x2"], strict=True)]
+
+
 def test_windows_share_a_scale(rows):
     drawn = per_window(rows, ["interval"], "caught_up_ms")
-    morning, noon = drawn.axes
+    morning, noon = drawn.panels
 
-    assert ["morning", "noon"] == [axes.get_title(loc="left") for axes in drawn.axes]
-    assert morning.get_xlim() == noon.get_xlim() == (0, 1.05 * 8e3)
-    assert [[2e3, 4e3], [5e3, 5e3]] == [list(line.get_xdata()) for line in morning.lines if line.get_marker() == "None"]
+    assert ("morning", "noon") == (morning.title, noon.title)
+    assert (0, 1.05 * 8) == (morning.x.low, morning.x.high) == (noon.x.low, noon.x.high)
+    assert [[2, 4], [5, 5]] == spans(drawn, 0)
+    assert {"1 s: 3 s (2 s to 4 s), 2 runs"} <= set(drawn.marks["text"])
 
 
 def test_what_has_no_value_is_said(rows):
     """Such runs have not ended, and are the worst of all."""
-    _, noon = per_window(rows, ["interval"], "caught_up_ms").axes
+    drawn = per_window(rows, ["interval"], "caught_up_ms")
 
-    assert ["no value in 1 of 2 runs", "no value in 2 of 2 runs"] == [text.get_text() for text in noon.texts]
+    assert ["no value in 1 of 2 runs", "no value in 2 of 2 runs"] == list(drawn.of(1, "words")["words"])
 
 
-def test_a_bound_is_open_and_a_dead_job_has_no_value(rows):
+def test_a_bound_has_a_ring_and_a_dead_job_no_value(rows):
     """What did not end is drawn as more than its value; the short checkpoints of a job that fails are no dot."""
     rows.loc[rows["interval"] == "9 s", "unfinished"] = "caught_up_ms"
     rows.loc[rows["interval"] == "1 s", "job_status"] = "FAILED: killed"
-    morning, noon = per_window(rows, ["interval"], "caught_up_ms").axes
+    drawn = per_window(rows, ["interval"], "caught_up_ms")
 
-    assert [(5e3, ">", "none")] == [
-        (line.get_xdata()[0], line.get_marker(), line.get_markerfacecolor()) for line in morning.lines if line.get_marker() != "None"
-    ]
-    assert ["fails in 2 of 2 runs"] == [text.get_text() for text in morning.texts]
-    assert ["fails in 2 of 2 runs", "no value in 2 of 2 runs"] == [text.get_text() for text in noon.texts]
+    assert (["9 s"], []) == (list(drawn.of(0, "ring")["series"]), list(drawn.of(0, "point")["series"]))
+    assert "9 s: more than 5 s (5 s to 5 s), 2 runs" in set(drawn.marks["text"])
+    assert ["fails in 2 of 2 runs"] == list(drawn.of(0, "words")["words"])
+    assert ["fails in 2 of 2 runs", "no value in 2 of 2 runs"] == list(drawn.of(1, "words")["words"])
 
 
 def test_one_window_is_no_picture(rows):
