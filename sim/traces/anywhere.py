@@ -29,7 +29,7 @@ def read_anywhere(
     """The counts of rows.  `master` None: here what is small and lies here, the rest on Spark on this machine."""
     must_be_spark(master, conf)
     if master == HERE or (master is None and "://" not in out and files_are_small(files)):
-        from sim.traces.local.tables_of_files import read_traces_here
+        from sim.traces.tables_of_files import read_traces_here
 
         return read_traces_here(files, out, choices)
     from sim.sweeps.spark.session import session
@@ -46,7 +46,7 @@ def cut_anywhere(
     """(windows, remarks)."""
     must_be_spark(master, conf)
     if master == HERE or (master is None and tables_are_small(tables)):
-        from sim.traces.local.cutting import windows_here
+        from sim.traces.windows import windows_here
 
         return windows_here(tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base)
     from sim.sweeps.spark.session import session

@@ -1,4 +1,4 @@
-"""A folder of traces -> typed tables, on Spark; the driver gets names and counts only.  `sim.traces.local` needs no Spark.
+"""A folder of traces -> typed tables, on Spark; the driver gets names and counts only.  `sim.traces.tables_of_files` needs no Spark.
 
 The tables are `<out>/<table>/trace=<name>/*.parquet`.  Rows are read once into a staging folder, then moved into their tables.  A run
 that is interrupted while reading leaves the earlier tables as they were.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate, groupby
@@ -42,7 +42,9 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
     staging = f"{out}/{STAGING}"
     try:
         of_tasks = shares(files, spark.sparkContext.defaultParallelism)
-        rows = spark.range(0, len(of_tasks), 1, len(of_tasks)).mapInArrow(_reader(of_tasks, choices), _schema())
+        rows = spark.range(0, len(of_tasks), 1, len(of_tasks)).mapInArrow(
+            task.reader(pickle.dumps(of_tasks), pickle.dumps(choices), brought()), _schema()
+        )
         rows.write.mode("overwrite").partitionBy("kind").parquet(staging)
         staged = spark.read.schema(_schema()).parquet(staging)
         for name, columns in TABLES.items():
@@ -79,12 +81,13 @@ _PYTHON_ERROR = re.compile(r"(?!java|org\.)(?:\w+\.)*[A-Z]\w*(?:Error|Exception)
 _TYPES = {"string": "string", "int64": "bigint", "double": "double"}
 
 
-def _reader(of_tasks: list[list[TraceFile]], choices: Choices) -> Any:
+def brought() -> Callable[[], None]:
+    """What a task calls first: it brings this version of the package to its executor."""
     from pyspark import cloudpickle
 
     for module in (task, spark_task):
         cloudpickle.register_pickle_by_value(module)
-    return task.reader(pickle.dumps(of_tasks), pickle.dumps(choices), partial(spark_task.bring, ARCHIVE, code_version()))
+    return partial(spark_task.bring, ARCHIVE, code_version())
 
 
 def _schema() -> str:

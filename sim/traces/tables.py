@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 STAGING = "_staging"
@@ -80,6 +82,12 @@ NO_TABLE = ("passed", "note")
 def folder_of(trace: str) -> str:
     """The folder of a trace within a table; Spark escapes these characters and no others."""
     return "trace=" + _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", trace)
+
+
+def lower_quantile(values: pd.Series[float], share: float) -> float:
+    """The smallest value that at least this share of the values do not exceed: Spark's kind of quantile."""
+    ordered = np.sort(values.to_numpy(float))
+    return float(ordered[max(int(np.ceil(share * len(ordered))) - 1, 0)])
 
 
 _ESCAPED = re.compile(r"""["#%'*/:=?\\{\[\]^\x01-\x1f\x7f]""")

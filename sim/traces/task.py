@@ -1,4 +1,4 @@
-"""The code of a Spark task that reads files.  Executors get its text as it stands here, as they may not have `sim` yet."""
+"""The code of Spark tasks that read files and cut windows.  Executors get its text as it stands here, as they may not have `sim` yet."""
 
 from __future__ import annotations
 
@@ -21,3 +21,15 @@ def reader(shares: bytes, choices: bytes, bring: Callable[[], None]) -> Callable
                     yield from rows_of(file, choices_of_user)
 
     return read
+
+
+def cutter(given: bytes, bring: Callable[[], None]) -> Callable[[Any], Any]:
+    """A function for Spark's applyInPandas.  It takes the rates of a trace; `given`: failures and how to cut, pickled."""
+
+    def cut(rates: Any) -> Any:
+        bring()
+        from sim.traces.windows import cut_trace
+
+        return cut_trace(rates, *pickle.loads(given))  # noqa: S301 - our own
+
+    return cut

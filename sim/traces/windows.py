@@ -1,23 +1,29 @@
 """Long traces -> windows that a sweep replays, with features, chosen by time, by burst, by load or around failures.
 
-All of it runs on Spark, by trace and window.  No trace has to fit into memory, and a row is joined only with the windows near it.
-`sim.traces.local` cuts the same windows without Spark, a trace at a time.
+Windows are cut trace by trace, in this process or on Spark, by the same function.  So the rates of one trace have to fit into memory.
 The result is the table that `windows: {file: ...}` of a sweep file reads.  Its columns are `window` (a name), `from_s` (from the first
 row of the trace), `length_s`, `file` (the trace's table of rates, relative to the stored windows), and features.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Iterator
 from os.path import relpath
+from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from sim.traces.lines import TraceFileError
-from sim.traces.pipeline import schema_of
-from sim.traces.tables import folder_of
+from sim.traces.tables import folder_of, lower_quantile
 
+Floats = NDArray[np.float64]
 FEATURES = {
     "rows": "observations",
     "covered": "share of the window with observations, each as long as they are apart in the median of the trace",
@@ -35,6 +41,11 @@ LEAST_COVERED = 0.5
 """A window with fewer observations tells little about the load: it is left out, and counted."""
 
 
+_COLUMNS = ("trace", "from_s", *FEATURES)
+_TYPES = {"trace": "string", "rows": "bigint", "failures": "bigint"}
+"""Types of columns that are no doubles, in the words of Spark."""
+
+
 class CutWindows(NamedTuple):
     """The windows that were cut from traces, and notes about those left out."""
 
@@ -42,40 +53,77 @@ class CutWindows(NamedTuple):
     notes: list[str]  # lines about windows left out
 
 
+class Cut(NamedTuple):
+    """How windows are cut: so long [s], chosen in this way of `CUTS`, so many of each trace (None: all)."""
+
+    length_s: float
+    way: str
+    count: int | None
+
+
+def windows_here(
+    tables: str, *, length_s: float, cut: str = "time", count: int | None = None, trace: str | None = None, base: str = "."
+) -> CutWindows:
+    """Cut windows of local tables, `count` per trace (default: all).  `base`: the folder that the paths in `file` start from.
+
+    TraceFileError: no such trace, no window of that length in any, or a damaged table.
+    """
+    try:
+        failed = list(_parts(tables, "failures", ["t_s", "run"]))
+        failures = pd.concat(failed) if failed else pd.DataFrame(columns=["t_s", "run", "trace"])
+        found = [
+            cut_trace(rates, failures, Cut(length_s, cut, count))
+            for rates in _parts(tables, "rates", ["t_s", "rate"])
+            if trace in (None, rates["trace"].iloc[0])
+        ]
+    except (OSError, pa.ArrowException) as error:
+        raise TraceFileError(f"{tables}: the tables cannot be read: {str(error).splitlines()[0]}") from None
+    return _finished(found, tables, length_s, trace, base)
+
+
 def windows(
     spark: Any, tables: str, *, length_s: float, cut: str = "time", count: int | None = None, trace: str | None = None, base: str = "."
 ) -> CutWindows:
-    """Cut windows, `count` per trace (default: all).  `base`: the folder that the paths in `file` start from.
+    """The same of tables anywhere, a trace per task on Spark.  TraceFileError: no such trace, or no window of that length in any."""
+    from sim.traces.pipeline import brought, schema_of
+    from sim.traces.task import cutter
 
-    TraceFileError: no such trace, or no window of that length in any.
-    """
-    from pyspark.sql import functions as F  # noqa: N812 - the usual alias
-
-    tables = tables.rstrip("/")
-    rates = _table(spark, tables, "rates")
+    rates, failures = (spark.read.schema(schema_of(name)).parquet(f"{tables.rstrip('/')}/{name}") for name in ("rates", "failures"))
     if trace is not None:
-        rates = rates.where(F.col("trace") == trace)
-    span = _span(rates).where((F.col("end") - F.col("begin") >= length_s) & F.col("usual").isNotNull()).cache()
-    possible = span.agg(F.sum(F.floor((F.col("end") - F.col("begin")) / length_s))).first()[0]
-    if not possible:
-        raise none_so_long(tables, length_s, trace)
-    failures = _failures(spark, tables, span)
-    around = _around(failures, span, length_s) if cut == "failures" else None
-    full = _described(rates, failures, span, around, length_s).cache()
-    sparse = (possible if around is None else around.count()) - full.count()
-    found = CUTS[cut](full, count).select("trace", "from_s", *FEATURES).orderBy("trace", "from_s").toPandas()
-    return finished(found, tables, length_s, base, sparse=sparse)
+        rates = rates.where(rates["trace"] == trace)
+    given = pickle.dumps((failures.select("trace", "t_s", "run").toPandas(), Cut(length_s, cut, count)))
+    schema = ", ".join(f"{name} {_TYPES.get(name, 'double')}" for name in _COLUMNS)
+    cuts = rates.select("trace", "t_s", "rate").groupBy("trace").applyInPandas(cutter(given, brought()), schema)
+    return _finished([cuts.toPandas()], tables, length_s, trace, base)
 
 
-def none_so_long(tables: str, length_s: float, trace: str | None) -> TraceFileError:
-    searched = f"the trace '{trace}'" if trace is not None else "any trace"
-    return TraceFileError(f"{tables}: there is no window of {length_s:g} s in {searched}")
+def cut_trace(rates: pd.DataFrame, failures: pd.DataFrame, cut: Cut) -> pd.DataFrame:
+    """The chosen windows of one trace, and a row without `from_s` whose `rows` says how many windows are left out as too sparse.
+
+    Empty: the trace is shorter than a window, or has no rate.
+    """
+    series = _series(rates, cut.length_s)
+    if series is None:
+        return pd.DataFrame(columns=list(_COLUMNS))
+    met = _met(failures, series)
+    begins = _around(met, series, cut.length_s) if cut.way == "failures" else _consecutive(series, cut.length_s)
+    full = _described(series, met, begins, cut.length_s)
+    chosen = CUTS[cut.way](full, cut.count).to_dict("records") if len(full) else []
+    left_out = {"trace": series.trace, "from_s": np.nan, "rows": len(begins) - len(full), "failures": 0}
+    return pd.DataFrame([left_out, *chosen], columns=list(_COLUMNS))
 
 
-def finished(found: pd.DataFrame, tables: str, length_s: float, base: str, *, sparse: int) -> CutWindows:
+def _finished(cuts: list[pd.DataFrame], tables: str, length_s: float, trace: str | None, base: str) -> CutWindows:
     """The table with names and places.  TraceFileError: it is empty."""
+    tables = tables.rstrip("/")
+    full = [found for found in cuts if len(found)]
+    if not full:
+        searched = f"the trace '{trace}'" if trace is not None else "any trace"
+        raise TraceFileError(f"{tables}: there is no window of {length_s:g} s in {searched}")
+    rows = pd.concat(full, ignore_index=True)
+    found = rows[rows["from_s"].notna()].sort_values(["trace", "from_s"], ignore_index=True)
     notes = list[str]()
-    if sparse:
+    if sparse := int(rows["rows"][rows["from_s"].isna()].sum()):
         notes.append(f"{sparse} windows are left out: observations in less than {LEAST_COVERED:.0%} of each, or no load at all")
     if found.empty:
         raise TraceFileError(f"{tables}: no windows: " + (notes[0] if notes else f"none of {length_s:g} s around a failure"))
@@ -87,109 +135,117 @@ def finished(found: pd.DataFrame, tables: str, length_s: float, base: str, *, sp
     return CutWindows(found, notes)
 
 
-def _table(spark: Any, tables: str, name: str) -> Any:
-    return spark.read.schema(schema_of(name)).parquet(f"{tables}/{name}")
-
-
 def _place(tables: str, trace: str, base: str) -> str:
     """The path of a trace's rates."""
     place = f"{tables}/rates/{folder_of(trace)}"
     return place if "://" in place else relpath(place, base)
 
 
-def _span(rates: Any) -> Any:
-    """A row per trace: begin, end, mean rate, and the usual distance of its rows."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812
+class _Series(NamedTuple):
+    """The rates of a trace that is long enough, in the order of time."""
 
-    apart = F.lead("t_s").over(Window.partitionBy("trace").orderBy("t_s")) - F.col("t_s")
-    return rates.withColumn("apart", apart).groupBy("trace").agg(
-        F.min("t_s").alias("begin"), F.max("t_s").alias("end"), F.avg("rate").alias("usual"),
-        F.percentile_approx("apart", 0.5).alias("step"),
-    )  # fmt: skip
-
-
-def _around(failures: Any, span: Any, length_s: float) -> Any:
-    """A window per failure that begins a third of its length before it; only complete windows."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    placed = failures.join(span, "trace").withColumn("from_s", F.col("t_s") - F.col("begin") - length_s / 3).drop("t_s")
-    within = (F.col("from_s") >= 0) & (F.col("begin") + F.col("from_s") + length_s <= F.col("end"))
-    return placed.where(within).select("trace", "from_s").distinct()
+    trace: str
+    begin_s: float
+    length_s: float
+    on_s: Floats  # of the observed rates, from the begin of the trace
+    rate: Floats
+    mean: float  # of the rate
+    step_s: float  # usual distance of rows
 
 
-def _failures(spark: Any, tables: str, span: Any) -> Any:
-    """A row per trace and failure during it: failures stand in traces of the same folder."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    folder = F.regexp_replace("trace", "[^/]*$", "")
-    failures_of_folder = _table(spark, tables, "failures").select(folder.alias("folder"), "t_s", "run")
-    met = (F.col("t_s") >= F.col("begin")) & (F.col("t_s") <= F.col("end"))
-    met &= F.col("run").isNull() | F.expr("endswith(trace, run)")
-    return span.withColumn("folder", folder).join(failures_of_folder, "folder").where(met).select("trace", "t_s")
+def _parts(tables: str, name: str, columns: list[str]) -> Iterator[pd.DataFrame]:
+    """A table's rows, trace by trace."""
+    for folder in sorted(Path(tables.rstrip("/"), name).glob("trace=*")):
+        rows = pd.concat(pq.ParquetFile(part).read(columns).to_pandas() for part in sorted(folder.glob("*.parquet")))
+        yield rows.assign(trace=unquote(folder.name.removeprefix("trace=")))
 
 
-def _described(rates: Any, failures: Any, span: Any, around: Any, length_s: float) -> Any:
-    """The features of each window around failures or (`around` None) of consecutive windows; the last one ends before the trace does."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    def inside(rows: Any) -> Any:
-        """Rows with each window that holds them, as `at`: seconds from its begin."""
-        timed = rows.join(F.broadcast(span), "trace").withColumn("on_s", F.col("t_s") - F.col("begin"))
-        timed = timed.withColumn("stretch", F.floor(F.col("on_s") / length_s))
-        if around is None:
-            timed = timed.withColumn("from_s", F.col("stretch") * F.lit(float(length_s)))
-            timed = timed.where(F.col("from_s") + length_s <= F.col("end") - F.col("begin"))
-        else:
-            stretch = F.floor(F.col("from_s") / length_s)  # a window overlaps two stretches at most
-            timed = timed.join(around.withColumn("stretch", F.explode(F.array(stretch, stretch + 1))), ["trace", "stretch"])
-        return timed.withColumn("at", F.col("on_s") - F.col("from_s")).where((F.col("at") >= 0) & (F.col("at") < length_s))
-
-    seen = inside(failures).groupBy("trace", "from_s").agg(F.count("*").alias("failures"), F.min("at").alias("failure_s"))
-    described = inside(rates.where("rate is not null")).groupBy("trace", "from_s", "usual", "step").agg(
-        F.count("*").alias("rows"), F.avg("rate").alias("mean"), F.max("rate").alias("peak"), F.stddev_pop("rate").alias("spread"),
-        F.percentile_approx("rate", 0.95).alias("p95"), F.regr_slope("rate", "at").alias("slope"),
-    )  # fmt: skip
-    complete = described.where("mean > 0").withColumns({
-        "covered": F.least(F.lit(1.0), F.col("rows") * F.col("step") / length_s),
-        "burst": F.col("peak") / F.col("mean"),
-        "variation": F.col("spread") / F.col("mean"),
-        "trend": F.coalesce(F.col("slope"), F.lit(0.0)) * length_s / F.col("mean"),
-        "load": F.col("mean") / F.col("usual"),
-    })  # fmt: skip
-    return complete.where(F.col("covered") >= LEAST_COVERED).join(seen, ["trace", "from_s"], "left").fillna(0, ["failures"])
+def _series(rates: pd.DataFrame, length_s: float) -> _Series | None:
+    """The rates of a trace.  None: it is shorter than a window, or has no rate."""
+    rows = rates.dropna(subset="t_s").sort_values("t_s", kind="stable")
+    t_s = rows["t_s"].to_numpy(float)
+    observed = rows["rate"].notna().to_numpy()
+    if not observed.any() or t_s[-1] - t_s[0] < length_s:
+        return None
+    step_s = lower_quantile(pd.Series(np.diff(t_s)), 0.5)
+    rate = rows["rate"].to_numpy(float)[observed]
+    return _Series(str(rows["trace"].iloc[0]), t_s[0], t_s[-1] - t_s[0], (t_s - t_s[0])[observed], rate, float(rate.mean()), step_s)
 
 
-def _first(order: str) -> Callable[[Any, int | None], Any]:
-    def choose(full: Any, count: int | None) -> Any:
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F  # noqa: N812
+def _met(failures: pd.DataFrame, series: _Series) -> Floats:
+    """When failures of traces of the same folder begin, from the begin of this trace."""
+    folder = series.trace.rpartition("/")[0]
+    at_s = [
+        at_s - series.begin_s
+        for trace, at_s, run in failures[["trace", "t_s", "run"]].itertuples(index=False, name=None)
+        if trace.rpartition("/")[0] == folder and (run is None or series.trace.endswith(run))
+    ]
+    met = np.array(at_s, float)
+    return met[(met >= 0) & (met <= series.length_s)]
 
-        if count is None:
-            return full
-        ranked = full.withColumn("rank", F.row_number().over(Window.partitionBy("trace").orderBy(F.expr(order), "from_s")))
-        return ranked.where(F.col("rank") <= count)
+
+def _consecutive(series: _Series, length_s: float) -> Floats:
+    """Begins of windows one after the other; the last one ends before the trace does."""
+    return np.arange(int(series.length_s // length_s), dtype=np.float64) * length_s
+
+
+def _around(met: Floats, series: _Series, length_s: float) -> Floats:
+    """The begin of a window per failure, a third of its length before it; only complete windows."""
+    begins = np.unique(met - length_s / 3)
+    return begins[(begins >= 0) & (begins + length_s <= series.length_s)]
+
+
+def _described(series: _Series, met: Floats, begins: Floats, length_s: float) -> pd.DataFrame:
+    """The features of each window, of those with enough observations."""
+    firsts, ends = (np.searchsorted(series.on_s, begins + shift) for shift in (0.0, length_s))
+    covered = np.minimum(1.0, (ends - firsts) * series.step_s / length_s)
+    rows = list[dict[str, Any]]()
+    for i in np.flatnonzero(covered >= LEAST_COVERED):
+        from_s, window = begins[i], slice(firsts[i], ends[i])
+        rate, at = series.rate[window], series.on_s[window] - from_s
+        if not len(rate) or not rate.mean() > 0:
+            continue
+        failures = (met - from_s)[(met >= from_s) & (met < from_s + length_s)]
+        mean = float(rate.mean())
+        rows.append({
+            "trace": series.trace, "from_s": float(from_s),
+            "rows": len(rate), "covered": float(covered[i]), "mean": mean, "peak": float(rate.max()), "burst": float(rate.max()) / mean,
+            "p95": lower_quantile(pd.Series(rate), 0.95), "variation": float(rate.std()) / mean,
+            "trend": _slope(at, rate) * length_s / mean, "load": mean / series.mean,
+            "failures": len(failures), "failure_s": failures.min() if len(failures) else np.nan,
+        })  # fmt: skip
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+
+def _slope(at: Floats, rate: Floats) -> float:
+    """The slope of the straight line through the rates; 0 if all are of one moment."""
+    from_mean = at - at.mean()
+    spread = float((from_mean**2).sum())
+    return float((from_mean * (rate - rate.mean())).sum()) / spread if spread > 0 else 0.0
+
+
+def _first(*order: str) -> Callable[[pd.DataFrame, int | None], pd.DataFrame]:
+    """The first windows; a minus in front of a feature puts the largest first."""
+    names, ascending = [name.removeprefix("-") for name in order], [not name.startswith("-") for name in order]
+
+    def choose(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
+        return full.sort_values(names, ascending=ascending).head(len(full) if count is None else count)
 
     return choose
 
 
-def _spread(full: Any, count: int | None) -> Any:
-    """The middle window of each of `count` equal classes of load."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812
-
+def _spread(full: pd.DataFrame, count: int | None) -> pd.DataFrame:
+    """The middle window of each of `count` equal classes of load; the first classes have a window more."""
     if count is None:
         return full
-    by_load = Window.partitionBy("trace").orderBy("mean", "from_s")
-    classes = full.withColumn("class", F.ntile(count).over(by_load))
-    within = Window.partitionBy("trace", "class")
-    ranked = classes.withColumn("rank", F.row_number().over(within.orderBy("mean", "from_s"))).withColumn("n", F.count("*").over(within))
-    return ranked.where(F.col("rank") == F.floor((F.col("n") + 1) / 2))
+    by_load = full.sort_values(["mean", "from_s"])
+    classes = np.array_split(np.arange(len(by_load)), count)
+    return by_load.iloc[[places[(len(places) - 1) // 2] for places in classes if len(places)]]
 
 
-CUTS: dict[str, Callable[[Any, int | None], Any]] = {
+CUTS: dict[str, Callable[[pd.DataFrame, int | None], pd.DataFrame]] = {
     "time": _first("from_s"),
-    "bursts": _first("-burst"),
+    "bursts": _first("-burst", "from_s"),
     "load": _spread,
     "failures": _first("from_s"),
 }

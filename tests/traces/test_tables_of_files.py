@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
+from sim.traces import tables_of_files
 from sim.traces.lines import TraceFileError
 from sim.traces.listing import list_files
-from sim.traces.local import tables_of_files
-from sim.traces.local.tables_of_files import lower_quantile, read_traces_here
+from sim.traces.tables_of_files import lower_quantile, read_traces_here
 from tests.traces.conftest import write_traces
 
 

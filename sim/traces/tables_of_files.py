@@ -20,7 +20,7 @@ from sim.traces.choices import Choices
 from sim.traces.files import rows_of
 from sim.traces.lines import TraceFileError
 from sim.traces.listing import TraceFile
-from sim.traces.tables import MOST_GAP_S, NO_TABLE, STAGING, TABLES, folder_of
+from sim.traces.tables import MOST_GAP_S, NO_TABLE, STAGING, TABLES, folder_of, lower_quantile
 
 
 def read_traces_here(files: Sequence[TraceFile], out: str, choices: Choices = Choices()) -> pd.DataFrame:  # noqa: B008 - frozen
@@ -100,12 +100,6 @@ def _tables(batches: Iterable[pa.RecordBatch]) -> dict[str, pd.DataFrame]:
         usual = found["factors"].groupby(["trace", "usual_of"], dropna=False)["speed"].transform(lambda speeds: lower_quantile(speeds, 0.5))
         found["factors"]["factor"] = usual / found["factors"]["speed"]
     return found
-
-
-def lower_quantile(values: pd.Series[float], share: float) -> float:
-    """The smallest value that at least this share of the values do not exceed: Spark's kind of quantile."""
-    ordered = np.sort(values.to_numpy(float))
-    return float(ordered[max(int(np.ceil(share * len(ordered))) - 1, 0)])
 
 
 def _per_second(arrivals: pd.DataFrame) -> pd.DataFrame:

@@ -4,9 +4,8 @@ import pytest
 
 from sim.traces.lines import TraceFileError
 from sim.traces.listing import list_files
-from sim.traces.local.cutting import windows_here
-from sim.traces.local.tables_of_files import read_traces_here
-from sim.traces.windows import CUTS
+from sim.traces.tables_of_files import read_traces_here
+from sim.traces.windows import CUTS, windows_here
 from tests.traces.conftest import write_traces
 
 
