@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,7 +54,8 @@ class CutWindows(NamedTuple):
     notes: list[str]  # lines about windows left out
 
 
-class Cut(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Cut:
     """How windows are cut: so long [s], chosen in this way of `CUTS`, so many of each trace (None: all)."""
 
     length_s: float
@@ -84,7 +86,10 @@ def windows_here(
 def windows(
     spark: Any, tables: str, *, length_s: float, cut: str = "time", count: int | None = None, trace: str | None = None, base: str = "."
 ) -> CutWindows:
-    """The same of tables anywhere, a trace per task on Spark.  TraceFileError: no such trace, or no window of that length in any."""
+    """Cut the same windows of tables anywhere, a trace per task on Spark.
+
+    TraceFileError: no such trace, or no window of that length in any.
+    """
     from sim.traces.pipeline import brought, schema_of
     from sim.traces.task import cutter
 
