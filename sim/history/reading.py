@@ -15,7 +15,7 @@ from sim.recordings.infer.windows.plan import planned_window
 from sim.recordings.reading import RecordingSource
 from sim.recordings.source.job_log import LogCheckpoint
 from sim.recordings.source.recorded_job import RecordedCheckpoint
-from sim.recordings.source.rest.answers import CheckpointConfig, CheckpointDetails, Totals, parsed
+from sim.recordings.source.rest.answers import CheckpointConfig, Totals, parsed, with_tasks
 from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex
 from sim.units import parse_flink_duration
 
@@ -44,7 +44,7 @@ class _Listed(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    history: tuple[CheckpointDetails, ...] = ()
+    history: tuple[RecordedCheckpoint, ...] = ()
 
 
 class _Failure(BaseModel):
@@ -125,9 +125,9 @@ def _listed(snapshot: RestSnapshot) -> Iterator[RecordedCheckpoint]:
     if not isinstance(answer, dict):
         return
     path = f"/jobs/{snapshot.job}/checkpoints"
-    for row in parsed(_Listed, answer, snapshot.source, path).history:
-        fields = row.model_dump() | {"failure_message": row.failure_message or ""}
-        yield parsed(RecordedCheckpoint, fields, snapshot.source, path)
+    rows = answer.get("history", ())
+    bare = [with_tasks(row, {}) for row in rows] if isinstance(rows, list) else rows
+    yield from parsed(_Listed, answer | {"history": bare}, snapshot.source, path).history
 
 
 def _failures_ms(snapshot: RestSnapshot) -> Iterator[int]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sim.recordings.source.graph import RecordedVertex
 
@@ -20,6 +20,7 @@ Number = Annotated[int, Field(ge=-(2**63), le=2**63)] | Annotated[float, Field(a
 _Sample = int | float  # NaN where nothing was sampled
 Known = Annotated[int, Field(ge=-1, le=10**16)]
 """A time, duration, size or count; -1: unknown."""
+LARGEST_ID = 10**12  # of a checkpoint
 
 
 class _RestObject(BaseModel):
@@ -68,7 +69,7 @@ class RecordedTask(_RestObject):
 class RecordedCheckpoint(_RestObject):
     """A checkpoint with its subtasks."""
 
-    id: Known
+    id: Annotated[int, Field(ge=0, le=LARGEST_ID)]
     status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
     is_savepoint: bool = False
     checkpoint_type: str = "CHECKPOINT"
@@ -82,7 +83,7 @@ class RecordedCheckpoint(_RestObject):
     alignment_buffered: Known = 0
     num_subtasks: Known = 0
     num_acknowledged_subtasks: Known = 0
-    failure_message: str = ""
+    failure_message: Annotated[str, BeforeValidator(lambda text: text or "")] = ""  # null: the checkpoint did not fail
     tasks: dict[str, RecordedTask] = Field(default_factory=dict)  # vertex -> task
 
 

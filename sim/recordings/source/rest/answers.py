@@ -5,21 +5,20 @@ Sources: the message classes of flink-runtime (`rest.messages.job`, `.checkpoint
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from sim.recordings.source.files import RecordingError, summary
-from sim.recordings.source.recorded_job import RecordedSubtask
+from sim.recordings.source.recorded_job import RecordedSubtask, RecordedTask
 from sim.recordings.source.rest.snapshot import ID
 
 MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
 MOST_VERTICES = 1000  # a job has tens
-LARGEST_ID = 10**12  # of a checkpoint
 Parallelism = Annotated[int, Field(ge=1, le=MOST)]
 Id = Annotated[str, Field(pattern=rf"\A{ID}\z")]
 Ms = Annotated[int, Field(ge=-1, le=10**15)]  # the year 33658
-Bytes = Annotated[int, Field(ge=-1, le=10**16)]
 Count = Annotated[int, Field(ge=-1, le=10**9)]
 Maybe = Annotated[float | None, BeforeValidator(lambda value: None if isinstance(value, str) else value)]  # "NaN" of what is not measured
 
@@ -139,25 +138,6 @@ class CheckpointCounts(_Answer):
     counts: dict[str, int] = Field(default_factory=dict)
 
 
-class CheckpointDetails(_Answer):
-    """The answer to /jobs/:id/checkpoints/details/:n; fields as in `sim.recordings.source.recorded_job.RecordedCheckpoint`."""
-
-    id: Annotated[int, Field(ge=0, le=LARGEST_ID)]
-    status: Literal["IN_PROGRESS", "COMPLETED", "FAILED"]
-    is_savepoint: bool = False
-    checkpoint_type: str = "CHECKPOINT"
-    trigger_timestamp: Ms
-    latest_ack_timestamp: Ms = -1
-    end_to_end_duration: Ms = -1
-    checkpointed_size: Bytes = -1
-    state_size: Bytes = -1
-    processed_data: Bytes = 0
-    persisted_data: Bytes = 0
-    num_subtasks: Count = 0
-    num_acknowledged_subtasks: Count = 0
-    failure_message: str | None = None
-
-
 class TaskDetails(_Answer):
     """The answer to /jobs/:id/checkpoints/details/:n/subtasks/:vertex."""
 
@@ -210,6 +190,11 @@ class TaskManagersInfo(_Answer):
     """The answer to /taskmanagers."""
 
     taskmanagers: tuple[TaskManagerInfo, ...] = ()
+
+
+def with_tasks(details: Any, tasks: Mapping[str, RecordedTask]) -> Any:
+    """The answer about a checkpoint with these tasks: its own are sums, which `RecordedCheckpoint` does not have."""
+    return {**details, "tasks": tasks} if isinstance(details, dict) else details
 
 
 T = TypeVar("T")

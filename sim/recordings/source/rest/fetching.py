@@ -17,7 +17,8 @@ from typing import Any
 from urllib.parse import quote
 
 from sim.foreign import one_line
-from sim.recordings.source.rest.answers import LARGEST_ID, MOST_VERTICES
+from sim.recordings.source.recorded_job import LARGEST_ID
+from sim.recordings.source.rest.answers import MOST_VERTICES
 from sim.recordings.source.rest.client import ATTEMPTS, Client, RestError
 from sim.recordings.source.rest.snapshot import RestSnapshot, first_names, is_id
 

@@ -17,7 +17,6 @@ from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedTask
 from sim.recordings.source.rest.answers import (
     CheckpointConfig,
     CheckpointCounts,
-    CheckpointDetails,
     ConfigEntry,
     JobConfig,
     JobDetails,
@@ -28,6 +27,7 @@ from sim.recordings.source.rest.answers import (
     Version,
     VertexDetails,
     parsed,
+    with_tasks,
 )
 from sim.recordings.source.rest.names import operators, short_names
 from sim.recordings.source.rest.secrets import masked
@@ -122,14 +122,13 @@ class RestJob:
         return [vertex for vertex in self.vertices if any(edge.upstream == name for edge in vertex.inputs)]
 
     def _checkpoint(self, path: str) -> RecordedCheckpoint:
-        details: CheckpointDetails = self._answer(CheckpointDetails, path)
+        details = self.snapshot.answers[path]
         tasks = {
             vertex.name: RecordedTask(subtasks=self._answer(TaskDetails, subtasks).subtasks)
             for vertex in self.vertices
             if (subtasks := f"{path}/subtasks/{vertex.id}") in self.snapshot.answers
         }
-        fields = details.model_dump() | {"failure_message": details.failure_message or "", "tasks": tasks}
-        return parsed(RecordedCheckpoint, fields, self.snapshot.source, path)
+        return parsed(RecordedCheckpoint, with_tasks(details, tasks), self.snapshot.source, path)
 
     def _vertices(self) -> tuple[RestVertex, ...]:
         """Upstream first."""
