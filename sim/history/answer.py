@@ -41,8 +41,8 @@ def answer(history: History, checkpoint: int | None = None) -> HistoryAnswer:
 
 
 def _in_full(known: SplitHistory) -> Iterator[RecordedCheckpoint]:
-    """The checkpoints that are told in full: one under way, the last that failed, the slowest."""
+    """The checkpoints that are told in full: one under way, the last that failed, the slowest that Flink kept statistics of."""
     yield from [point for point in known.under_way if point.tasks][-1:]
     yield from known.failed[-1:]
     if known.completed:
-        yield max((*known.slow, *known.others), key=lambda point: point.end_to_end_duration)
+        yield max((*known.slow, *known.others), key=lambda point: (bool(point.tasks), point.end_to_end_duration))

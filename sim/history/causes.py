@@ -8,10 +8,12 @@ from statistics import median
 
 from sim.analysis.number_texts import bytes_text, ms_text, share_text
 from sim.foreign import one_line
+from sim.history.garbage import is_much
 from sim.history.history import MS, History, SubtaskId, subtasks_of
 from sim.history.moments import Moments, moments
-from sim.history.path import PathStep
+from sim.history.path import PathStep, failed_asynchronously
 from sim.history.rhythms import chances
+from sim.history.stillness import Stillness, stillnesses
 from sim.metrics.critical_path import PathKind
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.units import format_duration
@@ -57,8 +59,19 @@ class HistoryCauses:
     def moments(self) -> Mapping[SubtaskId, Moments]:
         return moments(self.history, self.point)
 
+    @cached_property
+    def stillnesses(self) -> Mapping[str, Stillness]:
+        """By task manager."""
+        return {still.manager: still for still in stillnesses(self.history, self.point)}
+
     def text(self, step: PathStep) -> str:
         """Why so long: a clause without a full stop."""
+        still = self._still(step)
+        if still and step.kind is PathKind.TASK_THREAD:
+            return still
+        return f"{self._text(step)}; {still}" if still else self._text(step)
+
+    def _text(self, step: PathStep) -> str:
         cut = self._cut(step)
         match step.kind:
             case PathKind.TRIGGER:
@@ -93,6 +106,20 @@ class HistoryCauses:
                 return f"every subtask had acknowledged: the JobManager writes _metadata{cut}"
             case _:
                 return "Flink's statistics do not name it"
+
+    def _still(self, step: PathStep) -> str:
+        """That the process of the step stood still during most of it."""
+        manager = "" if step.subtask is None else self.history.task_managers.get(step.subtask, "")
+        still = self.stillnesses.get(manager)
+        if still is None or 2 * (min(still.end_ns, step.end_ns) - max(still.begin_ns, step.begin_ns)) < step.duration_ns:
+            return ""
+        others = {True: ", while others did", False: ", and none of the others did", None: ""}[still.moved]
+        collects = self.history.garbage.get(manager)
+        spent = f" ({ms_text(collects.ms)} since it began)" if collects and is_much(collects, self.history.age_ms) else ""
+        return (
+            f"nothing of task manager {one_line(manager, 40)} moved for {ms_text(still.duration_ns / 1e6)}{others}: its process stood "
+            f"still or had no core (garbage collection{spent}, a stopped or swapped process, a busy host)"
+        )
 
     # ------------------------------------------------------------------------------------------ on the way
 
@@ -198,10 +225,23 @@ class HistoryCauses:
 
     def _asynchronous(self, step: PathStep) -> str:
         row = self.rows.get(step.at)
-        if row is None or step.is_open:
+        if step.is_open and failed_asynchronously(self.point) and step.at not in self.moments:
+            where = one_line(self.history.task_managers.get(step.at, ""), 40)
+            on = f" task manager {where}" if where else " its task manager"
+            return (
+                "its asynchronous part failed, and it declined the checkpoint; "
+                f"the exception is in the log of{on}, not in Flink's statistics"
+            )
+        if row is None or (step.is_open and step.at not in self.moments):
             return f"its snapshot had begun, and was not acknowledged{self._until()}"
+        if step.is_open:
+            later_ns, size = self.moments[step.at].written_ns - step.end_ns, bytes_text(row.checkpointed_size)
+            speed = bytes_text(row.checkpointed_size * 1000 / max(row.checkpoint.async_, 1))
+            through = f"through {ms_text(later_ns / 1e6)} later ({size} at {speed}/s)" if later_ns > 0 else f"aborted after {size}"
+            return f"its snapshot had begun, and was not acknowledged{self._until()}; it was {through}{self._others_wrote(step, row)}"
         if step.kind is PathKind.CHANNEL_STATE:
-            text = f"{bytes_text(max(row.alignment.persisted, 0))} of in-flight data are written to the file of channel state"
+            stored = bytes_text(max(row.alignment.persisted, 0))
+            text = f"{stored} of in-flight data are written to the file of channel state{self._with_channels(step)}"
         elif step.kind is PathKind.ASYNC_WORK:
             wrote = f"{bytes_text(row.checkpointed_size)}, too little for a file" if row.checkpointed_size > 0 else "no bytes"
             return f"work of the asynchronous part; it wrote {wrote}"
@@ -210,6 +250,15 @@ class HistoryCauses:
             size = bytes_text(row.checkpointed_size)
             text = f"{size} at {bytes_text(rate)}/s, with serialising them and waiting for the asynchronous thread"
         return f"{text}{self._others_wrote(step, row)}"
+
+    def _with_channels(self, step: PathStep) -> str:
+        """In-flight data of its task manager, whose subtasks share files that are written one subtask after the other."""
+        places = self.history.task_managers
+        if step.at not in places:
+            return ""
+        stored = [max(row.alignment.persisted, 0) for name, row in self.rows.items() if places.get(name) == places[step.at]]
+        rate = bytes_text(sum(stored) * 1e9 / step.duration_ns)
+        return f"; with those of its task manager, {one_line(places[step.at], 40)}, {bytes_text(sum(stored))}: {rate}/s"
 
     def _others_wrote(self, step: PathStep, own: RecordedSubtask) -> str:
         """Other checkpoints of the subtask, where they differ by much."""
@@ -226,7 +275,8 @@ class HistoryCauses:
         text = f"; in its other {len(other)} checkpoints {ms_text(usual_ms)} for {bytes_text(max(usual_bytes, 0))} (median)"
         if own.checkpointed_size > _UNLIKE * usual_bytes and not self._is_slow_for_its_bytes(own):
             return text
-        return f"{text}: bytes do not explain it; {self._ended_with(step)}"
+        why = "a savepoint has a folder and a format of its own" if self.point.is_savepoint else self._ended_with(step)
+        return f"{text}: bytes do not explain it; {why}"
 
     def _is_slow_for_its_bytes(self, own: RecordedSubtask) -> bool:
         """Beside files of other checkpoints that are at least half as large, of any subtask."""
@@ -242,9 +292,13 @@ class HistoryCauses:
     def _ended_with(self, step: PathStep) -> str:
         """Whose asynchronous parts ended with this one: all that wait for one thing are through at the same time."""
         found = self.moments
-        other = {name: step.end_ns - row.written_ns for name, row in found.items() if name != step.at and row.written_ns > row.synced_ns}
+        ended_ns = found[step.at].written_ns if step.is_open and step.at in found else step.end_ns
+        other = {name: ended_ns - row.written_ns for name, row in found.items() if name != step.at and row.written_ns > row.synced_ns}
         with_it = [name for name, earlier_ns in other.items() if abs(earlier_ns) <= _AT_ONCE * step.duration_ns]
         places = self.history.task_managers
+        collects = self.history.garbage.get(places.get(step.at, ""))
+        if collects is not None and is_much(collects, self.history.age_ms):
+            return f"the JVM of {one_line(places[step.at], 40)} has spent {ms_text(collects.ms)} in garbage collection"
         here = [name for name in other if step.at in places and places.get(name) == places[step.at]]
         remote = [name for name in other if name not in here]
         if len(with_it) == len(other) > 1:
@@ -255,7 +309,29 @@ class HistoryCauses:
         if len(here) > 1 and not with_it:
             earlier = ms_text(min(other[name] for name in here) / 1e6)
             return f"the other subtasks of its task manager were through {earlier} earlier: no pause of the process does"
-        return "the disk, the network, a pause or a shared file may"
+        return self._quicker_siblings(step) or "the disk, the network, a pause or a shared file may"
+
+    def _quicker_siblings(self, step: PathStep) -> str:
+        """Subtasks of the vertex in other task managers that wrote as much, and far quicker: it is not all of the storage that is slow."""
+        if step.kind is PathKind.CHANNEL_STATE:  # a subtask waits for those before it in the file
+            return ""
+        places, own = self.history.task_managers, self.rows[step.at]
+        here = places.get(step.at, "")
+        quick = [
+            (row.checkpoint.async_, name)
+            for name, row in self._siblings(step.at)
+            if name in self.moments and places.get(name, here) != here and 2 * row.checkpointed_size >= own.checkpointed_size > 0
+            and _SLOW * row.checkpoint.async_ * own.checkpointed_size <= own.checkpoint.async_ * row.checkpointed_size
+        ]  # fmt: skip
+        if not quick:
+            return ""
+        took_ms, name = max(quick)
+        size = bytes_text(self.rows[name].checkpointed_size)
+        there = one_line(places[name], 40)
+        return (
+            f"{name_of(name)} wrote {size} in {ms_text(took_ms)} from task manager {there}: not all of the storage is slow, "
+            f"but the disk or network of {one_line(here, 40)}, or its process"
+        )
 
     # ------------------------------------------------------------------------------------------ the checkpoint
 

@@ -18,10 +18,18 @@ _FEWEST = 4
 def circumstances(history: History, point: RecordedCheckpoint) -> Iterator[str]:
     """Sentences about one checkpoint."""
     before = previous(history, point)
+    if point.id == 1:
+        yield "It is the job's first: code is not compiled yet, files and connections are new, and no earlier file can be used again."
+    if point.is_savepoint:
+        yield "It is a savepoint: all state is written anew, in a format and to a folder of its own, which may be slower."
     if before is not None and before.status == "FAILED":
         yield f"Checkpoint {before.id} before it did not complete."
     if failures := _failures_since(history, point, before):
         yield f"Tasks of the job had failed {ms_text(point.trigger_timestamp - max(failures))} before it was triggered."
+    elif before is not None and before.is_savepoint and _ended_ms(before) > before.trigger_timestamp + _usual_distance_ms(history) > 0:
+        passed = ms_text(max(0, point.trigger_timestamp - _ended_ms(before)))
+        took = ms_text(before.end_to_end_duration)
+        yield f"Savepoint {before.id} had taken {took} until {passed} before it was triggered: periodic checkpoints wait for savepoints."
     elif before is not None and is_after_gap(history, point):
         distance, usual = ms_text(point.trigger_timestamp - before.trigger_timestamp), ms_text(_usual_distance_ms(history))
         yield f"It was triggered {distance} after the one before, usually {usual} pass: the job may have been restarted in between."
@@ -56,6 +64,10 @@ def overlaps(point: RecordedCheckpoint, other: RecordedCheckpoint) -> bool:
     """Whether both, which are not the same, were under way at one time."""
     begin, end = point.trigger_timestamp, point.trigger_timestamp + point.end_to_end_duration
     return other.id != point.id and other.trigger_timestamp < end and other.trigger_timestamp + max(other.end_to_end_duration, 0) > begin
+
+
+def _ended_ms(point: RecordedCheckpoint) -> int:
+    return point.trigger_timestamp + max(point.end_to_end_duration, 0)
 
 
 def _failures_since(history: History, point: RecordedCheckpoint, before: RecordedCheckpoint | None) -> list[int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from sim.history.garbage import Garbage
 from sim.recordings.infer.windows.plan import PlannedWindow
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.recordings.source.rest.answers import CheckpointConfig
@@ -43,6 +44,8 @@ class History:
     kept: int | None = None  # checkpoints whose statistics the JobManager keeps (web.checkpoints.history)
     restored: int = 0  # how often the job began again from a checkpoint
     counted: int = 0  # checkpoints that the job has had, as Flink counts them; 0: not known
+    garbage: Mapping[str, Garbage] = field(default_factory=dict)  # by task manager
+    age_ms: int = 0  # how long the job has run; 0: not known
     contention: str = ""  # that threads wait for cores, in a sentence; empty: they do not, or it is not known
 
     @property

@@ -16,7 +16,7 @@ from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubta
 
 
 class Moments(NamedTuple):
-    """The moments of one subtask that acknowledged.  No time is later than the next one, but for `last_ns` of an unaligned snapshot."""
+    """The moments of one subtask that reported them.  No time is later than the next one, but for `last_ns` of an unaligned snapshot."""
 
     first_ns: int  # its first barrier; of a source: the call of the coordinator
     last_ns: int  # its last barrier
@@ -33,14 +33,19 @@ def is_acknowledged(subtask: RecordedSubtask) -> bool:
     return subtask.status == "completed" and not subtask.aborted and subtask.end_to_end_duration >= 0
 
 
+def is_reported(subtask: RecordedSubtask) -> bool:
+    """Whether an aborted snapshot told its times, as it does once its asynchronous part is through (AsyncCheckpointRunnable)."""
+    return subtask.status == "completed" and subtask.aborted and min(subtask.end_to_end_duration, subtask.start_delay) >= 0
+
+
 def moments(history: History, point: RecordedCheckpoint) -> dict[SubtaskId, Moments]:
-    """All subtasks that acknowledged the checkpoint."""
+    """All subtasks that acknowledged the checkpoint, or reported an aborted snapshot, whose times may lie behind the failure."""
     acknowledged = acknowledged_in(history, point)
     works = {vertex.name: works_before_barrier(history, vertex.name) for vertex in history.vertices}
     return {
         (vertex, subtask.index): _moments(history, vertex, subtask, acknowledged, works=works.get(vertex, False))
         for (vertex, _), subtask in subtasks_of(point).items()
-        if is_acknowledged(subtask) and vertex in works
+        if (is_acknowledged(subtask) or is_reported(subtask)) and vertex in works
     }
 
 

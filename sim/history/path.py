@@ -15,6 +15,7 @@ from typing import NamedTuple
 from sim.history.history import MS, History, SubtaskId, subtasks_of
 from sim.history.moments import Moments, late_in, moments, writers_of
 from sim.metrics.critical_path import PathKind
+from sim.protocol.reasons import FailureReason
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 
 _TOGETHER_NS = 20 * MS
@@ -79,6 +80,11 @@ def near_paths(history: History, point: RecordedCheckpoint) -> Iterator[tuple[Pa
             yield _Search(history, point, later=later).found(last)
 
 
+def failed_asynchronously(point: RecordedCheckpoint) -> bool:
+    """Whether a subtask declined the checkpoint because its asynchronous part failed."""
+    return point.failure_message.startswith(FailureReason.CHECKPOINT_ASYNC_EXCEPTION.value.rstrip("."))
+
+
 class _Search:
     """The search for the path of one checkpoint.
 
@@ -132,6 +138,10 @@ class _Search:
             self._completed(acknowledged_ns)
             return
         blocking = [name for name in late if all(writer in self.moments for writer in writers_of(self.history, name))] or list(late)
+        silent = [name for name in blocking if name not in self.moments]
+        if silent and failed_asynchronously(self.point):  # who declines reports no times
+            self._declined(min(silent), end_ns)
+            return
         name = min(blocking, key=lambda name: (self._stands_since(name, late[name]), name))
         self._cut_off(name, late[name], end_ns)
 
@@ -141,8 +151,21 @@ class _Search:
         sent = [self.moments[writer].forwarded_ns for writer in writers_of(self.history, name) if writer in self.moments]
         return max(sent, default=0)
 
+    def _declined(self, name: SubtaskId, end_ns: int) -> None:
+        """The path to a subtask whose asynchronous part failed.  When it began is not known: as soon as it could."""
+        begun_ns = min(end_ns, self._stands_since(name, None))
+        self._add(PathKind.ASYNC_WORK, begun_ns, end_ns, name, is_open=True)
+        if not self.history.vertex(name[0]).inputs:
+            self._before_call(name, begun_ns)
+        else:
+            self._through(name, begun_ns, begun_ns)
+
     def _cut_off(self, name: SubtaskId, row: RecordedSubtask | None, end_ns: int) -> None:
         """The step that the failure cut off.  An aborted snapshot says how far it was."""
+        known = self.moments.get(name)
+        if known is not None and known.begun_ns < end_ns and not (known.unaligned and known.last_ns >= end_ns):
+            self._aborted(name, known, end_ns)
+            return
         first_ns = end_ns if row is None or row.start_delay < 0 else min(row.start_delay * MS, end_ns)
         if not self.history.vertex(name[0]).inputs:
             self._add(PathKind.ASYNC_WORK, first_ns, end_ns, name, is_open=True)
@@ -153,6 +176,17 @@ class _Search:
             self._add(PathKind.QUEUE, 0, end_ns, name, is_open=True)
             return
         self._travelled(name, writer, end_ns, first_ns, is_open=True)
+
+    def _aborted(self, name: SubtaskId, row: Moments, end_ns: int) -> None:
+        """The path to a subtask whose snapshot had begun, and reported its times after the failure."""
+        forwarded_ns, synced_ns = min(row.forwarded_ns, end_ns), min(row.synced_ns, end_ns)
+        self._add(self._written_kind(name), synced_ns, end_ns, name, is_open=True)
+        self._add(PathKind.SYNC, forwarded_ns, synced_ns, name, is_open=synced_ns == end_ns)
+        if forwarded_ns == end_ns:
+            self._add(PathKind.PRE_BARRIER, row.begun_ns, end_ns, name, is_open=True)
+            self._before_last_barrier(name, row.begun_ns)
+        else:
+            self._before_forward(name, forwarded_ns)
 
     # ------------------------------------------------------------------------------------------ one step back
 

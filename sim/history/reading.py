@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from sim.history.garbage import garbage_of
 from sim.history.history import MS, History, SubtaskId, ThreadShares
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
 from sim.model.randomness.contention import slowdown
@@ -85,7 +86,9 @@ def _of_answers(snapshot: RestSnapshot) -> History:
         {(vertex, place.subtask): thread for vertex, place in places if (thread := _thread(place.metrics)) is not None},
         {vertex.name: window for vertex in job.vertices if (window := planned_window(vertex.description)) is not None},
         tuple(_failures_ms(snapshot)), int(kept) if kept.isdecimal() else None, job.counts.get("restored", 0),
-        job.counts.get("total", 0), _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
+        job.counts.get("total", 0), {name: garbage_of(collectors) for name, collectors in job.collectors.items()},
+        max(0, job.job.now - job.job.start_time) if job.job.start_time > 0 else 0,
+        _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
     )  # fmt: skip
 
 

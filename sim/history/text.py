@@ -20,6 +20,7 @@ from sim.history.account import account
 from sim.history.answer import HistoryAnswer
 from sim.history.causes import name_of
 from sim.history.circumstances import circumstances
+from sim.history.garbage import garbage_text
 from sim.history.history import MS, History, SubtaskId
 from sim.history.in_common import InCommon
 from sim.history.moments import late_in
@@ -44,7 +45,9 @@ def answer_text(answer: HistoryAnswer) -> str:
     blocks += ["\n".join(_profile(answer))]
     if answer.in_common is not None:
         blocks += ["\n".join(_common(answer.in_common))]
-    blocks += [fill(answer.history.contention, WIDTH), fill(" ".join(not_told(answer.history)), WIDTH)]
+    history = answer.history
+    blocks += [fill(sentence, WIDTH) for sentence in (history.contention, garbage_text(history.garbage, history.age_ms))]
+    blocks += [fill(" ".join(not_told(answer.history)), WIDTH)]
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -259,6 +262,7 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
             ],
         },
         "contention": history.contention,
+        "garbage_collection": garbage_text(history.garbage, history.age_ms),
         "not_told": list(not_told(history)),
     }  # fmt: skip
 

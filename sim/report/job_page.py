@@ -12,6 +12,7 @@ from sim.explain.text import duration, sentence, title
 from sim.foreign import one_line
 from sim.history.account import account
 from sim.history.circumstances import circumstances
+from sim.history.garbage import garbage_text
 from sim.history.history import MS, History, subtasks_of
 from sim.history.moments import moments
 from sim.history.text import choice_text, clock, head_text, is_notable, late_lines, not_told, untold
@@ -42,7 +43,7 @@ def job_page(answer: HistoryAnswer, helped: Sequence[Block] = (), command: str =
     longest = _longest(answer)
     verdict = " ".join([*([choice_text(answer)] if number is None else []), *([sentence(longest)] if longest else [])])
     blocks = [*_blocks(answer, longest), *helped, Block("What Flink does not tell", " ".join(not_told(history)))]
-    findings = [line for line in (_flat(head_text(history)), history.contention) if line]
+    findings = [line for line in (_flat(head_text(history)), history.contention, garbage_text(history.garbage, history.age_ms)) if line]
     return Page(page_title, question, _flat(verdict), blocks, (), command, findings, made)
 
 

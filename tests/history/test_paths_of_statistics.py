@@ -155,6 +155,29 @@ def test_who_kept_a_checkpoint_that_expired():
     assert (PathKind.QUEUE, ("sink", 1), 4980 * MS, True) == (last.kind, last.subtask, last.duration_ns, last.is_open)
 
 
+def test_an_aborted_snapshot_that_reported_how_far_it_was():
+    """Barriers had come, its asynchronous part was under way, and went on for 1.5 s after the failure."""
+    late = acknowledged(1, 4500, 100, 50, 10, 4300, aborted=True)
+    found = history(point(2, 3000, [acknowledged(0, 50, 20, async_ms=10)], [acknowledged(0, 300, 100), late], status="FAILED"))
+
+    assert [
+        (PathKind.TRIGGER, None, 20),
+        (PathKind.QUEUE, ("sink", 1), 80),
+        (PathKind.ALIGNMENT, ("sink", 1), 50),
+        (PathKind.SYNC, ("sink", 1), 10),
+        (PathKind.UPLOAD, ("sink", 1), 2840),
+    ] == spent(found)
+    assert steps(found, found.checkpoints[-1])[-1].is_open
+
+
+def test_who_declines_has_reported_nothing():
+    """One snapshot was aborted and reported; the other one's asynchronous part failed."""
+    sink = [pending(0), acknowledged(1, 700, 100, 0, 0, 600, aborted=True)]
+    declined = point(2, 500, [acknowledged(0, 50, 20, async_ms=10)], sink, "FAILED", failure_message="Asynchronous task checkpoint failed.")
+
+    assert [(PathKind.TRIGGER, None, 20), (PathKind.ASYNC_WORK, ("sink", 0), 480)] == spent(history(declined))
+
+
 def test_before_start_delays_were_reported():
     """What the phases leave of the time to the acknowledgement is the way of the barrier."""
     found = history(point(2, 600, [acknowledged(0, 50, -1, async_ms=10)], [acknowledged(0, 600, -1, 100, 0, 200)]))

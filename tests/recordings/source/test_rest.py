@@ -1,9 +1,11 @@
 """A live job is asked for all that is known of it, whatever this Flink knows, and only the job that is meant."""
 
 import itertools
+import re
 
 import pytest
 
+from sim.history.reading import history_of
 from sim.recordings import RecordingError, fetch, infer_scenario, to_recording
 from sim.recordings.source.rest import fetching
 from sim.recordings.source.rest.client import Client, RestError
@@ -83,6 +85,25 @@ def test_a_flink_that_knows_less(fake_flink, ask):
 
     assert {"/taskmanagers": "HTTP 403: does not let us in"} == snapshot.missing
     assert "What does /taskmanagers answer?" in infer_scenario(snapshot).unknown
+
+
+def test_garbage_collections_of_its_task_managers(fake_flink, ask):
+    """Asked for by the ids that the job's subtasks have; an id that is no part of a path is not."""
+    fake = fake_flink()
+    details = [answer for path, answer in fake.answers.items() if re.fullmatch("/jobs/[0-9a-f]+/vertices/[0-9a-f]+", path)]
+    for number, answer in enumerate(details):
+        for subtask in answer["subtasks"]:
+            subtask["taskmanager-id"] = "../config" if number else "10.0.0.1:6122-a1"
+    fake.answers["/taskmanagers/10.0.0.1:6122-a1"] = {
+        "metrics": {"garbageCollectors": [{"name": "G1_Old_Generation", "count": 3, "time": 70}]}
+    }
+    snapshot = ask(fake)
+
+    assert details
+    assert ["/taskmanagers/10.0.0.1:6122-a1"] == [path for path in snapshot.answers if path.startswith("/taskmanagers/")]
+    assert {"10.0.0.1:6122-a1": (3, 70)} == {
+        name: (garbage.full, garbage.full_ms) for name, garbage in history_of(snapshot).garbage.items()
+    }
 
 
 def test_a_long_window_is_not_cut_short(fake_flink, monkeypatch):

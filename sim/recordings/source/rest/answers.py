@@ -186,6 +186,26 @@ class TaskManagerInfo(_Answer):
         return authority.partition("@")[2].rpartition(":")[0]
 
 
+class GarbageCollector(_Answer):
+    """The collections of one collector of a JVM since it began."""
+
+    name: str = ""
+    count: Count = -1
+    time: Ms = -1
+
+
+class TaskManagerMetrics(_Answer):
+    """The metrics in the answer to /taskmanagers/:id."""
+
+    garbage_collectors: tuple[GarbageCollector, ...] = Field(default=(), alias="garbageCollectors")
+
+
+class TaskManagerDetails(_Answer):
+    """The answer to /taskmanagers/:id."""
+
+    metrics: TaskManagerMetrics = TaskManagerMetrics()
+
+
 class TaskManagersInfo(_Answer):
     """The answer to /taskmanagers."""
 

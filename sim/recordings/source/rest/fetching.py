@@ -20,7 +20,7 @@ from sim.foreign import one_line
 from sim.recordings.source.recorded_job import LARGEST_ID
 from sim.recordings.source.rest.answers import MOST_VERTICES
 from sim.recordings.source.rest.client import ATTEMPTS, Client, RestError
-from sim.recordings.source.rest.snapshot import RestSnapshot, first_names, is_id
+from sim.recordings.source.rest.snapshot import RestSnapshot, first_names, is_id, is_path
 
 JOBS = "/jobs/overview"
 TERMINAL = frozenset({"FINISHED", "CANCELED", "FAILED"})  # JobStatus.isGloballyTerminalState
@@ -29,6 +29,7 @@ MOST_VALUES = 1_000_000  # of metrics in all samples: a job of thousands of subt
 LEARN_S = 12.0  # the first request makes Flink fetch its metrics: longer than its cache lasts
 LONGEST_LINE = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
 MOST_CHECKPOINTS = 30  # of a history, the newest: each takes a request per vertex
+MOST_MANAGERS = 50  # whose garbage collections are asked for
 MOST_IN_VAIN = 3  # requests in a row without an answer: then the server is gone
 PATIENCE_S = 600.0  # for all requests, besides the sampling: a cluster may be slow
 
@@ -101,6 +102,20 @@ def _ask_all(
     for path in (about, f"{about}/checkpoints", *(f"{about}/vertices/{vertex}" for vertex in vertices)):
         answers.optional(path)
     _checkpoints(answers, about)
+    for manager in _managers(answers, about, vertices):
+        answers.optional(f"/taskmanagers/{manager}")
+
+
+def _managers(answers: _Answers, about: str, vertices: list[str]) -> list[str]:
+    """The ids of the TaskManagers where the job runs: some, of very many."""
+    found: dict[str, None] = {}
+    for vertex in vertices:
+        details = answers.by_path.get(f"{about}/vertices/{vertex}")
+        for subtask in _list(details.get("subtasks") if isinstance(details, dict) else None):
+            manager = subtask.get("taskmanager-id") if isinstance(subtask, dict) else None
+            if isinstance(manager, str) and is_path(f"/taskmanagers/{manager}"):
+                found[manager] = None
+    return list(found)[:MOST_MANAGERS]
 
 
 class _NoMoreAnswers(Exception):  # noqa: N818 - no error: earlier answers are kept

@@ -18,10 +18,12 @@ from sim.recordings.source.rest.answers import (
     CheckpointConfig,
     CheckpointCounts,
     ConfigEntry,
+    GarbageCollector,
     JobConfig,
     JobDetails,
     JobPlan,
     TaskDetails,
+    TaskManagerDetails,
     TaskManagerInfo,
     TaskManagersInfo,
     Version,
@@ -97,6 +99,13 @@ class RestJob:
         """The TaskManagers of the cluster; empty: not requested."""
         path = "/taskmanagers"
         return self._answer(TaskManagersInfo, path).taskmanagers if path in self.snapshot.answers else ()
+
+    @cached_property
+    def collectors(self) -> Mapping[str, tuple[GarbageCollector, ...]]:
+        """TaskManager -> its garbage collectors; without those that were not asked."""
+        start = "/taskmanagers/"
+        paths = [path for path in self.snapshot.answers if path.startswith(start)]
+        return {path.removeprefix(start): self._answer(TaskManagerDetails, path).metrics.garbage_collectors for path in paths}
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
