@@ -21,6 +21,7 @@ from sim.metrics import schema
 from sim.metrics.schema import Column
 from sim.model.catalogs.backends import BACKENDS, BackendKind
 from sim.model.catalogs.barriers import BARRIERS, UNALIGNED, BarrierKind
+from sim.model.catalogs.catalog import pages
 from sim.model.catalogs.option import Kind, option
 from sim.model.catalogs.shipping import SHIPPING, Shipping
 from sim.model.checkpoint import CheckpointOptions
@@ -282,6 +283,18 @@ def test_a_verb(tmp_path, monkeypatch, arguments, code, printed, message):
     assert done.stderr.startswith(message) if message else not done.stderr
     assert "Count checkpoints." in CliRunner().invoke(app, ["--help"], prog_name="ckptsim").stdout
     assert 5 == count_checkpoints(Path("job.yaml"), 0)
+
+
+def test_a_file_of_the_command_is_a_verb(tmp_path, monkeypatch):
+    """No list names the verbs: the record at the end of the file is enough."""
+    command = "Verb('count', Purpose.LOOK, 3, 'Count checkpoints.', print)"
+    (tmp_path / "counting.py").write_text(f"from sim.cli.console.overview import Purpose, Verb\n\nVERB = {command}\n")
+    cli = sys.modules["sim.cli"]
+    before = [verb.name for verb in pages(cli, Verb)]
+    monkeypatch.setattr(cli, "__path__", [*cli.__path__, str(tmp_path)])
+
+    assert sorted([*before, "count"]) == sorted(verb.name for verb in pages(cli, Verb))
+    del sys.modules["sim.cli.counting"], cli.counting
 
 
 def test_every_file_of_the_page_is_there():

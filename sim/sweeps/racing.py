@@ -130,13 +130,13 @@ def _grouped(places: Sequence[_Place]) -> Iterator[tuple[str, list[_Place]]]:
     return ((group, list(same)) for group, same in groupby(ordered, key=lambda place: place.group))
 
 
-World = tuple[tuple[str, str], ...]
+Conditions = tuple[tuple[str, str], ...]
 """(key, value) of all that varies beside the settings."""
 
 
-def _spread(worlds: Sequence[World]) -> dict[World, int]:
+def _spread(worlds: Sequence[Conditions]) -> dict[Conditions, int]:
     """World -> its turn: the first worlds of all windows, evenly spread, then their second ones, and so on."""
-    windows: dict[World, list[World]] = {}
+    windows: dict[Conditions, list[Conditions]] = {}
     for world in worlds:
         windows.setdefault(_window(world), []).append(world)
     spread = [_evenly(window) for window in _evenly(list(windows.values()))]
@@ -144,7 +144,7 @@ def _spread(worlds: Sequence[World]) -> dict[World, int]:
     return {world: turn for turn, world in enumerate(order)}
 
 
-def _window(world: World) -> World:
+def _window(world: Conditions) -> Conditions:
     """What tells windows apart: the axis of that name, else all that does not only repeat a run."""
     return tuple(pair for pair in world if pair[0] == "window") or tuple(pair for pair in world if pair[0] not in SEEDS)
 
