@@ -54,14 +54,24 @@ class Ledger:
 
     def note(self, checkpoint: int, task: int, served: int, late: int, read: Numbers, written: Numbers) -> tuple[int, Numbers, Numbers]:
         """The task is at its cut, with these counts; where it stands: records served, read and written."""
-        note = self.notes.get(checkpoint)
-        if note is None:
-            note = self.notes[checkpoint] = RecordTally.zero(len(self.inputs), len(self.ahead.read))
+        note = self._noted(checkpoint)
         inputs, outputs = self.inputs[task], self.outputs[task]
         stands = int(self.ahead.served[task]) + served, self.ahead.read[inputs] + read, self.ahead.written[outputs] + written
         note.served[task], note.read[inputs], note.written[outputs] = stands
         note.late[task], note.known[task] = late, True
         return stands
+
+    def keep(self, checkpoint: int, task: int, before: int) -> None:
+        """The part of the task is the one that it has in a checkpoint before."""
+        note, old, inputs, outputs = self._noted(checkpoint), self.of(before), self.inputs[task], self.outputs[task]
+        note.served[task], note.late[task], note.known[task] = old.served[task], old.late[task], old.known[task]
+        note.read[inputs], note.written[outputs] = old.read[inputs], old.written[outputs]
+
+    def _noted(self, checkpoint: int) -> RecordTally:
+        note = self.notes.get(checkpoint)
+        if note is None:
+            note = self.notes[checkpoint] = RecordTally.zero(len(self.inputs), len(self.ahead.read))
+        return note
 
     def of(self, checkpoint: int) -> RecordTally:
         """Where the tasks stood at their cuts; without a note they begin."""

@@ -16,6 +16,7 @@ CUTS = frozenset({
 """What a task does that decides which data belongs to its snapshot."""
 SENTENCES: dict[Happening, str] = {
     Happening.TRIGGERED: "{who} triggers checkpoint {n}",
+    Happening.PART_KEPT: "{who} takes no part in checkpoint {n}: its part of checkpoint {number} stands for it",
     Happening.REFUSED: "{who} refuses a trigger: {detail}",
     Happening.SNAPSHOT_BEGUN: "{who} begins snapshot {n}",
     Happening.BARRIER_FORWARDED: "{who} writes barrier {n} to its outputs, overtaking {bytes}",

@@ -13,7 +13,8 @@ from zlib import compress, decompress
 class Happening(StrEnum):
     """The kind of an entry.  Beside each stands what `number` and `detail` mean; elsewhere they are -1 and empty."""
 
-    TRIGGERED = "triggered"  # the coordinator took the trigger timestamp; number: tasks that have finished and need not acknowledge
+    TRIGGERED = "triggered"  # the coordinator took the trigger timestamp; number: tasks that need not acknowledge
+    PART_KEPT = "part kept"  # the task takes no part in the checkpoint; number: the one whose part stands for it
     TASKS_TRIGGERED = "tasks triggered"  # the calls set out to the tasks that begin
     REFUSED = "refused"  # a trigger that never got an id; number: 1 if a user asked for it (a savepoint, a stop)
     TRIGGER_RECEIVED = "trigger received"  # the task thread executes the coordinator's call

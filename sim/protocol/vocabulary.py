@@ -36,11 +36,12 @@ class Savepoint:
 
 @value_class
 class Plan:
-    """The tasks that take part in a checkpoint, by number (DefaultCheckpointPlan).  Finished tasks are in neither set."""
+    """The tasks that take part in a checkpoint, by number (DefaultCheckpointPlan): those that must acknowledge, and those called first."""
 
     trigger: frozenset[int]  # sources, or running tasks without running predecessors
     wait_for: frozenset[int]  # must acknowledge; also hear of completion and abortion
     finished: frozenset[int] = frozenset()  # they count as acknowledged
+    kept: frozenset[int] = frozenset()  # so do these: their part of the latest completed checkpoint stands for them
 
 
 @value_class

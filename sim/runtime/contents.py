@@ -1,6 +1,7 @@
-"""The content of each checkpoint, task by task: the position of the task in its streams, and the other parts of its snapshot.
+"""The content of each checkpoint: a part per task, and each part says for which checkpoint the task took it.
 
-A restore starts tasks from here, and the checkers judge cuts by it.  Kept while a checkpoint is pending or retained.
+A part is the position of the task in its streams and what else its snapshot holds.  It is that of an earlier checkpoint if the task took
+no part in this one.  A restore starts tasks from here, and the checkers judge cuts by it.  Kept while a checkpoint is pending or retained.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ class TaskSnapshot:
     kept: dict[str, Any] = field(default_factory=dict)  # by the names of features; a task that is rescaled begins without
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()  # its state, and the share of each part that comes here (all, unless rescaled)
     read_bytes: int | None = None  # in-flight data a restore reads, if that is more than it keeps (rescaled)
+    channel_file: FileId | None = None  # of the in-flight data, which other tasks may share
     inlined_bytes: int = 0  # of the in-flight data: what came with the acknowledgement, and takes no time to read
 
     @property
@@ -95,6 +97,13 @@ class TaskSnapshot:
         """The records a transactional writer has written, by input channel."""
         read = tuple(self.position.records_out.tolist())
         return tuple(records - kept for records, kept in zip(read, self.held_back or (0,) * len(read), strict=True))
+
+    @property
+    def handles(self) -> list[Handle]:
+        """The files that hold it."""
+        state = [handle for snapshot, _ in self.parts for handle in snapshot.all_handles]
+        shared = [] if self.channel_file is None else [Handle("channel-state", 0, "exclusive", self.channel_file)]
+        return state + shared
 
     @property
     def in_flight_bytes(self) -> int:
@@ -123,6 +132,11 @@ class Contents:
         self.on_cut(checkpoint, task, part)
         return part
 
+    def keep(self, checkpoint: int, task: int, before: int) -> TaskSnapshot:
+        """The task takes no part in a checkpoint: the part that it has in one before stands for it."""
+        part = self.checkpoints.setdefault(checkpoint, {})[task] = self.checkpoints[before][task]
+        return part
+
     def of(self, checkpoint: int, task: int) -> TaskSnapshot | None:
         """The part of a task.  None: the checkpoint is gone, or the task has no part in it yet."""
         return self.checkpoints.get(checkpoint, {}).get(task)
@@ -142,6 +156,12 @@ class Contents:
                 captured=here.captured if captured else part.position.captured,
                 overtaken=here.overtaken if overtaken else part.position.overtaken,
             )
+
+    def in_flight_stored(self, checkpoint: int, tasks: Iterable[int], file: FileId) -> None:
+        """The channel state of a group of tasks is durable."""
+        for task in tasks:
+            if (part := self.of(checkpoint, task)) is not None:
+                part.channel_file = file
 
     def in_flight_inlined(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """There is so little channel state that no file was needed: acknowledgements carry it."""

@@ -131,6 +131,9 @@ class Checks:
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """A task stands at its cut."""
 
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+        """The task takes no part in a checkpoint: the part that it has in one before stands for it."""
+
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """The state of a task is frozen."""
 

@@ -148,7 +148,7 @@ class SnapshotStore:
         begun = self.pending.get(event.checkpoint)
         snapshot = StoredSnapshot(self.instance, event.checkpoint, "checkpoint", event.files) if begun is None else begun
         shared = shared_files(event.files, snapshot)
-        if any(file.key not in self.registry.entries for file in shared if not self._writes(file, event.checkpoint)):
+        if not all(self._writes(file, event.checkpoint) or self._holds(file) for file in shared):
             return self, (LoseAcknowledgement(event.checkpoint),)
         after = self
         if shared:
@@ -161,6 +161,10 @@ class SnapshotStore:
 
     def _writes(self, file: StateFile, checkpoint: int) -> bool:
         return file.checkpoint == checkpoint and file.instance == self.instance
+
+    def _holds(self, file: StateFile) -> bool:
+        """Whether it is registered, or a private file of a retained checkpoint, which another one may keep a part of."""
+        return file.key in self.registry.entries or any(file in snapshot.files for snapshot in self.retained.values())
 
     def _completed(self, event: SnapshotCompleted) -> _Answer:
         """Savepoints are the user's: neither retained nor a reason to build on them."""
@@ -187,7 +191,7 @@ class SnapshotStore:
         kept_whole = {**self.kept_whole, event.checkpoint: old} if indivisible else self.kept_whole
         after, unused = _released(changed(self, retained=retained, kept_whole=kept_whole))
         mine = self.unclaimed is None or self.unclaimed.checkpoint != event.checkpoint
-        private = _private(old) if mine and not indivisible else ()
+        private = tuple(file for file in _private(old) if file.key not in after.registry.entries) if mine and not indivisible else ()
         return after, (DeleteDirectory(event.checkpoint, private), *((DeleteSharedFiles(unused),) if unused else ()))
 
     def _failed_over(self, event: FailedOver) -> _Answer:

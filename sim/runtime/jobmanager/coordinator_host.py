@@ -14,9 +14,10 @@ from sim.metrics.stats import CheckpointStats
 from sim.model.randomness.streams import chance, stream
 from sim.protocol import vocabulary
 from sim.protocol.coordinator.coordinator import Coordinator
+from sim.protocol.coordinator.plan import partial_plan
 from sim.protocol.options import BarrierOptions
 from sim.protocol.reasons import FailureReason
-from sim.protocol.vocabulary import CoordinatorCommand, CoordinatorEvent, Plan
+from sim.protocol.vocabulary import CoordinatorCommand, CoordinatorEvent, Plan, RequestKind
 from sim.runtime.background import begin
 from sim.runtime.contents import Contents
 from sim.runtime.context import Context
@@ -49,6 +50,7 @@ class CoordinatorHost:
         self.reachability = reachability
         self.fail_job = fail_job
         self.checks = checks
+        self.keeps: Callable[[Plan], frozenset[int]] = lambda _: frozenset()  # tasks that keep their part of the checkpoint before
         self._loop = HostLoop(machine, Coordinator.on, self.carry_out)
         self._timer: simpy.Event | None = None
         self._waiting: deque[Callable[[], None]] = deque()  # for the coordinator's lock
@@ -85,9 +87,16 @@ class CoordinatorHost:
         leader = self.machine.leader
         self.env.call_in(delay_ns, lambda: arrive() if self.machine.hears(leader) else None)
 
-    def plan(self) -> Plan | None:
-        """The tasks that take part in a checkpoint begun now.  None: a required task does not run."""
-        return self.job_end.plan(frozenset(host.task for host in self.tasks if not host.running))
+    def plan(self, kind: RequestKind) -> Plan | None:
+        """The tasks that take part in a checkpoint begun now.  None: a required task does not run.
+
+        Parts are kept of the latest checkpoint that this job instance completed, if no other one may complete meanwhile.
+        """
+        whole = self.job_end.plan(frozenset(host.task for host in self.tasks if not host.running))
+        alone = not self.machine.pending and self.machine.latest_completed > self.context.begun_from
+        if whole is None or not alone or kind is RequestKind.SAVEPOINT:
+            return whole
+        return partial_plan(self.job_end.graph, whole, self.keeps(whole))
 
     def _in_turn(self, work: Callable[[], None]) -> None:
         """Call `work` when the lock of the coordinator is free: first come, first served."""
@@ -140,10 +149,11 @@ class CoordinatorHost:
             case vocabulary.CancelPeriodicTimer():
                 self._timer = None
             case vocabulary.PrepareTrigger():
-                self.message(self.overheads.trigger_ns, lambda: self.tell(vocabulary.TriggerReady(self.env.now, self.plan())))
+                self.message(self.overheads.trigger_ns, lambda: self.tell(vocabulary.TriggerReady(self.env.now, self.plan(command.kind))))
             case vocabulary.TriggerTasks():
                 self._note(Happening.TASKS_TRIGGERED, command.checkpoint)
                 options = self.files.begun(command.checkpoint, command.options)
+                self._keep_parts(command.checkpoint)
                 for task in sorted(command.tasks):
                     self._trigger(task, command.checkpoint, options)
             case vocabulary.ArmCheckpointTimeout():
@@ -163,7 +173,7 @@ class CoordinatorHost:
                 what = "the savepoint to stop with failed" if command.stopping else "tolerable failed checkpoints exceeded"
                 self.fail_job(f"{what}: {command.reason.name}", command.task)
             case vocabulary.RecordRefused():
-                asked_for = command.kind is vocabulary.RequestKind.SAVEPOINT
+                asked_for = command.kind is RequestKind.SAVEPOINT
                 self._note(Happening.REFUSED, number=int(asked_for), detail=command.reason.name)
             case vocabulary.RecordTriggered():
                 self._record_triggered(command)
@@ -173,6 +183,16 @@ class CoordinatorHost:
                 self._record_failed(command)
             case _:
                 assert_never(command)
+
+    def _keep_parts(self, checkpoint: int) -> None:
+        """The tasks that take no part stand in the checkpoint as in the latest completed one."""
+        plan, before = self.machine.pending[-1].plan, self.machine.latest_completed
+        for task in sorted(plan.kept):
+            part = self.contents.keep(checkpoint, task, before)
+            self.files.keep(checkpoint, task, part)
+            self._note(Happening.PART_KEPT, checkpoint, task, part.checkpoint)
+            if self.checks is not None:
+                self.checks.part_kept(checkpoint, task, before)
 
     def _trigger(self, task: int, checkpoint: int, options: BarrierOptions) -> None:
         """Calls to a task come in the order in which they set out."""
@@ -228,8 +248,9 @@ class CoordinatorHost:
     def _notify_aborted(self, command: vocabulary.NotifyAborted) -> None:
         self._note(Happening.NOTIFIED_ABORTED, command.checkpoint)
         for task in sorted(command.tasks):
-            host = self.tasks[task]
-            hear = lambda host=host: host.notify_aborted(command.checkpoint, command.latest_completed)  # noqa: E731
+            host, part = self.tasks[task], self.contents.of(command.latest_completed, task)
+            latest = command.latest_completed if part is None else part.checkpoint
+            hear = lambda host=host, latest=latest: host.notify_aborted(command.checkpoint, latest)  # noqa: E731
             self.env.call_in(self.overheads.notify_ns, hear)
 
     def _discard_state(self, checkpoint: int) -> None:
@@ -244,8 +265,8 @@ class CoordinatorHost:
 
     def _record_triggered(self, command: vocabulary.RecordTriggered) -> None:
         finished, savepoint = command.plan.finished, command.savepoint
-        tasks = len(command.plan.wait_for) + len(finished)
-        stats = CheckpointStats(command.checkpoint, command.trigger_ns, tasks, acknowledged=len(finished))
+        settled = len(finished) + len(command.plan.kept)
+        stats = CheckpointStats(command.checkpoint, command.trigger_ns, len(command.plan.wait_for) + settled, acknowledged=settled)
         if savepoint is not None:
             stats.savepoint_format, stats.stops = savepoint.format, savepoint.stop is not None
         self.context.stats[command.checkpoint] = stats
@@ -254,7 +275,7 @@ class CoordinatorHost:
         for task in finished:
             self.contents.cut(command.checkpoint, task, finished=True)
         self.job_end.begun(command.checkpoint, finished)
-        self.context.journal.note(command.trigger_ns, Happening.TRIGGERED, command.checkpoint, number=len(finished))
+        self.context.journal.note(command.trigger_ns, Happening.TRIGGERED, command.checkpoint, number=settled)
 
     def _record_completed(self, command: vocabulary.RecordCompleted) -> None:
         stats = self.context.stats[command.checkpoint]

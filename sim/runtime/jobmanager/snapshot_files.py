@@ -94,8 +94,14 @@ class SnapshotFiles:
         """An acknowledgement arrives, perhaps too late.  False: it names files that are gone, and is ignored."""
         return self._register(checkpoint, self._offered.pop((checkpoint, task), ()))
 
-    def channel_state(self, checkpoint: int, file: FileId, size_bytes: int) -> None:
+    def keep(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """This checkpoint names the files of a part that was taken for an earlier one."""
+        self.offer(checkpoint, task, part.handles)
+        self.acknowledged(checkpoint, task)
+
+    def channel_state(self, checkpoint: int, tasks: Iterable[int], file: FileId, size_bytes: int) -> None:
         """The in-flight data of a group of subtasks is durable; one of their acknowledgements will name it."""
+        self.contents.in_flight_stored(checkpoint, tasks, file)
         self._register(checkpoint, (self._file(file, "exclusive", size_bytes, checkpoint),))
 
     def metadata(self, checkpoint: int, file: FileId) -> None:

@@ -88,6 +88,11 @@ class Accounts:
         )
         self.found.append(misnoted(self.context.env.now, checkpoint, task, fact, self.teller))
 
+    def keep(self, checkpoint: int, task: int, before: int) -> None:
+        """The part of the task is the one that it has in a checkpoint before."""
+        for books in (self.ledger, self.state, self.kept, self.transactions):
+            books.keep(checkpoint, task, before)
+
     def completed(self, checkpoint: int, retained: Iterable[int]) -> None:
         """Older checkpoints are gone, but for those retained and for savepoints."""
         self.kept.completed(checkpoint)

@@ -53,6 +53,10 @@ class Checking(Checks):
         """A task stands at its cut."""
         self.accounts.cut(checkpoint, task, part)
 
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+        """The task takes no part in a checkpoint: the part that it has in one before stands for it."""
+        self.accounts.keep(checkpoint, task, before)
+
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """The state of a task is frozen."""
         self.accounts.state.state_taken(checkpoint, task, snapshot)

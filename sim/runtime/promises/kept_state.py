@@ -113,6 +113,11 @@ class KeptState:
         if fact is not None:
             self._tell(COVERED, checkpoint, task, fact)
 
+    def keep(self, checkpoint: int, task: int, before: int) -> None:
+        """The part of the task is the one that it has in a checkpoint before."""
+        if (name := self.context.names[task]) in (contents := self._by_checkpoint.get(before, {})):
+            self._by_checkpoint.setdefault(checkpoint, {})[name] = contents[name]
+
     def materialising(self, task: int, number: int) -> None:
         """The backend below a changelog is frozen."""
         if (subtask := self._subtasks.get(task)) is not None:

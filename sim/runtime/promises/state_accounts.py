@@ -41,6 +41,11 @@ class StateAccounts:
         }  # fmt: skip
         self.parts.setdefault(checkpoint, {})[task] = {kind: (stamp, size_bytes) for kind, size_bytes in sizes.items() if size_bytes}
 
+    def keep(self, checkpoint: int, task: int, before: int) -> None:
+        """The part of the task is the one that it has in a checkpoint before."""
+        if task in (parts := self.parts.get(before, {})):
+            self.parts.setdefault(checkpoint, {})[task] = parts[task]
+
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         """The task has got its state and is about to run."""
         vertex, index = self.names[task]

@@ -40,22 +40,32 @@ class Transactions:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.names = context.names
-        self._in_checkpoint: dict[int, list[_Content]] = {}  # by checkpoint: what each committer holds
+        self._in_checkpoint: dict[int, dict[int, _Content]] = {}  # by checkpoint and task: what committers hold
         self._ended = Counter[Transaction]()  # in earlier instances
-        self._kept: dict[int, Counter[str]] = {}  # by checkpoint and vertex: records its writers hold back
+        self._held_back: dict[int, dict[tuple[str, int], int]] = {}  # by checkpoint, vertex and index: records that a writer holds back
         self._owed = Counter[Transaction]()
         self._begun_from = 0
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """What the committer of a task holds at its cut, and what its writer holds back."""
         if part.committables is not None:
-            self._in_checkpoint.setdefault(checkpoint, []).append(_Content(self.names, part.committables))
+            self._in_checkpoint.setdefault(checkpoint, {})[task] = _Content(self.names, part.committables)
         if any(part.held_back):
-            self._kept.setdefault(checkpoint, Counter())[self.names[task][0]] += sum(part.held_back)
+            self._held_back.setdefault(checkpoint, {})[self.names[task]] = sum(part.held_back)
+
+    def keep(self, checkpoint: int, task: int, before: int) -> None:
+        """The part of the task is the one that it has in a checkpoint before."""
+        if (content := self._in_checkpoint.get(before, {}).get(task)) is not None:
+            self._in_checkpoint.setdefault(checkpoint, {})[task] = content
+        if records := self._held_back.get(before, {}).get(self.names[task]):
+            self._held_back.setdefault(checkpoint, {})[self.names[task]] = records
 
     def go_on(self, before: Transactions, checkpoint: int, parts: Mapping[int, TaskSnapshot]) -> Iterator[Violation]:
         """The job begins with what another one held, dealt out as these parts."""
-        kept, dealt = before._kept.get(checkpoint, Counter[str]()), Counter[str]()
+        self._held_back[checkpoint] = before._held_back.get(checkpoint, {})
+        kept, dealt = Counter[str](), Counter[str]()
+        for (vertex, _), records in self._held_back[checkpoint].items():
+            kept[vertex] += records
         for task, part in parts.items():
             dealt[self.names[task][0]] += sum(part.held_back)
         for vertex in {*kept, *dealt}:
@@ -63,10 +73,10 @@ class Transactions:
                 where = f"{vertex}, in checkpoint {checkpoint} the job began from"
                 fact = f"its writers held {kept[vertex]} records back, they begin with {dealt[vertex]}"
                 yield Violation(ONCE, self.context.env.now, where, fact)
-        self._kept[checkpoint] = kept
         self._begun_from = checkpoint
-        self._in_checkpoint[checkpoint] = before._in_checkpoint.get(checkpoint, [])
-        self._owed = Counter(_transaction(part.names, row) for part in self._in_checkpoint[checkpoint] for row in part.uncommitted.all)
+        self._in_checkpoint[checkpoint] = before._in_checkpoint.get(checkpoint, {})
+        contents = self._in_checkpoint[checkpoint].values()
+        self._owed = Counter(_transaction(content.names, row) for content in contents for row in content.uncommitted.all)
         self._ended = before.ended
 
     @property
@@ -88,7 +98,7 @@ class Transactions:
     def forget(self, gone: Callable[[int], bool]) -> None:
         """Checkpoints that can neither complete nor be restored any more."""
         self._in_checkpoint = {number: contents for number, contents in self._in_checkpoint.items() if not gone(number)}
-        self._kept = {number: kept for number, kept in self._kept.items() if not gone(number)}
+        self._held_back = {number: held_back for number, held_back in self._held_back.items() if not gone(number)}
 
 
 def _transaction(names: Sequence[tuple[str, int]], committable: Committable | CommittedEpoch) -> Transaction:

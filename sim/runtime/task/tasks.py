@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 
 from sim.protocol.phases import async_operate
@@ -51,8 +51,8 @@ class Tasks:
         self._hosts: list[TaskHost] = []
         self._steps: dict[int, EqualSteps] = {}  # by vertex
 
-    def deploy(self, job: JobManagerPort, keep_file: Callable[[int, FileId, int], None], checks: Checks | None) -> None:
-        """Make all tasks.  `keep_file`: told of each file of channel state: checkpoint, id, bytes."""
+    def deploy(self, job: JobManagerPort, keep_file: Callable[[int, Iterable[int], FileId, int], None], checks: Checks | None) -> None:
+        """Make all tasks.  `keep_file`: told of each file of channel state: checkpoint, tasks, id, bytes."""
         self._job, self._checks = job, checks
         for writer in {writer for manager in self.managers.values() for writer in manager.channel_state.values()}:
             writer.on_file, writer.on_inlined = keep_file, self.contents.in_flight_inlined

@@ -57,7 +57,7 @@ class ChannelStateWriter:
         self.storage = storage
         self.members = members
         self.host = host
-        self.on_file: Callable[[int, FileId, int], None] | None = None  # told of each file: checkpoint, id, bytes
+        self.on_file: Callable[[int, Iterable[int], FileId, int], None] | None = None  # told of each file: checkpoint, tasks, id, bytes
         self.on_inlined: Callable[[int, Iterable[int]], None] | None = None  # told what needs none: checkpoint, tasks
         self._gone: set[int] = set()  # members that have finished
         self._files: dict[int, _File] = {}
@@ -107,7 +107,7 @@ class ChannelStateWriter:
                 else:
                     stored = yield from file.stream.close()
                     if self.on_file is not None:
-                        self.on_file(checkpoint, stored, file.size_bytes)
+                        self.on_file(checkpoint, self.members, stored, file.size_bytes)
 
         self._queue(checkpoint, work, lambda: self._close(checkpoint))
 

@@ -118,7 +118,7 @@ class Epochs(TaskPart):
     def restored(self, snapshot: TaskSnapshot) -> None:
         """Epochs go on behind the checkpoint restored: output before the next one belongs to neither it nor an older one."""
         uncommitted = snapshot.committables
-        checkpoint = self.slot.job.latest_completed if uncommitted is None else uncommitted.checkpoint
+        checkpoint = snapshot.checkpoint if uncommitted is None else uncommitted.checkpoint
         self._last_checkpoint = checkpoint
         if self._emits_on_commit:
             self._served[checkpoint] = snapshot.position.served

@@ -1,0 +1,122 @@
+"""Checkpoints to which a region contributes the part of an earlier one: an addition from outside, in a few lines."""
+
+import pytest
+
+from sim.metrics.journal import Happening
+from sim.protocol.recovery.regions import regions
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads
+
+SLICES = """
+  source: {{source: {{rate: 2k/s, record: 1 kB}}, parallelism: 2}}
+  work: {{input: {{source: forward}}, service: 100 us, parallelism: 2, state: {{size: 4 MB, backend: {backend}, update: 30 %}}}}
+  sink: {{input: {{work: forward}}, service: 10 us, parallelism: 2, flush: {{share: 100 %}}, commit: {{}}}}
+"""
+APART = """
+  first: {{source: {{rate: 2k/s, record: 1 kB}}}}
+  sink: {{input: {{first: hash}}, service: 600 us, state: {{size: 2 MB}}}}
+  second: {{source: {{rate: 2k/s, record: 1 kB}}}}
+  other: {{input: {{second: hash}}, service: 600 us, state: {{size: 2 MB}}}}
+"""
+JOB = """\
+# Does a region that keeps its part come back with it?
+version: 1
+job:{job}
+checkpoint: {{interval: {interval}, barriers: {barriers}, incremental: {incremental}, timeout: 300 ms, tolerable-failed: 9}}
+cluster: {{network: {{segment-size: 4 KiB}}}}
+storage: {{bandwidth: 100 MB/s}}
+faults: [{faults}]
+run: {{duration: {duration}}}
+"""
+KILLS = "{kill: 'source[0]', at: 5500 ms}, {kill: 'source[1]', at: 5600 ms}"
+USUAL = {
+    "job": SLICES,
+    "backend": "hashmap",
+    "barriers": "aligned",
+    "incremental": "false",
+    "faults": KILLS,
+    "interval": "1 s",
+    "duration": "9 s",
+}
+KINDS = {
+    "aligned": {},
+    "incremental": {"backend": "rocksdb", "incremental": "true"},
+    "unaligned": {"job": APART, "barriers": "unaligned", "faults": "{kill: first, at: 5500 ms}, {kill: second, at: 5600 ms}"},
+}
+
+
+def run(*, kept_of=lambda region: region, engine="interpreted", **options):
+    """(result, second region, (checkpoint, task) -> the checkpoint whose part stands for it)"""
+    found = []
+
+    def attach(instance):
+        """The addition: in checkpoints of an even number these tasks keep their part."""
+        layout, coordinator = instance.layout, instance.job.coordinator
+        _, region = regions(len(layout.vertex), zip(layout.writer, layout.reader, strict=True))
+        kept = kept_of(region)
+        coordinator.keeps = lambda _: frozenset() if coordinator.machine.next_id % 2 else kept
+        found.append(region)
+
+    values = USUAL | {"duration": "9 s"} | options
+    (scenario,) = loads(JOB.format(**(values | {"job": values["job"].format(**values)}))).scenarios
+    result = simulate(scenario, engine=engine, attach=attach)
+    numbers = {(row.checkpoint, row.task): row.number for row in result.journal if row.happening is Happening.PART_KEPT}
+    return result, found[0], numbers
+
+
+def completed(result):
+    return set(result.checkpoints.id[result.checkpoints.status == "COMPLETED"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_checkpoint_is_the_set_of_its_parts(kind):
+    """Nothing is lost or done twice, though the region comes back where it stood a checkpoint before the other one."""
+    result, region, numbers = run(**KINDS[kind])
+    names = result.tasks
+    even = {number for number in completed(result) if number % 2 == 0}
+    first, second = result.recoveries.sort_values("failed").replayed_records
+
+    assert () == result.violations
+    assert {(number, task): number - 1 for number in even for task in region} == numbers
+    assert {6} == set(result.recoveries.restored_checkpoint)
+    assert len(names) - len(region) == len(result.subtasks[result.subtasks.id == 6]), "the region does nothing for it"
+    assert second > first + 500, "a second more, at 1k/s and above"
+    assert (kind == "unaligned") == bool(result.recoveries.recovered_bytes.min() > 0), "in-flight data of the kept part is read again"
+
+
+@pytest.mark.parametrize(("kind", "files"), [("aligned", 1), ("unaligned", 3)])
+def test_the_files_of_a_kept_part_go_with_the_last_checkpoint_that_names_them(kind, files):
+    """State, and in-flight data of two tasks.  The directory of the checkpoint they were written for is gone before."""
+    result, _, _ = run(**KINDS[kind])
+    of_five = result.files[result.files.checkpoint == 5]
+    own, kept = (of_five.deleted[of_five.last_used == number].tolist() for number in (5, 6))
+
+    assert (files, files) == (len(own), len(kept))
+    assert max(own) < 5_100
+    assert min(kept) > 7_000
+
+
+def test_tasks_hear_of_the_checkpoint_that_their_part_was_taken_for():
+    """5 and 7 expire, 6 has part 3 of the region.  The abort of 7 must not commit what the region wrote for 5."""
+    outages = "{storage: outage, at: 12 s, lasts: 900 ms}, {storage: outage, at: 18 s, lasts: 900 ms}, {kill: 'source[1]', at: 20950 ms}"
+    result, region, numbers = run(faults=outages, interval="3 s", duration="24 s")
+
+    assert {5, 7}.isdisjoint(completed(result))
+    assert {3} == {numbers[6, task] for task in region}
+    assert 6 not in set(result.commits.checkpoint[result.commits["index"] == 1])
+    assert {6} == set(result.recoveries.restored_checkpoint)
+    assert () == result.violations
+
+
+def test_a_part_that_does_not_fit_the_others_is_refused():
+    """A sink alone is no region: what lies between it and its writer would be in neither part."""
+    with pytest.raises(ValueError, match="tasks 3 and 5 exchange data"):
+        run(kept_of=lambda region: frozenset({max(region)}))
+
+
+def test_engines_agree():
+    first, *others = [run(engine=engine)[0] for engine in ("compiled", "interpreted", "reference")]
+
+    for other in others:
+        assert all(table.equals(other.tables[name]) for name, table in first.tables.items())
+        assert list(first.journal) == list(other.journal)
