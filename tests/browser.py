@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["BROWSER", "Browser", "Sight", "browser", "needs_browser", "served"]
+__all__ = ["BROWSER", "Browser", "Key", "Mouse", "Sight", "browser", "needs_browser", "served"]
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
@@ -92,6 +92,23 @@ class Sight:
     requests: list[str] = field(default_factory=list)  # that left the machine, or were not answered
 
 
+@dataclass(frozen=True, slots=True)
+class Mouse:
+    """The pointer, moved to where a script says: [x, y]."""
+
+    place: str
+    is_click: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key that is pressed: its name, its number, and what it writes."""
+
+    name: str
+    number: int
+    text: str = ""
+
+
 class Browser:
     def __init__(self, port: int) -> None:
         self._port = port
@@ -108,15 +125,46 @@ class Browser:
         """What a script says that waits for itself: an expression, a promise included."""
         return asyncio.run(self._value(_target(self._port), address, script))
 
+    def use(self, page: Path, steps: Sequence[str | Mouse | Key], *, width: int = 1100) -> list[Any]:
+        """Do one step after the other on a page; returns what the scripts among them say."""
+        return asyncio.run(self._used(_target(self._port), page.resolve().as_uri(), steps, width))
+
+    async def _used(self, target: str, address: str, steps: Sequence[str | Mouse | Key], width: int) -> list[Any]:
+        connection = await _Connection.to(target)
+        found = []
+        try:
+            for name in ("Page", "Runtime", "Log"):
+                await connection.call(f"{name}.enable")
+            await connection.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+            await connection.call("Page.navigate", url=address)
+            await connection.until("Page.loadEventFired")
+            await connection.evaluated(READY)
+            for step in steps:
+                match step:
+                    case str():
+                        found.append(await connection.evaluated(step))
+                    case Mouse():
+                        x, y = await connection.evaluated(step.place)
+                        kinds = ("mouseMoved", "mousePressed", "mouseReleased") if step.is_click else ("mouseMoved",)
+                        for kind in kinds:
+                            button = "none" if kind == "mouseMoved" else "left"
+                            await connection.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1)
+                    case Key():
+                        key = {"key": step.name, "code": step.name, "windowsVirtualKeyCode": step.number, "text": step.text}
+                        await connection.call("Input.dispatchKeyEvent", type="keyDown", **key)
+                        await connection.call("Input.dispatchKeyEvent", type="keyUp", **key)
+            assert [] == connection.complaints
+        finally:
+            await connection.close()
+        return found
+
     async def _value(self, target: str, address: str, script: str) -> Any:
         connection = await _Connection.to(target)
         try:
             await connection.call("Page.enable")
             await connection.call("Page.navigate", url=address)
             await connection.until("Page.loadEventFired")
-            done = await connection.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-            assert "exceptionDetails" not in done, done
-            return done["result"].get("value")
+            return await connection.evaluated(script)
         finally:
             await connection.close()
 
@@ -130,11 +178,8 @@ class Browser:
             await connection.call("Emulation.setEmulatedMedia", media="print" if printed else "", features=[scheme])
             await connection.call("Page.navigate", url=address)
             await connection.until("Page.loadEventFired")
-            ready = await connection.call("Runtime.evaluate", expression=READY, returnByValue=True, awaitPromise=True)
-            assert "exceptionDetails" not in ready, ready
-            done = await connection.call("Runtime.evaluate", expression=MEASURE, returnByValue=True)
-            assert "exceptionDetails" not in done, done
-            seen = json.loads(done["result"]["value"])
+            await connection.evaluated(READY)
+            seen = json.loads(await connection.evaluated(MEASURE))
             shot = await connection.call("Page.captureScreenshot", captureBeyondViewport=True)
         finally:
             await connection.close()
@@ -173,6 +218,12 @@ class _Connection:
             if message.get("id") == number:
                 assert "error" not in message, message
                 return message["result"]
+
+    async def evaluated(self, script: str) -> Any:
+        """What a script says, once what it promises is there."""
+        done = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in done, done
+        return done["result"].get("value")
 
     async def until(self, event: str) -> None:
         while event not in self._events:

@@ -38,6 +38,10 @@ def title(row: ComparedQuantity) -> str:
     return f"{named}, {row.vertex}" if row.vertex else named
 
 
+_ROW = 40.0
+"""Pixels: a row has two lines."""
+
+
 def spans(backtest: Backtest) -> Chart | None:
     """A line per quantity and side.  None: the history has no durations."""
     rows = [row for row in backtest.compared if of_history()[row.quantity][0].kind == "duration" and row.observed.count]
@@ -54,7 +58,9 @@ def spans(backtest: Backtest) -> Chart | None:
                 at | {"shape": "span", "x": found.p50 / 1e3, "x2": found.largest / 1e3},
                 at | {"shape": "tick", "x": found.p90 / 1e3}, at | {"shape": "point", "x": found.p50 / 1e3},
             ]  # fmt: skip
-    return chart(marks, [Panel("", ChartAxis("seconds", low=0.0), ChartAxis(names=tuple(title(row) for row in rows)))])
+    return chart(
+        marks, [Panel("", ChartAxis("seconds", low=0.0), ChartAxis(names=tuple(title(row) for row in rows)), height=_ROW * len(rows))]
+    )
 
 
 def _levels(row: ComparedQuantity, found: Quantiles) -> Iterator[str]:

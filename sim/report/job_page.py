@@ -93,7 +93,9 @@ def _all_checkpoints(history: History) -> Iterator[Block]:
         for point in points
     ]
     tables = {"path": pd.DataFrame(parts, columns=["id", "part", "duration", "acknowledged"]), "checkpoints": pd.DataFrame(rows)}
-    drawn = phases({history.strategy or "checkpoints": tables}, (points[-1].trigger_timestamp - first_ms) / 1e3)
+    drawn = phases(
+        {history.strategy or "checkpoints": tables}, (points[-1].trigger_timestamp - first_ms + points[-1].end_to_end_duration) / 1e3
+    )
     if drawn is not None:
         caption = f"A bar per checkpoint, stacked by the phases of its critical path. The first was triggered at {clock(points[0])} UTC."
         yield Block("How long each checkpoint took, by phase", chart=drawn, caption=caption)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from sim.foreign import printable
+from sim.foreign import one_line, printable
 from sim.report.charts.chart import described
 from sim.report.charts.still import still
 from sim.report.charts.svg import svg
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _SHORT_CELL = 18  # characters: "17 s ± 9.3 s"
 _PROSE = 60
 """Characters of a cell from which on its column is read as sentences."""
+_LONGEST_ENTRY = 60
+"""Characters of an entry in the table of contents."""
 _CONTENTS_FROM = 4
 """A page with fewer headings needs no table of contents."""
 
@@ -72,7 +74,7 @@ def html(page: Page) -> str:
             "library": b64encode((files("sim.report.charts") / "echarts.min.js.gz").read_bytes()).decode(),
             "draw": Markup((files("sim.report.charts") / "browser.js").read_text(encoding="utf-8")),  # noqa: S704 - ours
         }
-    titled = [(f"s{i}", block.title) for i, block in enumerate(page.blocks) if block.title]
+    titled = [(f"s{i}", one_line(block.title, _LONGEST_ENTRY)) for i, block in enumerate(page.blocks) if block.title]
     contents = titled if len(titled) >= _CONTENTS_FROM else []
     return template.render(page=page, pictures=pictures, charts=charts, scripts=scripts, contents=contents) + "\n"
 

@@ -62,7 +62,8 @@ def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
         }
         for index, row in table.iterrows()
     ]  # fmt: skip
-    x, y = (ChartAxis(in_words(column), unit[0]) for column, unit in zip(columns[:2], units, strict=True))
+    ends = [_ends(table[column] / unit[1]) for column, unit in zip(columns[:2], units, strict=True)]
+    x, y = (ChartAxis(in_words(column), unit[0], *end) for column, unit, end in zip(columns[:2], units, ends, strict=True))
     return chart(marks, [Panel("", x, y, height=220.0)])
 
 
@@ -106,6 +107,14 @@ def sensitivity(results: pd.DataFrame, axes: Sequence[str], column: str) -> Char
     ]  # fmt: skip
     axis = ChartAxis("share of the variance [%]", low=0.0, high=100.0)
     return chart(marks, [Panel("", axis, ChartAxis(names=names))], colours={"alone": 0, "with others": 4})
+
+
+def _ends(values: pd.Series[float]) -> tuple[float | None, float | None]:
+    """Where an axis begins and ends: around values that are close together, else at zero; None: where they do."""
+    low, high = float(values.min()), float(values.max())
+    if high <= 0 or low < 0:
+        return None, None
+    return (0.0, 1.1 * high) if low < high / 2 or low == high else (low - (high - low) / 5, high + (high - low) / 5)
 
 
 def _label(index: object) -> str:

@@ -2,9 +2,10 @@
 // A chart that stands takes the place of its still picture; without this script, and on paper, the picture stays.
 (() => {
   "use strict";
-  const NARROW = 520, LETTER = 6.4, SMALL = 11; // pixels
+  const FONT = "system-ui, sans-serif", NARROW = 520, LETTER = 6.4, SMALL = 11; // pixels
   const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "roundRect"];
   const DASHES = ["solid", "dashed", [6, 2, 2, 2], "dotted"];
+  const SIGNS = ["○", "□", "△", "◇", "⚲", "⌃", "▢"], RINGS = ["□", "◯"], BORDERS = ["solid", "dashed", "dashed", "dotted"];
   const UNNAMED = new Set(["cell", "node", "edge", "words"]), BEHIND = new Set(["band", "edge"]);
   const X = 0, Y = 1, X2 = 2, Y2 = 3, SHADE = 4, TEXT = 5, WORDS = 6; // places in a mark
   const given = JSON.parse(document.getElementById("charts").textContent);
@@ -29,7 +30,7 @@
 
   function option(chart, width, colours) {
     const narrow = width < NARROW, out = { animation: false, grid: [], xAxis: [], yAxis: [], title: [], series: [], dataZoom: [],
-      textStyle: { fontFamily: "system-ui, sans-serif" }, legend: { show: false, data: named(chart) } };
+      textStyle: { fontFamily: FONT }, legend: { show: false, data: named(chart) } };
     let top = 0;
     chart.panels.forEach((panel, number) => {
       const lines = Math.max(1, Math.ceil(heading(panel).length * LETTER / (width - 8))), above = isAbove(panel.y, width);
@@ -111,7 +112,7 @@
     const [x, y] = at(mark[X], mark[Y]), [x2, y2] = at(mark[X2] ?? mark[X], mark[Y2] ?? mark[Y]);
     const box = { x: Math.min(x, x2), y: Math.min(y, y2), width: Math.max(Math.abs(x2 - x), 1), height: Math.abs(y2 - y) };
     const words = (text, left, top, align) => ({ type: "text", style: { text, x: left, y: top, align, verticalAlign: "middle",
-      fill: colours.ink, fontSize: SMALL, lineHeight: 15, width: box.width - 6, overflow: series.shape === "node" ? "break" : "none" } });
+      fill: colours.ink, fontSize: SMALL, fontFamily: FONT, lineHeight: 15, width: box.width - 6, overflow: series.shape === "node" ? "break" : "none" } });
     const middle = [box.x + box.width / 2, box.y + box.height / 2];
     const stroke = (from, to, more = {}) => ({ type: "line", shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] },
       style: { stroke: colour, lineWidth: 1, ...more } });
@@ -278,8 +279,19 @@
     if (names.length < 2 && !state.chart.series.some(series => ["rule", "tick", "band"].includes(series.shape))) return;
     list.append(...names.map(name => {
       const button = document.createElement("button"), series = state.chart.series.find(series => series.name === name);
-      const sign = document.createElement("span");
-      sign.style.background = series.shape === "band" ? "var(--line)" : series.colour < 0 ? "var(--ink)" : `var(--c${series.colour % 8})`;
+      const sign = document.createElement("span"), colour = series.colour < 0 ? "var(--ink)" : `var(--c${series.colour % 8})`;
+      const shapes = new Set(state.chart.series.filter(row => row.name === name).map(row => row.shape));
+      sign.setAttribute("aria-hidden", "true");
+      if (shapes.has("ring") || shapes.has("point")) {
+        sign.textContent = shapes.has("point") ? SIGNS[series.order % SYMBOLS.length] : RINGS[series.order % 2];
+        sign.style.color = colour;
+      } else if (shapes.has("line") || shapes.has("rule")) {
+        sign.className = "stroke";
+        sign.style.borderTop = `2px ${series.shape === "rule" ? "dashed" : BORDERS[(series.order + Math.floor(series.order / 8)) % 4]} ${colour}`;
+      } else {
+        sign.className = "area";
+        sign.style.background = series.shape === "band" ? "var(--line)" : colour;
+      }
       button.type = "button";
       button.dataset.name = name;
       button.setAttribute("aria-pressed", "true");
