@@ -106,6 +106,9 @@ class Ends(Protocol):
     def drops(self, task: int) -> bool:
         """Whether its windows waited for a watermark that never came: all its sources were idle."""
 
+    def in_use(self) -> Iterator[str]:
+        """What tasks and task managers use now, in words."""
+
     def __len__(self) -> int: ...
 
 

@@ -48,7 +48,6 @@ UNNOTICED: frozenset[str] = frozenset(
         "slots are there at once",
         # ends
         "a restarted task stays finished",
-        "checkpoints go on while a job stops",
         "every stop drains",
         "no final checkpoint is triggered",
         "no stop drains",
@@ -62,9 +61,6 @@ UNNOTICED: frozenset[str] = frozenset(
         "a file is cut short",
         "an unclaimed snapshot is deleted",
         "files of aborted snapshots stay",
-        "metadata stays",
-        "nothing is deleted",
-        "private files stay",
         "shared files stay",
         "the first checkpoint is not full",
     )

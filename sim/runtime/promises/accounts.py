@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from sim.checkers.dealing import Shape, misdealt
+from sim.checkers.last_word import emitted_afterwards, kept_back
 from sim.checkers.ledger import Ledger, RecordTally
 from sim.checkers.restores import story_of_restore
 from sim.checkers.returns import Written, held_by, misnoted, misplaced, owed, unanswered, unread, unwritten, up_to
@@ -25,6 +26,7 @@ from sim.protocol.options import Ending
 from sim.runtime.contents import Contents, TaskSnapshot
 from sim.runtime.context import Context
 from sim.runtime.ports import Ends
+from sim.runtime.promises.file_accounts import FileAccounts
 from sim.runtime.promises.kept_state import KeptState
 from sim.runtime.promises.state_accounts import StateAccounts
 from sim.runtime.promises.transactions import Transactions
@@ -50,6 +52,7 @@ class Accounts:
         self._surplus = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
         self.state = StateAccounts(context, self.ledger, self._story)
         self.kept = KeptState(context, contents, self.ledger, teller)
+        self.files = FileAccounts(context, contents)
         self.windows = WindowAccounts(context, self.ledger, inputs, teller)
         self.transactions = Transactions(context)
         self._shape = _shape(context)
@@ -96,6 +99,7 @@ class Accounts:
     def completed(self, checkpoint: int, retained: Iterable[int]) -> None:
         """Older checkpoints are gone, but for those retained and for savepoints."""
         self.kept.completed(checkpoint)
+        self.files.completed(checkpoint)
         kept = {*retained, *(number for number, row in self.context.stats.items() if row.savepoint_format)}
         self._forget(lambda number: number < checkpoint and number not in kept)
         self.found.extend(self.transactions.completed(self.teller))
@@ -155,13 +159,23 @@ class Accounts:
         """What is wrong with a job that has finished."""
         context = self.context
         tally = self.ledger.stands(self._counted(range(len(context.layout.vertex))))
-        stopped = bool(stopped_with(context.stats))
+        stopped = stopped_with(context.stats)
+        if stopped:
+            yield from emitted_afterwards(context.env.now, max(stopped), self._emitted(max(stopped), tally), self.teller)
+        yield from kept_back(context.env.now, self.ends.in_use())
         ends = list(zip(context.layout.writer, context.layout.reader, strict=True))
         yield from unread(context.env.now, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
         yield from unwritten(context.env.now, self._outputs, tally, self._surplus, "at the end", self.teller)
         vertices = context.scenario.job.vertices
         owing = (task for task, vertex in enumerate(context.layout.vertex) if vertices[vertex].owes_outputs and not self.ends.drops(task))
         yield from unanswered(context.env.now, filter(self._drained, owing), tally, self.teller)
+
+    def _emitted(self, savepoint: int, tally: RecordTally) -> Iterator[tuple[int, int, int]]:
+        """(source, records at its cut, records in the end) of those that stopped with this savepoint."""
+        note = self.ledger.of(savepoint)
+        for task in range(len(self.ends)):
+            if not self.context.layout.task_gates[task] and note.known[task] and self.ends.end(task).stop == savepoint:
+                yield task, int(note.served[task]), int(tally.served[task])
 
     def _to_be_read(self, tally: RecordTally) -> RecordTally:
         """What must have been read.  What a task stopped without a drain wrote behind its cut is in the savepoint: read or not."""

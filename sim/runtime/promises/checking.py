@@ -14,7 +14,9 @@ from sim.checkers.checkpoints import broken_promises, too_many_retained
 from sim.checkers.commits import broken_commits, uncommitted
 from sim.checkers.cut import Cut, Cuts
 from sim.checkers.files import KeptSnapshot, broken_snapshots
+from sim.checkers.garbage import garbage
 from sim.checkers.job_manager import beyond_its_knowledge, without_job_manager
+from sim.checkers.last_word import after_the_last_word
 from sim.checkers.restores import ONCE, Surplus, broken_restores
 from sim.checkers.state import Brought
 from sim.checkers.story import Teller
@@ -154,11 +156,15 @@ class Checking(Checks):
             found.extend(self.accounts.at_the_end())
             owed = self._owed()
             found.extend(uncommitted(context.commits, owed, context.env.now, self.teller, covered=covered, counted_from=counted_from))
-        done = (number for number, row in context.stats.items() if row.status == "COMPLETED" and number not in savepoints)
-        latest = max(done, default=begun_from)
+        numbers = (number for number, row in context.stats.items() if row.status == "COMPLETED" and number not in savepoints)
+        latest = max(numbers, default=begun_from)
         too_many = too_many_retained(coordinator.retained, coordinator.num_retained, latest, context.env.now, self.teller)
         found.extend(filter(None, [too_many]))
         found.extend(broken_snapshots(kept, context.env.now))
+        found.extend(after_the_last_word(context.journal, context.stats, self.teller))
+        if self.accounts.files.judged():
+            files, done = self.accounts.files.there(), _completed(context)
+            found.extend(garbage(files, done, coordinator.num_retained, context.env.now, self.teller))
         try:
             context.plane.check()
         except AssertionError as error:
@@ -197,6 +203,13 @@ class Checking(Checks):
         if end.stop is not None and (part := self.contents.of(end.stop, task)) is not None:
             read = part.position.records_out.tolist()
         return [max(0, records - holds_back) for records in read]
+
+
+def _completed(context: Context) -> list[tuple[int, int]]:
+    """(number, time) of the completed checkpoints, oldest first; savepoints are none."""
+    return sorted(
+        (number, row.completed_ns) for number, row in context.stats.items() if row.status == "COMPLETED" and not row.savepoint_format
+    )
 
 
 def _channels(layout: Layout) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -35,6 +35,11 @@ class AsyncThread:
         self.env = env
         self._turns: deque[_Turn] = deque()  # the first one has the thread
 
+    @property
+    def at_work(self) -> bool:
+        """Whether a snapshot has the thread, or waits for it."""
+        return bool(self._turns)
+
     def queue(self, checkpoint: int, work: Work[None], done: Callable[[], None], failed: Callable[[], None] = lambda: None) -> None:
         """Begin the work when the thread is free, then call `done`; keep the thread until `leave`.  `failed`: storage gave up."""
         self._turns.append(_Turn(checkpoint, work, done, failed))

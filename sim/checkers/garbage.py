@@ -1,0 +1,58 @@
+"""Files that no snapshot needs are deleted, and soon.  Law 91.
+
+A file belongs to the checkpoints that name it; it is free when the oldest checkpoint that is retained is newer than all of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from sim.checkers.story import Teller
+from sim.checkers.violation import Violation, at, number_of
+from sim.metrics.journal import Happening
+
+GOES = "a file is named by a snapshot that is kept or under way, or it is deleted soon"
+
+_LATER = 3
+"""So many checkpoints have completed since: triggers wait for files that are to be deleted."""
+_SOON_NS = 500_000_000
+
+
+class OwnedFile(NamedTuple):
+    """A file of a checkpoint that is there at the end of a run."""
+
+    what: str
+    checkpoint: int  # that it was written for
+    task: int  # whose acknowledgement brings it; -1: it is the JobManager's from the beginning
+    last: int  # the last checkpoint that names it
+    size_bytes: int
+
+
+def garbage(
+    files: Iterable[OwnedFile], completed: Sequence[tuple[int, int]], num_retained: int, time_ns: int, teller: Teller
+) -> Iterator[Violation]:
+    """`completed`: (number, time) of all completed checkpoints that are no savepoints, oldest first."""
+    free: list[tuple[OwnedFile, int]] = []
+    for file in files:
+        first = bisect_right(completed, file.last, key=lambda row: row[0])
+        if len(completed) - first < num_retained + _LATER:
+            continue
+        free_ns = completed[first + num_retained - 1][1]
+        if time_ns - free_ns > _SOON_NS:
+            free.append((file, free_ns))
+    if free:  # what was left behind before an acknowledgement brought it has no owner
+        brought = {(row.checkpoint, row.task) for row in teller.journal if row.happening is Happening.ACKNOWLEDGED}
+        free = [row for row in free if row[0].task < 0 or (row[0].checkpoint, row[0].task) in brought]
+    if not free:
+        return
+    file, free_ns = min(free, key=lambda row: row[1])
+    size_bytes = sum(row.size_bytes for row, _ in free)
+    fact = (
+        f"it is still there, no snapshot needs it since {at(free_ns)}; so are {number_of(len(free) - 1, 'other file')}, "
+        f"{number_of(size_bytes, 'byte')} in all"
+    )
+    ends = (Happening.TRIGGERED, Happening.COMPLETED, Happening.ABORTED)
+    story = teller.story(lambda row: row.happening in ends and file.last <= row.checkpoint <= file.last + num_retained + 1)
+    yield Violation(GOES, free_ns, file.what, fact, story)

@@ -1,0 +1,65 @@
+"""The account of files: which checkpoints name each, made from what acknowledgements brought; compared with storage at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sim.checkers.garbage import OwnedFile
+from sim.metrics.stats import CheckpointStats
+from sim.model.faults import JobManagerDown, StorageOutage
+from sim.runtime.contents import Contents
+from sim.runtime.context import Context
+from sim.storage.ledger import StoredFile
+
+_OF_TASKS = frozenset({"keyed", "windows", "operator"})
+
+
+class FileAccounts:
+    """The account of the files of one job instance."""
+
+    def __init__(self, context: Context, contents: Contents) -> None:
+        self.context = context
+        self.contents = contents
+        self._last: dict[int, int] = {}  # file -> the last completed checkpoint that names it
+
+    def completed(self, checkpoint: int) -> None:
+        """The metadata of a checkpoint is durable."""
+        for part in self.contents.checkpoints.get(checkpoint, {}).values():
+            for snapshot, _ in part.parts:
+                for handle in snapshot.all_handles:
+                    if handle.file is not None:
+                        self._last[handle.file] = checkpoint
+
+    def judged(self) -> bool:
+        """Whether all that must go can go: storage fails no deletion, and this JobManager was there from the beginning."""
+        scenario = self.context.scenario
+        lost = any(isinstance(fault.what, StorageOutage | JobManagerDown) for fault in scenario.faults)
+        return not (lost or scenario.rescale or self.context.origin is not None)
+
+    def there(self) -> Iterator[OwnedFile]:
+        """Files of checkpoints that are over, and are there now; savepoints are the user's."""
+        numbers = {name: task for task, name in enumerate(self.context.names)}
+        for stored in self.context.storage.files:
+            if stored.disk or not stored.complete or stored.deleted_ns is not None:
+                continue
+            checkpoint, name = _checkpoint_of(stored), stored.name
+            stats = self.context.stats.get(checkpoint)
+            if stats is None or not _ended(stats):
+                continue
+            task = numbers[str(name[1]), int(name[2])] if name[0] in _OF_TASKS else -1
+            last = max(checkpoint, self._last.get(int(stored.id), 0))
+            yield OwnedFile(f"the file {'/'.join(map(str, name))}", checkpoint, task, last, stored.size_bytes)
+
+
+def _ended(stats: CheckpointStats) -> bool:
+    return stats.status != "IN_PROGRESS" and not stats.savepoint_format
+
+
+def _checkpoint_of(stored: StoredFile) -> int:
+    """The checkpoint that a file was written for; -1: none."""
+    kind, name = stored.name[0], stored.name
+    if kind in _OF_TASKS:
+        return int(name[3])
+    if kind == "channel-state":
+        return int(name[2])
+    return int(name[1]) if kind == "_metadata" else -1

@@ -1,0 +1,42 @@
+"""Law 91: files that no snapshot needs are deleted soon."""
+
+from sim.checkers.garbage import OwnedFile, garbage
+from sim.checkers.story import Teller
+from sim.metrics.journal import Happening, Journal
+
+S = 1_000_000_000
+COMPLETED = [(number, number * S) for number in (1, 2, 4, 5, 6, 7)]
+
+
+def found(*files, time_s=8, completed=COMPLETED, acknowledged=((1, 0), (3, 0))):
+    journal = Journal((S, Happening.ACKNOWLEDGED, checkpoint, task) for checkpoint, task in acknowledged)
+    return [str(violation) for violation in garbage(files, completed, 1, time_s * S, Teller(list(journal), [("map", 0)]))]
+
+
+def file(checkpoint, *, task=0, last=None):
+    return OwnedFile(f"keyed {checkpoint}", checkpoint, task, checkpoint if last is None else last, 100)
+
+
+def test_a_file_that_nobody_needs_is_told():
+    """Those of an aborted checkpoint go as well: checkpoint 4 is the first that is newer."""
+    (violation,) = found(file(1), file(3))
+
+    assert violation.startswith(
+        "2.000000 s  keyed 1: it is still there, no snapshot needs it since 2.000000 s; so are 1 other file, 200 bytes in all"
+    )
+
+
+def test_files_that_a_snapshot_names_stay():
+    """By the latest one; or three checkpoints have not completed since."""
+    assert [] == found(file(1, last=7))
+    assert [] == found(file(1, last=4))
+
+
+def test_what_was_freed_just_now_may_still_be_there():
+    assert [] == found(file(1), time_s=2)
+
+
+def test_files_that_no_acknowledgement_brought_have_no_owner():
+    """A task that failed leaves them behind, in Flink as well; metadata is the JobManager's own."""
+    assert [] == found(file(2))
+    assert 1 == len(found(file(2, task=-1)))
