@@ -88,6 +88,7 @@ mutants: $(VENV)/.made-test
 nightly: $(VENV)/.made-slow
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -n 2 --dist loadgroup
 	PYTHONPATH=. $(BIN)/python -m tests.worlds.nightly --count $(WORLDS)
+	PYTHONPATH=. $(BIN)/python -m tests.worlds.metamorphic --count 1000
 	PYTHONPATH=. $(BIN)/python -m tests.injections --worlds 300
 
 # Which extras a stamp stands for.  Later ones include the earlier ones, so that `make test` never undoes `make test-slow`.
