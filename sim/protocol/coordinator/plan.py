@@ -61,21 +61,21 @@ def plan(graph: TaskGraph, finished: frozenset[int], not_running: frozenset[int]
     return Plan(trigger, running, finished)
 
 
-def partial_plan(graph: TaskGraph, whole: Plan, kept: frozenset[int]) -> Plan:
+def partial_plan(graph: TaskGraph, full_plan: Plan, kept: frozenset[int]) -> Plan:
     """The same checkpoint without new parts of these tasks, if any other takes part.
 
     ValueError: data goes between one of them and one of the others, which would be in neither part or in both.
     """
-    kept &= whole.wait_for
-    if not kept or kept == whole.wait_for:
-        return whole
+    kept &= full_plan.wait_for
+    if not kept or kept == full_plan.wait_for:
+        return full_plan
     for link in graph.links:
         readers, writers = graph.vertices[link.downstream], graph.vertices[link.upstream]
         for number, reader in enumerate(readers):
             read = writers if link.predecessors is None else link.predecessors[number]
-            if torn := [writer for writer in read if (writer in kept) != (reader in kept) and writer in whole.wait_for]:
+            if torn := [writer for writer in read if (writer in kept) != (reader in kept) and writer in full_plan.wait_for]:
                 raise ValueError(f"tasks {torn[0]} and {reader} exchange data: both keep their parts, or none")
-    return changed(whole, trigger=whole.trigger - kept, wait_for=whole.wait_for - kept, kept=kept)
+    return changed(full_plan, trigger=full_plan.trigger - kept, wait_for=full_plan.wait_for - kept, kept=kept)
 
 
 def _triggered(graph: TaskGraph, vertex: int, running: frozenset[int]) -> list[int]:

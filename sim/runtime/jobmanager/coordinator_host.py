@@ -92,11 +92,11 @@ class CoordinatorHost:
 
         Parts are kept of the latest checkpoint that this job instance completed, if no other one may complete meanwhile.
         """
-        whole = self.job_end.plan(frozenset(host.task for host in self.tasks if not host.running))
+        full_plan = self.job_end.plan(frozenset(host.task for host in self.tasks if not host.running))
         alone = not self.machine.pending and self.machine.latest_completed > self.context.begun_from
-        if whole is None or not alone or kind is RequestKind.SAVEPOINT:
-            return whole
-        return partial_plan(self.job_end.graph, whole, self.keeps(whole))
+        if full_plan is None or not alone or kind is RequestKind.SAVEPOINT:
+            return full_plan
+        return partial_plan(self.job_end.graph, full_plan, self.keeps(full_plan))
 
     def _in_turn(self, work: Callable[[], None]) -> None:
         """Call `work` when the lock of the coordinator is free: first come, first served."""
