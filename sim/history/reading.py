@@ -110,7 +110,8 @@ def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
     where = "" if len(busy) == 1 else " of one host"
     return (
         f"Cores are scarce: {sum(busy[worst]):.2g} threads of tasks are busy at once on the {cores[worst]} cores{where}, so records take "
-        f"{slower[worst]:.2g} times as long as on idle ones, and other work of the host waits as well."
+        f"{slower[worst]:.2g} times as long as on idle ones, "
+        "and other work of the host waits as well. It is not so if tasks block or sleep: Flink counts that as busy, too."
     )
 
 

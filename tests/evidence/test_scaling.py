@@ -19,12 +19,12 @@ VERTICES = ("events", "parse", "profile+out-writer")
 
 
 @cache
-def predicted(name, parallelism, slots):
-    """One run of 40 s at this parallelism."""
+def predicted(name, parallelism, slots, *overrides):
+    """One run of 40 s at this parallelism; `overrides`: what else is changed."""
     inference = read_any(SCALING / f"{name}.zip").inference
-    overrides = [f'job."{vertex}".parallelism={parallelism}' for vertex in VERTICES]
+    subtasks = [f'job."{vertex}".parallelism={parallelism}' for vertex in VERTICES]
     text = write(inference.document, inference.question, inference.comments)
-    study = loads(text, overrides=[*overrides, f"cluster.slots={slots}", "run.duration=40 s"])
+    study = loads(text, overrides=[*subtasks, f"cluster.slots={slots}", "run.duration=40 s", *overrides])
     return simulate(study.scenarios[0], check=False)
 
 
@@ -38,6 +38,18 @@ def observed_ms(name):
 def test_twice_or_half_the_subtasks_on_the_same_cores(name, other, parallelism, slots, per_second):
     """Services of busy cores, taken for those of idle ones, made it twice the throughput and two thirds of the duration."""
     run = predicted(name, parallelism, slots)
+    summary = summarize([run.tables], run.scenario.job.edges)
+
+    assert summary.throughput_per_second == pytest.approx(per_second, rel=0.1)
+    assert summary.end_to_end_p50_ms == pytest.approx(observed_ms(other), rel=0.15)
+
+
+@pytest.mark.parametrize(("other", "parallelism", "slots", "overrides", "per_second"), [
+    ("S2-one-core-p4-aligned", 4, 2, (), 3124), ("S3-two-cores-p2-aligned", 2, 1, ("cluster.cores=2",), 6668),
+])  # fmt: skip
+def test_task_managers_of_one_core(other, parallelism, slots, overrides, per_second):
+    """Predicted before these ran: twice the subtasks on that core, and as many on two."""
+    run = predicted("S1-one-core-p2-aligned", parallelism, slots, *overrides)
     summary = summarize([run.tables], run.scenario.job.edges)
 
     assert summary.throughput_per_second == pytest.approx(per_second, rel=0.1)

@@ -53,7 +53,9 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
     if len(used) > len(hosts):
         where = "one address" if len(hosts) == 1 else f"{len(hosts)} addresses"
         draft.put("cluster.hosts", len(hosts), f"{len(used)} task managers on {where}: more of them bring no more cores")
-    draft.put("cluster.services", "idle-core", "busy time / records, divided by what threads waited for cores")
+    origin = "busy time / records, divided by what threads waited for cores"
+    question = "; do tasks block or sleep? Flink counts that as busy, too: then they waited for no core, and services are too short"
+    draft.put("cluster.services", "idle-core", f"{origin}{question if slower > 1 + _LEAST else ''}")
     if slower > 1 + _LEAST:
         draft.scarce.append(f"{threads_busy} on {cores} cores, so records take {slower:.2g} times as long as on idle ones")
         _divide(draft, slower, f"{threads_busy} on {cores} cores")
