@@ -52,14 +52,14 @@ def test_a_reader_points_zooms_and_hides(page):
     plus, zero = Key("+", 187, "+"), Key("0", 48, "0")
     pressed = "[...document.querySelectorAll('.legend button')].map(button => button.ariaPressed)"
     with browser() as opened:
-        tips, _, zoomed, whole, read, hidden = opened.use(page, [
+        tips, _, zoomed, unzoomed, read, hidden = opened.use(page, [
             Mouse(PLACE % (".chart", 0, 0.53, 0.3)), TOOLTIPS, FOCUS % (".chart", 0), plus, ZOOM, zero, ZOOM, RIGHT,
             "document.querySelector('.read').textContent", Mouse(PLACE % (".legend button", 0, 0.5, 0.5), is_click=True), pressed,
         ])  # fmt: skip
 
     assert ["1 s\naligned: 50\n" + f"{HOSTILE}: 6"] * 2 == tips, "both, and what others named is text"
     assert [[25, 75], [25, 75], []] == zoomed
-    assert [[0, 100], [0, 100], []] == whole
+    assert [[0, 100], [0, 100], []] == unzoomed
     assert "aligned: 40, 0 simulated time [s]" == read
     assert ["false", "true", "true", "false", "true"] == hidden[:5]
 
@@ -87,7 +87,7 @@ def test_a_reader_moves_through_a_checkpoint(page):
 @needs_browser
 def test_a_chart_is_not_printed_twice(page):
     """On paper the still picture is there, and the other one is not."""
-    shown = "[...document.querySelectorAll('.still, .chart')].map(place => getComputedStyle(place).display)"
+    displays = "[...document.querySelectorAll('.still, .chart')].map(place => getComputedStyle(place).display)"
     with browser() as opened:
-        assert ["none", "block"] * 3 == opened.use(page, [shown])[0]
+        assert ["none", "block"] * 3 == opened.use(page, [displays])[0]
         assert "" == opened.look(page, width=794, printed=True).wide
