@@ -50,7 +50,7 @@ def cut_anywhere(
 
         return windows_here(tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base)
     from sim.sweeps.spark.session import session
-    from sim.traces.windows import windows
+    from sim.traces.pipeline import windows
 
     with session(master or ON_THIS_MACHINE, "ckptsim traces", conf=conf) as spark:
         return windows(spark, tables, length_s=length_s, cut=cut, count=count, trace=trace, base=base)

@@ -1,4 +1,4 @@
-"""A folder of traces -> typed tables, on Spark; the driver gets names and counts only.  `sim.traces.tables_of_files` needs no Spark.
+"""A folder of traces -> typed tables, and tables -> windows, on Spark.  The driver gets names, counts, failures and windows only.
 
 The tables are `<out>/<table>/trace=<name>/*.parquet`.  Rows are read once into a staging folder, then moved into their tables.  A run
 that is interrupted while reading leaves the earlier tables as they were.
@@ -24,6 +24,7 @@ from sim.traces.choices import Choices
 from sim.traces.lines import TraceFileError
 from sim.traces.listing import TraceFile
 from sim.traces.tables import MOST_GAP_S, STAGING, TABLES, UNION
+from sim.traces.windows import COLUMNS, Cutting, CutWindows, finished
 
 MOST_TASKS = 2000
 """The driver keeps something of each task."""
@@ -59,6 +60,23 @@ def read_traces(spark: Any, files: Sequence[TraceFile], out: str, choices: Choic
             _remove(spark, staging)
         raise TraceFileError(f"the tables cannot be written: {_reason(error)}") from None
     return counts
+
+
+def windows(
+    spark: Any, tables: str, *, length_s: float, cut: str = "time", count: int | None = None, trace: str | None = None, base: str = "."
+) -> CutWindows:
+    """Cut the windows that `windows_here` cuts, of tables anywhere, a trace per task.
+
+    TraceFileError: no such trace, or no window of that length in any.
+    """
+    rates, failures = (spark.read.schema(schema_of(name)).parquet(f"{tables.rstrip('/')}/{name}") for name in ("rates", "failures"))
+    if trace is not None:
+        rates = rates.where(rates["trace"] == trace)
+    given = pickle.dumps((failures.select("trace", "t_s", "run").toPandas(), Cutting(length_s, cut, count)))
+    types = {"trace": "string", "rows": "bigint", "failures": "bigint"}
+    schema = ", ".join(f"{name} {types.get(name, 'double')}" for name in COLUMNS)
+    cuts = rates.select("trace", "t_s", "rate").groupBy("trace").applyInPandas(task.cutter(given, brought()), schema)
+    return finished([cuts.toPandas()], tables, length_s, trace, base)
 
 
 def shares(files: Sequence[TraceFile], slots: int) -> list[list[TraceFile]]:

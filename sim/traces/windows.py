@@ -7,7 +7,6 @@ row of the trace), `length_s`, `file` (the trace's table of rates, relative to t
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os.path import relpath
@@ -42,9 +41,7 @@ LEAST_COVERED = 0.5
 """A window with fewer observations tells little about the load: it is left out, and counted."""
 
 
-_COLUMNS = ("trace", "from_s", *FEATURES)
-_TYPES = {"trace": "string", "rows": "bigint", "failures": "bigint"}
-"""Types of columns that are no doubles, in the words of Spark."""
+COLUMNS = ("trace", "from_s", *FEATURES)
 
 
 class CutWindows(NamedTuple):
@@ -55,7 +52,7 @@ class CutWindows(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Cutting:
     """How windows are cut: so long [s], chosen in this way of `CUTS`, so many of each trace (None: all)."""
 
     length_s: float
@@ -74,51 +71,32 @@ def windows_here(
         failed = list(_parts(tables, "failures", ["t_s", "run"]))
         failures = pd.concat(failed) if failed else pd.DataFrame(columns=["t_s", "run", "trace"])
         found = [
-            cut_trace(rates, failures, Cut(length_s, cut, count))
+            cut_trace(rates, failures, Cutting(length_s, cut, count))
             for rates in _parts(tables, "rates", ["t_s", "rate"])
             if trace in (None, rates["trace"].iloc[0])
         ]
     except (OSError, pa.ArrowException) as error:
         raise TraceFileError(f"{tables}: the tables cannot be read: {str(error).splitlines()[0]}") from None
-    return _finished(found, tables, length_s, trace, base)
+    return finished(found, tables, length_s, trace, base)
 
 
-def windows(
-    spark: Any, tables: str, *, length_s: float, cut: str = "time", count: int | None = None, trace: str | None = None, base: str = "."
-) -> CutWindows:
-    """Cut the same windows of tables anywhere, a trace per task on Spark.
-
-    TraceFileError: no such trace, or no window of that length in any.
-    """
-    from sim.traces.pipeline import brought, schema_of
-    from sim.traces.task import cutter
-
-    rates, failures = (spark.read.schema(schema_of(name)).parquet(f"{tables.rstrip('/')}/{name}") for name in ("rates", "failures"))
-    if trace is not None:
-        rates = rates.where(rates["trace"] == trace)
-    given = pickle.dumps((failures.select("trace", "t_s", "run").toPandas(), Cut(length_s, cut, count)))
-    schema = ", ".join(f"{name} {_TYPES.get(name, 'double')}" for name in _COLUMNS)
-    cuts = rates.select("trace", "t_s", "rate").groupBy("trace").applyInPandas(cutter(given, brought()), schema)
-    return _finished([cuts.toPandas()], tables, length_s, trace, base)
-
-
-def cut_trace(rates: pd.DataFrame, failures: pd.DataFrame, cut: Cut) -> pd.DataFrame:
+def cut_trace(rates: pd.DataFrame, failures: pd.DataFrame, cut: Cutting) -> pd.DataFrame:
     """The chosen windows of one trace, and a row without `from_s` whose `rows` says how many windows are left out as too sparse.
 
     Empty: the trace is shorter than a window, or has no rate.
     """
     series = _series(rates, cut.length_s)
     if series is None:
-        return pd.DataFrame(columns=list(_COLUMNS))
+        return pd.DataFrame(columns=list(COLUMNS))
     met = _met(failures, series)
     begins = _around(met, series, cut.length_s) if cut.way == "failures" else _consecutive(series, cut.length_s)
     full = _described(series, met, begins, cut.length_s)
     chosen = CUTS[cut.way](full, cut.count).to_dict("records") if len(full) else []
     left_out = {"trace": series.trace, "from_s": np.nan, "rows": len(begins) - len(full), "failures": 0}
-    return pd.DataFrame([left_out, *chosen], columns=list(_COLUMNS))
+    return pd.DataFrame([left_out, *chosen], columns=list(COLUMNS))
 
 
-def _finished(cuts: list[pd.DataFrame], tables: str, length_s: float, trace: str | None, base: str) -> CutWindows:
+def finished(cuts: list[pd.DataFrame], tables: str, length_s: float, trace: str | None, base: str) -> CutWindows:
     """The table with names and places.  TraceFileError: it is empty."""
     tables = tables.rstrip("/")
     full = [found for found in cuts if len(found)]
@@ -219,7 +197,7 @@ def _described(series: _Series, met: Floats, begins: Floats, length_s: float) ->
             "trend": _slope(at, rate) * length_s / mean, "load": mean / series.mean,
             "failures": len(failures), "failure_s": failures.min() if len(failures) else np.nan,
         })  # fmt: skip
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _slope(at: Floats, rate: Floats) -> float:

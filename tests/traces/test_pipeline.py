@@ -75,7 +75,7 @@ def test_every_row_is_somewhere(tables):
 )
 def test_windows(spark, tables, cut, count, expected):
     """One after the other, the most bursty, one of each class of load, around a failure of the same folder."""
-    from sim.traces.windows import windows
+    from sim.traces.pipeline import windows
 
     found, notes = windows(spark, str(tables[0]), length_s=20, cut=cut, count=count, trace="a/load")
 
@@ -93,7 +93,7 @@ def test_windows(spark, tables, cut, count, expected):
 
 def test_a_sweep_replays_them(spark, tables, tmp_path):
     """The table of windows is what a sweep file reads: it names the table of rates, blanks and dirty rows and all."""
-    from sim.traces.windows import windows
+    from sim.traces.pipeline import windows
 
     windows(spark, str(tables[0]), length_s=20, trace="a/load", base=str(tmp_path)).windows.to_csv(tmp_path / "windows.csv", index=False)
     (tmp_path / "job.yaml").write_text(JOB)
@@ -109,7 +109,7 @@ def test_a_sweep_replays_them(spark, tables, tmp_path):
 
 def test_windows_with_few_observations_are_left_out(spark, tables):
     """And counted; windows of several traces are told apart by them."""
-    from sim.traces.windows import windows
+    from sim.traces.pipeline import windows
 
     found, notes = windows(spark, str(tables[0]), length_s=2, cut="bursts", count=1)
 
