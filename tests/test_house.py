@@ -71,7 +71,6 @@ INSIDE: dict[str, set[str]] = {
     "evidence/what_ifs": set(),
     "evidence/backtest": {"evidence", "evidence/what_ifs"},
     "evidence/calibration": {"evidence"},
-    "history/compared": {"history"},
     "model/catalogs": set(),
     "model/randomness": {"model"},
     "plane/seam": set(),

@@ -11,7 +11,7 @@ from sim.cli.console.terminal import show
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sim.history.compared.side_by_side import SideBySide
+    from sim.history.side_by_side import SideBySide
     from sim.verbs.validate import Validation
 
 
@@ -92,7 +92,7 @@ _NAME = 36
 def table(found: Sequence[SideBySide]) -> list[str]:
     """A row per recording with a checkpoint that is long enough, and their sum."""
     from sim.foreign import one_line
-    from sim.history.compared.side_by_side import LEAST_MS
+    from sim.history.side_by_side import LEAST_MS
 
     counted = [recording for recording in found if recording.comparison.pairs]
     shares = {one_line(recording.recording, _NAME - 1): _Shares.of(recording) for recording in counted}

@@ -27,7 +27,7 @@ from sim.verbs.listener import Listener, Stopped
 
 if TYPE_CHECKING:
     from sim.evidence.judging import Judgement
-    from sim.history.compared.side_by_side import SideBySide
+    from sim.history.side_by_side import SideBySide
 
 PERCENTILES = ("p10", "p50", "p90")
 _STOPPED = "nothing is kept: all recordings are judged by one call"
@@ -155,7 +155,7 @@ class Leading:
 def validate_explanations(places: Sequence[Path], *, listener: Listener | None = None) -> Leading:
     """Two simulations per recording: do both name the same leading part of their checkpoints?  RecordingError: there are no recordings."""
     from sim.cells.cell import warm
-    from sim.history.compared.side_by_side import side_by_side
+    from sim.history.side_by_side import side_by_side
     from sim.scenario import ScenarioError
 
     listener = listener or Listener()

@@ -5,10 +5,9 @@ from collections import Counter
 import pytest
 
 from sim.evidence.truth import scenario_of
-from sim.history.compared.leading import LeadingPart, leaders, leading, of_journal, of_near_paths, of_statistics
-from sim.history.compared.simulated import reported
 from sim.history.history import History
 from sim.history.path import steps
+from sim.history.side_by_side import LeadingPart, leaders, leading, of_journal, of_near_paths, of_statistics, reported
 from sim.metrics.critical_path import PathKind
 from sim.recordings import read_any
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedTask

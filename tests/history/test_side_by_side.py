@@ -1,9 +1,7 @@
 """Recorded and simulated checkpoints of one job, explained side by side."""
 
 from sim.evidence.truth import scenario_of
-from sim.history.compared.leading import LeadingPart, leaders, leading
-from sim.history.compared.side_by_side import compare, side_by_side
-from sim.history.compared.simulated import reported
+from sim.history.side_by_side import LeadingPart, compare, leaders, leading, reported, side_by_side
 from sim.recordings import read_any
 from sim.runtime.run.simulate import simulate
 from tests.history.conftest import DATA
