@@ -49,7 +49,7 @@ def test_records_behind_the_last_word():
 
 
 def test_what_is_not_given_back_is_told_once():
-    (kept,) = kept_back(9, ["the thread of map[0] is occupied", "more"])
+    (kept,) = kept_back(9, ["the asynchronous thread of map[0] is at work", "more"])
 
-    assert "it has finished, and the thread of map[0] is occupied" == kept.fact
+    assert "it has finished, and the asynchronous thread of map[0] is at work" == kept.fact
     assert [] == list(kept_back(9, []))

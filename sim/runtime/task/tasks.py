@@ -76,11 +76,8 @@ class Tasks:
     def in_use(self) -> Iterator[str]:
         for host in self._hosts:
             vertex, index = self.context.names[host.task]
-            name = f"{vertex}[{index}]"
-            if host.thread.occupied:
-                yield f"the thread of {name} is occupied"
             if host.async_thread.at_work:
-                yield f"the asynchronous thread of {name} is at work"
+                yield f"the asynchronous thread of {vertex}[{index}] is at work"
         for manager in self.managers.values():
             if manager.staging.used_bytes:
                 yield f"task manager {manager.number} keeps room for {manager.staging.used_bytes} staged bytes"
