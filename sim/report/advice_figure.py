@@ -10,15 +10,19 @@ from sim.analysis.sweeps.measure import unit_of_ticks
 from sim.report.charts.chart import INK, Chart, ChartAxis, Panel, chart
 from sim.report.figures import APART
 from sim.report.page import Block
+from sim.units import parse_duration
 
 X, Y = "recovery_ms", "checkpoint_ms"
 
 
 def advice_block(data: Mapping[str, Any]) -> Block | None:
-    """`data`: what `ckptsim advise --json` gives.  None: fewer than two settings have both values."""
+    """`data`: what `ckptsim advise --json` gives.  None: fewer than two settings have a completed checkpoint.
+
+    Where fewer than two have a recovery that ends, checkpoints are drawn over the interval.
+    """
     drawn = trade(data)
     if drawn is None:
-        return None
+        return _by_interval(data)
     settings = list(data["settings"])
     lost = len(settings) - len(_drawn(settings))
     not_drawn = f" Not drawn: {lost} without a completed checkpoint or a recovery that ends within its run." if lost else ""
@@ -30,29 +34,45 @@ def advice_block(data: Mapping[str, Any]) -> Block | None:
     )  # fmt: skip
 
 
-def trade(data: Mapping[str, Any]) -> Chart | None:
+def _by_interval(data: Mapping[str, Any]) -> Block | None:
+    rows = [row for row in data.get("settings", ()) if row.get(Y)]
+    bound = _limit(data, Y)
+    shaded = f" Shaded: beyond the limit (checkpoints at most {ms_text(bound)})." if bound else ""
+    limits = {**data.get("limits", {}), X: None}
+    known = {key: _with_interval(data[key]) for key in ("today", "advised") if data.get(key)}
+    drawn = trade({"settings": list(map(_with_interval, rows)), "limits": limits, **known}, "interval")
+    caption = f"A point per setting that was tried: 99th percentile of checkpoints over their interval. No recovery ended.{shaded}"
+    return None if drawn is None else Block("Checkpoints against their interval", chart=drawn, caption=caption)
+
+
+def _with_interval(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A setting with its interval [ms] in the place of its recovery."""
+    return {**row, X: parse_duration(row["interval"]) / 1e6}
+
+
+def trade(data: Mapping[str, Any], across: str = "recovery") -> Chart | None:
     """A point per setting, by what it sets beside the interval; limits are shaded, today and the advised one have a ring."""
     points = _drawn(list(data.get("settings", ())))
     if len(points) < 2:
         return None
-    x, y = (_axis(title, [row[key] for row in points], _limit(data, key)) for title, key in (("recovery", X), ("checkpoints, p99", Y)))
+    x, y = (_axis(title, [row[key] for row in points], _limit(data, key)) for title, key in ((across, X), ("checkpoints, p99", Y)))
     marks: list[dict[str, Any]] = []
     for (size, near), low in ((x[1:], "x"), (y[1:], "y")):
         if near is not None:
             marks.append({"series": "beyond a limit", "shape": "band", low: near / size})
-    marks += [{"series": row["protocol"], "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row)} for row in points]
+    marks += [{"series": row["protocol"], "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row, across)} for row in points]
     for key in ("today", "advised"):
         row = data.get(key)
         if row and row.get(X) and row.get(Y):
             name = f"{key}: {row['protocol']}, every {row['interval']}"
-            marks.append({"series": name, "shape": "ring", "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row)})
+            marks.append({"series": name, "shape": "ring", "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row, across)})
     protocols = {name: number for number, name in enumerate(dict.fromkeys(row["protocol"] for row in points))}
     inks = {str(mark["series"]): INK for mark in marks if mark.get("shape") in {"ring", "band"}}
     return chart(marks, [Panel("", x[0], y[0], height=260.0)], colours=protocols | inks)
 
 
-def _text(row: Mapping[str, Any]) -> str:
-    return f"{row['protocol']}, every {row['interval']}: checkpoints {ms_text(row[Y])}, recovery {ms_text(row[X])}"
+def _text(row: Mapping[str, Any], across: str) -> str:
+    return f"{row['protocol']}, every {row['interval']}: checkpoints {ms_text(row[Y])}, {across} {ms_text(row[X])}"
 
 
 def _drawn(settings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -283,7 +283,8 @@
       const shapes = new Set(state.chart.series.filter(row => row.name === name).map(row => row.shape));
       sign.setAttribute("aria-hidden", "true");
       if (shapes.has("ring") || shapes.has("point")) {
-        sign.textContent = shapes.has("point") ? SIGNS[series.order % SYMBOLS.length] : RINGS[series.order % 2];
+        sign.className = "sign";
+        sign.dataset.sign = shapes.has("point") ? SIGNS[series.order % SYMBOLS.length] : RINGS[series.order % 2];
         sign.style.color = colour;
       } else if (shapes.has("line") || shapes.has("rule")) {
         sign.className = "stroke";
