@@ -19,6 +19,10 @@ LOCK = ".ckptsim.lock"
 class FolderInUseError(Readable):
     """Another command works in the folder; the message names it."""
 
+    def __init__(self, folder: Path, owner: str) -> None:
+        super().__init__(f"another command writes to {folder} ({owner}): wait for it, or give another folder")
+        self.owner = owner
+
 
 @contextmanager
 def locked(folder: Path, warn: Callable[[str], object]) -> Iterator[None]:
@@ -52,7 +56,7 @@ def _lock(path: Path, warn: Callable[[str], object]) -> int | None:
     except BlockingIOError:
         owner = one_line(os.pread(lock, 200, 0).decode(errors="replace")) or "it has just begun"
         os.close(lock)
-        raise FolderInUseError(f"another command writes to {folder} ({owner}): wait for it, or give another folder") from None
+        raise FolderInUseError(folder, owner) from None
     except FileNotFoundError:  # removed, and not yet created again
         pass
     except OSError as error:

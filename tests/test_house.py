@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "history": BELOW_CLI | {"evidence", "explain", "recordings"},  # checkpoints that really happened, in the same words
     "timeline": BELOW_CLI | {"explain", "history", "recordings"},  # the same, as a picture
     "report": BELOW_CLI | {"cells", "comparison", "evidence", "explain", "history", "recordings"},  # results as a page
-    "sweeps": BELOW_CLI | {"cells", "series"},
+    "sweeps": BELOW_CLI | {"cells", "folder_lock", "series"},
     "advice": BELOW_CLI | {"cells", "evidence", "series", "sweeps"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "series", "sweeps"},  # how the package gets to where Spark works
     "verbs": BELOW_VERBS,  # what the command and Python have in common

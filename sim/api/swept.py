@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sim.api.changes import Changes, lines_of, lists_of
 from sim.api.progress import Notebook
 from sim.api.study import Study
+from sim.cells.seeded import SeededScenarios
 from sim.sweeps.file.definition import Definition
 from sim.verbs.sweep import Sweep, SweepRequest, read_request
 from sim.verbs.sweep import sweep as run_sweep
@@ -39,5 +40,7 @@ def sweep(
 
 
 def _of_study(study: Study, racing: int | None) -> SweepRequest:
-    definition = Definition(study.name, study.question, study.models, warnings=study.read.warnings, backtest=study.read.backtest)
+    definition = Definition(
+        study.name, study.question, SeededScenarios.as_given(study.models), warnings=study.read.warnings, backtest=study.read.backtest
+    )
     return read_request(study.origin.file, study.pinned, racing, definition)

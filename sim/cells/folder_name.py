@@ -12,8 +12,7 @@ from sim.model.scenario import Scenario
 
 def run_folder(name: str, scenarios: Iterable[Scenario]) -> str:
     """``<name>-<id>``: the same study with the same code has the same folder."""
-    names = "".join(cell.id for cell in cells(scenarios))
-    return f"{slug(name)}-{hashlib.blake2b(names.encode(), digest_size=4).hexdigest()}"
+    return f"{slug(name)}-{hashlib.blake2b(cells(scenarios).ids.tobytes(), digest_size=4).hexdigest()}"
 
 
 def slug(text: str) -> str:

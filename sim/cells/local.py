@@ -7,7 +7,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -41,6 +42,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def run_all(place: int) -> bool:
+    """Leaves no item out."""
+    del place
+    return False
+
+
 def no_watch(finished: int, simulated_ns: int) -> None:
     """A watch without a display."""
 
@@ -52,10 +59,13 @@ def run_each(
     jobs: int | None,
     watch: Watch = no_watch,
     died: Callable[[Item], Outcome] | None = None,
+    skip: Callable[[int], bool] = run_all,
 ) -> Generator[tuple[int, Outcome]]:
     """(index, outcome) of every item, in the order of completion.  An exception of `work` ends all and is raised here.
 
     `jobs`: so many side by side.  None: short items one by one in this process, and others on all cores.
+
+    `skip` is asked for the index of an item before it begins: whether it need not run any more.  Such an item has no outcome.
 
     A worker may be killed from outside.  With `died`, the items it had begun run again, one by one.  An item that kills its worker a second
     time has `died(item)` as its outcome.  Without `died`: WorkerDiedError.
@@ -64,19 +74,24 @@ def run_each(
         yield from _short_ones_here(work, items, watch, died)
         return
     jobs = min(jobs, len(items))
-    yield from _one_by_one(work, items, watch) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died)
+    yield from _one_by_one(work, items, watch, skip) if jobs <= 1 else _side_by_side(work, items, jobs, watch, died, skip)
 
 
-def _one_by_one(work: Callable[[Item, Progress], Outcome], items: Sequence[Item], watch: Watch) -> Generator[tuple[int, Outcome]]:
+def _one_by_one(
+    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], watch: Watch, skip: Callable[[int], bool] = run_all
+) -> Generator[tuple[int, Outcome]]:
     ended_ns = reached_ns = 0  # of the items before, and of this one
-    for i, item in enumerate(items):
+    for i in range(len(items)):
+        if skip(i):
+            watch(i + 1, ended_ns)
+            continue
 
         def progress(ns: int, i: int = i, before_ns: int = ended_ns) -> None:
             nonlocal reached_ns
             reached_ns = ns
             watch(i, before_ns + ns)
 
-        yield i, work(item, progress)
+        yield i, work(items[i], progress)
         ended_ns, reached_ns = ended_ns + reached_ns, 0
         watch(i + 1, ended_ns)
 
@@ -108,40 +123,53 @@ def _short_ones_here(
 
 
 def _side_by_side(
-    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], jobs: int, watch: Watch, died: Callable[[Item], Outcome] | None
-) -> Generator[tuple[int, Outcome]]:
+    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], jobs: int, watch: Watch, died: Callable[[Item], Outcome] | None,
+    skip: Callable[[int], bool],
+) -> Generator[tuple[int, Outcome]]:  # fmt: skip
     # forked workers share the parent's loaded and compiled code; forking is safe on Linux only
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
-    clock = context.Array("q", [-1] * len(items), lock=False)
-    left = dict.fromkeys(range(len(items)))  # an ordered set
-    ended_ns = 0
+    clock = context.Array("q", len(items), lock=False)
+    memoryview(clock).cast("B").cast("q")[:] = array("q", [-1]) * len(items)
+    done = bytearray(len(items))
+    count = ended_ns = 0
 
     def watched(running: Iterable[int]) -> None:
-        watch(len(items) - len(left), ended_ns + sum(max(clock[i], 0) for i in running))
+        watch(count, ended_ns + sum(max(clock[i], 0) for i in running))
 
-    def run(indices: Sequence[int], jobs: int) -> Generator[tuple[int, Outcome]]:
-        nonlocal ended_ns
+    def ended(i: int) -> None:
+        nonlocal count, ended_ns
+        done[i] = 1
+        count += 1
+        ended_ns += max(clock[i], 0)
+
+    def coming() -> Iterator[int]:
+        for i in range(len(items)):
+            if not done[i] and skip(i):
+                ended(i)
+            elif not done[i]:
+                yield i
+
+    def run(indices: Iterable[int], jobs: int) -> Generator[tuple[int, Outcome]]:
         for i, outcome in _pool(work, items, indices, jobs, context, clock, watched):
-            del left[i]
-            ended_ns += clock[i]
+            ended(i)
             yield i, outcome
 
-    while left:
+    while count < len(items):
         try:
-            yield from run(list(left), jobs)
+            yield from run(coming(), jobs)
         except BrokenProcessPool:
             if died is None:
                 raise WorkerDiedError("a worker process was killed: too little memory? Try a smaller --jobs") from None
-            for i in [i for i in left if clock[i] >= 0]:  # one of these killed the worker, or shared it
+            for i in [i for i in range(len(items)) if clock[i] >= 0 and not done[i]]:  # one of these killed the worker, or shared it
                 try:
                     yield from run([i], 1)
                 except BrokenProcessPool:
-                    del left[i]
+                    ended(i)
                     yield i, died(items[i])
 
 
 def _pool(
-    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], indices: Sequence[int], jobs: int, context: Any, clock: Any,
+    work: Callable[[Item, Progress], Outcome], items: Sequence[Item], indices: Iterable[int], jobs: int, context: Any, clock: Any,
     tick: Callable[[Iterable[int]], None],
 ) -> Generator[tuple[int, Outcome]]:  # fmt: skip
     """Outcomes of some items; BrokenProcessPool: a worker was killed.  No worker outlives the pool.  `tick` gets the items that run."""

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeAlias, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.cells.seeded import SEED, Integers, SeededScenarios
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Storage
 from sim.model.directories import Directories
 from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, TaskManagerLost
 from sim.model.instances import Instances
 from sim.model.scenario import Overheads, Scenario
-from sim.runtime.run.manifest import identity
+from sim.runtime.run.manifest import content, identity_of
+
+Ids: TypeAlias = NDArray[np.bytes_]
+"""Names of runs, 20 letters each."""
+
+_NO_CHECKPOINTS, _NOTHING_WRITTEN, _OVERHEADS = CheckpointOptions(interval_ns=None), Storage(), Overheads()
+_INSTANCES, _DIRECTORIES = Instances(), Directories()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,58 +37,173 @@ class Cell:
 
     @property
     def is_baseline(self) -> bool:
-        return self.scenario.checkpoint.interval_ns is None
+        return _is_bare(self.scenario)
 
 
-def cells(scenarios: Iterable[Scenario]) -> list[Cell]:
+@dataclass(frozen=True, eq=False)
+class CellPlan(Sequence[Cell]):
+    """Cells in order.  Their numbers and names are kept in columns, 64 B for each: a cell is made when it is asked for."""
+
+    scenarios: tuple[Scenario, ...]  # those that differ by more than a seed
+    of: Integers  # cell -> its scenario
+    own_seed: Integers  # that of the first replication
+    seed: Integers
+    replication: Integers
+    ids: Ids
+    bare_ids: Ids  # of the same run without checkpoints
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    @overload
+    def __getitem__(self, place: int) -> Cell: ...
+    @overload
+    def __getitem__(self, place: slice) -> CellPlan: ...
+    def __getitem__(self, place: int | slice) -> Cell | CellPlan:
+        if isinstance(place, slice):
+            return self.take(np.arange(len(self))[place])
+        return Cell(self._scenario(place), self.ids[place].decode(), int(self.replication[place]))
+
+    def __iter__(self) -> Iterator[Cell]:
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def take(self, places: Integers) -> CellPlan:
+        """The cells at these places, in this order."""
+        columns = (self.of, self.own_seed, self.seed, self.replication, self.ids, self.bare_ids)
+        return CellPlan(self.scenarios, *(column[places] for column in columns))  # type: ignore[arg-type]
+
+    def per_scenario(self, value: Callable[[Scenario], object]) -> NDArray[np.object_]:
+        """A value of each cell that does not depend on its seed; it is asked for once per scenario."""
+        found = np.empty(len(self.scenarios), dtype=object)
+        found[:] = [value(scenario) for scenario in self.scenarios]
+        return found[self.of]
+
+    @property
+    def is_bare(self) -> NDArray[np.bool_]:
+        """Which cells have no checkpoints."""
+        return self.per_scenario(_is_bare).astype(bool)
+
+    def simulated_ns(self) -> int:
+        """The simulated time of all cells."""
+        counts = np.bincount(self.of, minlength=len(self.scenarios)).tolist()
+        return sum(count * scenario.run.duration_ns for scenario, count in zip(self.scenarios, counts, strict=True))
+
+    def axis(self, name: str) -> NDArray[np.object_]:
+        """The chosen value of an axis, as text; None: the cell has no such axis."""
+        found = self.per_scenario(lambda scenario: dict(scenario.axes).get(name))
+        if name == SEED:
+            written = np.fromiter((scenario.run.seed for scenario in self.scenarios), np.int64, len(self.scenarios))
+            others = (self.own_seed != written[self.of]) & (found != None)  # noqa: E711 - cell by cell
+            found[others] = [str(seed) for seed in self.own_seed[others].tolist()]
+        return found
+
+    def _scenario(self, place: int) -> Scenario:
+        scenario, own, seed = self.scenarios[int(self.of[place])], int(self.own_seed[place]), int(self.seed[place])
+        if own != scenario.run.seed:
+            scenario = replace(scenario, axes=tuple((axis, str(own) if axis == SEED else value) for axis, value in scenario.axes))
+        if (scenario.run.seed, scenario.run.replications) == (seed, 1):
+            return scenario
+        return replace(scenario, run=replace(scenario.run, seed=seed, replications=1))
+
+
+def cells(scenarios: Iterable[Scenario]) -> CellPlan:
     """All replications of all scenarios, in the given order; equal runs share an id."""
-    return [Cell(single, identity(single), k) for scenario in scenarios for k, single in enumerate(replicated(scenario))]
+    return _cells(scenarios) if isinstance(scenarios, SeededScenarios) else _cells.__wrapped__(SeededScenarios.as_given(scenarios))
 
 
-def distinct(planned: Iterable[Cell]) -> list[Cell]:
+@lru_cache(maxsize=1)
+def _cells(scenarios: SeededScenarios) -> CellPlan:
+    """A sweep is described, named and run: its cells are hashed once."""
+    different, of, own = scenarios.different, scenarios.of, scenarios.seeds
+    counts = np.fromiter((scenario.run.replications for scenario in different), np.int64, len(different))[of]
+    replication = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    of, own = np.repeat(of, counts), np.repeat(own, counts)
+    seed = own.copy()
+    later = replication > 0
+    seed[later] = [_seed(*pair) for pair in zip(own[later].tolist(), replication[later].tolist(), strict=True)]
+    return _named(different, of, own, seed, replication)
+
+
+def planned_of(cells: Sequence[Cell]) -> CellPlan:
+    """Cells as a plan."""
+    if isinstance(cells, CellPlan):
+        return cells
+    seed = np.fromiter((cell.scenario.run.seed for cell in cells), np.int64, len(cells))
+    replication = np.fromiter((cell.replication for cell in cells), np.int64, len(cells))
+    return _named(tuple(cell.scenario for cell in cells), np.arange(len(cells)), seed, seed, replication)
+
+
+def distinct(planned: Sequence[Cell]) -> CellPlan:
     """A cell per run, the first."""
-    runs: dict[str, Cell] = {}
-    for cell in planned:
-        runs.setdefault(cell.id, cell)
-    return list(runs.values())
+    plan = planned_of(planned)
+    return plan.take(np.sort(np.unique(plan.ids, return_index=True)[1]))
 
 
 def replicated(scenario: Scenario) -> list[Scenario]:
     """A scenario per replication; strategies that share a seed meet the same workload in each."""
-    seeds = (_seed(scenario.run.seed, k) for k in range(scenario.run.replications))
-    return [replace(scenario, run=replace(scenario.run, seed=seed, replications=1)) for seed in seeds]
+    return [cell.scenario for cell in cells([scenario])]
 
 
 def baseline(scenario: Scenario) -> Scenario:
     """The same job and workload without checkpoints, shared by all strategies of a workload."""
+    stops = tuple(action for action in scenario.actions if action.stop is not None)  # savepoints cost time, too
     return replace(
-        scenario,
-        checkpoint=CheckpointOptions(interval_ns=None),
-        storage=Storage(),  # nothing is written
-        overheads=Overheads(),
-        actions=tuple(action for action in scenario.actions if action.stop is not None),  # savepoints cost time, too
-        instances=Instances(),
-        directories=Directories(),
-        expect=(),
-        axes=(),
-    )
+        scenario, checkpoint=_NO_CHECKPOINTS, storage=_NOTHING_WRITTEN, overheads=_OVERHEADS, actions=stops, instances=_INSTANCES,
+        directories=_DIRECTORIES, expect=(), axes=(),
+    )  # fmt: skip
 
 
-def with_baselines(planned: Iterable[Cell]) -> list[Cell]:
+def with_baselines(planned: Sequence[Cell]) -> CellPlan:
     """The plan with each cell's baseline before the first cell that is compared with it.
 
     A job that is sure to fail has no baseline: without checkpoints it would read everything again, and that would count as throughput.
     """
-    planned = list(planned)
-    own = {cell.id for cell in planned if cell.is_baseline}
-    together: dict[str, Cell] = {}
-    for i, cell in enumerate(planned):
-        bare = baseline(cell.scenario)
-        name = identity(bare)
-        if name not in own and not _sure_to_fail(cell.scenario):
-            together.setdefault(name, Cell(bare, name, cell.replication))
-        together[f"{cell.id} {i}"] = cell
-    return list(together.values())
+    plan = planned_of(planned)
+    needs = ~plan.per_scenario(_sure_to_fail).astype(bool) & ~np.isin(plan.bare_ids, plan.ids[plan.is_bare])
+    places = np.flatnonzero(needs)
+    first = np.sort(places[np.unique(plan.bare_ids[places], return_index=True)[1]])
+    bases = np.unique(plan.of[first])  # scenarios that some baseline is made of
+    bare = tuple(baseline(plan.scenarios[base]) for base in bases.tolist())
+
+    def joined(column: NDArray[np.generic], of_bare: NDArray[np.generic]) -> NDArray[np.generic]:
+        return np.insert(column, first, of_bare)
+
+    return CellPlan(
+        (*plan.scenarios, *bare),
+        joined(plan.of, len(plan.scenarios) + np.searchsorted(bases, plan.of[first])),  # type: ignore[arg-type]
+        joined(plan.own_seed, plan.own_seed[first]),  # type: ignore[arg-type]
+        joined(plan.seed, plan.seed[first]),  # type: ignore[arg-type]
+        joined(plan.replication, plan.replication[first]),  # type: ignore[arg-type]
+        joined(plan.ids, plan.bare_ids[first]),  # type: ignore[arg-type]
+        joined(plan.bare_ids, plan.bare_ids[first]),  # type: ignore[arg-type]
+    )
+
+
+def _named(scenarios: tuple[Scenario, ...], of: Integers, own_seed: Integers, seed: Integers, replication: Integers) -> CellPlan:
+    single = [replace(scenario, run=replace(scenario.run, replications=1)) for scenario in scenarios]
+    ids = _identities([content(scenario) for scenario in single], of, seed)
+    bare_ids = _identities([content(baseline(scenario)) for scenario in single], of, seed)
+    return CellPlan(scenarios, of, own_seed, seed, replication, ids, bare_ids)
+
+
+def _identities(contents: Sequence[bytes], of: Integers, seeds: Integers) -> Ids:
+    """The identity of each cell; each pair of content and seed is hashed once."""
+    numbers = {run: i for i, run in enumerate(dict.fromkeys(contents))}
+    number_of = np.fromiter((numbers[run] for run in contents), np.int64, len(contents))
+    different, seed_of = np.unique(seeds, return_inverse=True)
+    pairs, place = np.unique(number_of[of] * len(different) + seed_of, return_inverse=True)
+    runs, known = list(numbers), different.tolist()
+    names = [identity_of(runs[pair // len(known)], known[pair % len(known)]) for pair in pairs.tolist()]
+    return np.array(names, dtype="S20")[place]
+
+
+def _is_bare(scenario: Scenario) -> bool:
+    return scenario.checkpoint.interval_ns is None
 
 
 def _sure_to_fail(scenario: Scenario) -> bool:

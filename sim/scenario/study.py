@@ -65,7 +65,7 @@ def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequenc
     question = first_comment(text)
     scenarios: list[Scenario] = []
     for concrete, chosen in variants(plain, axes):
-        if (variant := validate(concrete, reading)) is not None:
+        if (variant := validate(concrete, reading) if axes else document) is not None:
             scenarios.append(build(variant, reading, folder, question=question, name=name, axes=chosen))
     reading.stop_if_wrong()
     if backtest is not None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sim.cells.cell import Row
@@ -20,6 +21,8 @@ _SUFFIX = ".parquet"
 _DIGEST_BYTES = 16
 _NAME = re.compile(rf"[0-9a-f]{{20}}(?:[0-9a-f]{{{2 * _DIGEST_BYTES - 20}}})?{re.escape(_SUFFIX)}")  # 20: of versions before the checksum
 _COLUMNS = pa.schema(list((OUTCOME | PROVENANCE).items()))
+KEY = ("cell", "status")
+"""The columns that say whether a cell has a row: the only ones that a sweep keeps in memory."""
 
 
 class BatchError(ValueError):
@@ -32,27 +35,38 @@ def is_batch_name(name: str) -> bool:
 
 def packed(rows: Sequence[Row]) -> tuple[str, bytes]:
     """(file name, content)."""
+    return packed_table(table(rows, OUTCOME | PROVENANCE))
+
+
+def packed_table(rows: pa.Table) -> tuple[str, bytes]:
+    """(file name, content)."""
     sink = pa.BufferOutputStream()
-    pq.write_table(table(rows, OUTCOME | PROVENANCE), sink)
+    pq.write_table(rows, sink)
     content = sink.getvalue().to_pybytes()
     return _digest(content) + _SUFFIX, content
 
 
-def unpacked(path: Path) -> list[Row]:
-    """The rows as they were packed.  BatchError: the file has changed since.  OSError: it cannot be read."""
+def checked(path: Path) -> pa.Table:
+    """The columns KEY of a file.  BatchError: the file has changed since it was packed.  OSError: it cannot be read."""
     content = path.read_bytes()
     if _digest(content) + _SUFFIX != path.name:
         raise BatchError("its content does not match the checksum in its name")
     try:
-        found = pq.read_table(pa.BufferReader(content))
+        file = pq.ParquetFile(pa.BufferReader(content))
+        if not file.schema_arrow.equals(_COLUMNS):
+            raise BatchError("has columns of another version")
+        found = file.read(columns=list(KEY))
     except (pa.ArrowException, OSError):
         raise BatchError("is no table") from None
-    if not found.schema.equals(_COLUMNS):
-        raise BatchError("has columns of another version")
-    rows: list[Row] = found.to_pylist()
-    if not all(row["cell"] and row["status"] in ("ok", "error") for row in rows):
+    named = pc.and_(pc.greater(pc.binary_length(found["cell"]), 0), pc.is_in(found["status"], pa.array(["ok", "error"])))
+    if not pc.all(pc.fill_null(named, fill_value=False), min_count=0).as_py():
         raise BatchError("has rows of no cell or without a status")
-    return rows
+    return found
+
+
+def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Columns of a checked file; None: all.  OSError: it is gone."""
+    return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
 
 
 def _digest(content: bytes) -> str:

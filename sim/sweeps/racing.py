@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
+import numpy as np
 import pandas as pd
 
 from sim.analysis.section import TextTable
 from sim.analysis.sweeps.losers import Rule, losers_of
 from sim.analysis.sweeps.observed import SEEDS
-from sim.cells.plan import Cell
+from sim.cells.plan import Cell, CellPlan, planned_of
 from sim.sweeps.file.question import Question
 
 GROWTH = 4
@@ -42,7 +43,7 @@ class SweepRace:
 
     def __init__(self, question: Question, planned: Sequence[Cell]) -> None:
         self.left: list[Left] = []
-        self._question, self._planned = question, planned
+        self._question, self._planned = question, planned_of(planned)
         self._places = [_Place(cell, question) for cell in planned]
         self._worlds = {group: _spread(list(dict.fromkeys(place.world for place in places))) for group, places in _grouped(self._places)}
         self._racing = {group: dict.fromkeys(place.setting for place in places) for group, places in _grouped(self._places)}
@@ -57,13 +58,13 @@ class SweepRace:
         self._begin_round()
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> CellPlan:
         """The cells so far, in the order of the plan."""
         counts = [self._run[place.group][place.setting] for place in self._places]
         return self._within(counts)
 
     @property
-    def first(self) -> list[Cell]:
+    def first(self) -> CellPlan:
         """The cells of the first round: all settings, some worlds."""
         return self._within([self._question.racing] * len(self._places))
 
@@ -108,10 +109,12 @@ class SweepRace:
             alive = [*racing, *([self._reference] if self._reference in self._run[group] else [])]
             self._run[group] |= dict.fromkeys(alive, min(self._sizes[self._round], len(self._worlds[group])))
 
-    def _within(self, counts: Sequence[int]) -> list[Cell]:
+    def _within(self, counts: Sequence[int]) -> CellPlan:
         """The cells in the first worlds, so many for each cell."""
-        cells = zip(self._planned, self._places, counts, strict=True)
-        return [cell for cell, place, count in cells if self._worlds[place.group][place.world] < count]
+        cells = enumerate(zip(self._places, counts, strict=True))
+        return self._planned.take(
+            np.array([i for i, (place, count) in cells if self._worlds[place.group][place.world] < count], dtype=np.int64)
+        )
 
 
 class _Place:

@@ -16,11 +16,14 @@ from sim.cells.cell import Row
 from sim.cells.folder_name import run_folder
 from sim.cells.local import Watch, no_watch
 from sim.cells.plan import Cell, cells, with_baselines
+from sim.cells.seeded import SeededScenarios
+from sim.quantities.results import STATISTICS
 from sim.sweeps.answer import groups, sections, sentence
 from sim.sweeps.file.definition import Definition, define
 from sim.sweeps.precision import more_replications
 from sim.sweeps.racing import SweepRace
-from sim.sweeps.runners import ignore_row, sweep
+from sim.sweeps.results import keep, read_results
+from sim.sweeps.runners import ignore_row, run_missing
 from sim.sweeps.store import Store
 from sim.sweeps.workers import Workers
 
@@ -28,8 +31,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from sim.model.scenario import Scenario
     from sim.plane import Engine
+
+MOST_COMPLETE = 200_000
+"""Rows of more cells are read column by column, as they are needed."""
+_ALWAYS = ("replication", "strategy", "status", "error", "job_status", "unfinished", "nothing", "warmup_ms", "violations", "violation")
+"""Columns that answers and messages need, whatever is asked."""
 
 Seen: TypeAlias = Callable[[Row], object]
 Watching: TypeAlias = Callable[[Sequence[Cell], Store], AbstractContextManager[tuple[Watch, Seen]]]
@@ -41,10 +48,15 @@ class SweepResult:
     """The results of a sweep, and the answer to its question."""
 
     definition: Definition
-    results: pd.DataFrame  # a row per cell, failed ones too; columns: `sim.cells.columns`
+    rows: pd.DataFrame  # a row per cell, failed ones too; of many only the columns that an answer is made of
     folder: Path
     race: SweepRace | None = None
     findings: tuple[str, ...] = ()  # what is known of the job and the load before anything runs, as lines
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """A row per cell, failed ones too; columns: `sim.cells.columns`."""
+        return self.rows if len(self.rows) <= MOST_COMPLETE else read_results(self.folder)
 
     @cached_property
     def sections(self) -> list[TextTable]:
@@ -52,9 +64,9 @@ class SweepResult:
         if self.definition.question is None:
             return []
         if self.race is None:
-            return sections(self.definition.question, self.results)
-        met_by_all = self.results[self.results["cell"].isin([cell.id for cell in self.race.first])]
-        return [*sections(self.definition.question, self.results, met_by_all, self.race.out), *self.race.sections()]
+            return sections(self.definition.question, self.rows)
+        met_by_all = self.rows[self.rows["cell"].isin([cell.id for cell in self.race.first])]
+        return [*sections(self.definition.question, self.rows, met_by_all, self.race.out), *self.race.sections()]
 
     @cached_property
     def sentence(self) -> str:
@@ -62,12 +74,12 @@ class SweepResult:
         if self.definition.question is None:
             return ""
         left_out, out = ("", None) if self.race is None else (self.race.sentence(), self.race.out)
-        return "\n".join(filter(None, [sentence(self.definition.question, self.results, out), left_out]))
+        return "\n".join(filter(None, [sentence(self.definition.question, self.rows, out), left_out]))
 
     @cached_property
     def left_out(self) -> str:
         """The warm-ups that were left out, if the runs determine them; empty: the scenarios say how long."""
-        if not any(scenario.run.finds_warm_up for scenario in self.definition.scenarios):
+        if not any(scenario.run.finds_warm_up for scenario in self.definition.scenarios.different):
             return ""
         found = self._fine.loc[self._fine["strategy"] != "none", "warmup_ms"]
         if found.empty:
@@ -80,23 +92,23 @@ class SweepResult:
         question = self.definition.question
         if question is None or not self.sections:
             return None
-        parts = {f"{question.by} {value}" if value else "": rows for value, rows in groups(question, self.results)}
+        parts = {f"{question.by} {value}" if value else "": rows for value, rows in groups(question, self.rows)}
         return answer_picture(parts, question.settings, question.show, question.limits, self.definition.text or self.definition.name)
 
     @property
     def failed(self) -> pd.DataFrame:
         """The rows of cells that have no result, with their `error`."""
-        return self.results[self.results["status"] != "ok"]
+        return self.rows[self.rows["status"] != "ok"]
 
     @property
     def broken(self) -> pd.DataFrame:
         """The rows of runs that broke what checkpoints promise, with their first `violation`."""
-        return self.results[self.results["violations"] > 0]
+        return self.rows[self.rows["violations"] > 0]
 
     @property
     def counted(self) -> str:
         """``9 of 10 cells have a row in runs/day/results.parquet``, and why there is no answer if there is none."""
-        count = len(self.results)
+        count = len(self.rows)
         rows = f"{count - len(self.failed)} of {count} cells have a row in {self.folder / 'results.parquet'}"
         if self.definition.question is not None:
             return rows
@@ -104,7 +116,7 @@ class SweepResult:
 
     @property
     def _fine(self) -> pd.DataFrame:
-        return self.results[self.results["status"] == "ok"]
+        return self.rows[self.rows["status"] == "ok"]
 
 
 def run_sweep(
@@ -119,28 +131,52 @@ def run_sweep(
     watching: Watching | None = None,
     check: bool = True,
     max_failures: int | None = None,
+    on_other: Callable[[str], object] = lambda _: None,
 ) -> SweepResult:
     """Run a sweep file (or a scenario with lists) and keep every row in `folder`; a repeated call continues it.
 
     `folder`: ``runs/<name>-<id>`` by default.  `jobs`: local processes; `master`: a Spark cluster instead, with `conf` for its settings.
     If the file asks for a precision, as many replications run as that takes.  If settings race, losers do not run in all worlds.
+    `on_other` gets the owner of another command that runs cells of this folder.
     ScenarioError: mistakes in the file.  TooManyFailuresError: more than `max_failures` cells failed.
     """
     definition = study if isinstance(study, Definition) else define(Path(study), overrides)
     store = Store(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else Path(folder))
-    scenarios: Sequence[Scenario] = definition.scenarios
-    race = SweepRace(definition.question, cells(scenarios)) if definition.question is not None and definition.question.racing else None
-    with Workers(jobs, master, conf) as workers:
+    scenarios, question = definition.scenarios, definition.question
+    race = SweepRace(question, cells(scenarios)) if question is not None and question.racing else None
+    with store.sharing() as other, Workers(jobs, master, conf) as workers:
+        if other:
+            on_other(other)
         while True:
             planned = with_baselines(cells(scenarios) if race is None else race.cells)
             with (watching or _unwatched)(planned, store) as (watch, on_row):
-                rows = sweep(planned, store, workers, engine=engine, watch=watch, check=check, max_failures=max_failures, on_row=on_row)
+                run_missing(
+                    planned, store, workers, engine=engine, watch=watch, check=check, max_failures=max_failures, on_row=on_row,
+                    shared=bool(other),
+                )  # fmt: skip
+            keep(store, planned)
+            rows = _rows(definition, store.folder, len(planned))
             if race is not None and race.begin_next_round(rows):
                 continue
-            extended = scenarios if definition.precision is None else more_replications(scenarios, rows, definition.precision)
+            if definition.precision is None:
+                return SweepResult(definition, rows, store.folder, race)
+            extended = more_replications(scenarios, rows, definition.precision)
             if tuple(extended) == tuple(scenarios):
                 return SweepResult(definition, rows, store.folder, race)
-            scenarios = extended
+            scenarios = SeededScenarios.as_given(extended)
+
+
+def _rows(definition: Definition, folder: Path, count: int) -> pd.DataFrame:
+    """The results; of many those columns that an answer and the messages after a sweep are made of."""
+    if count <= MOST_COMPLETE:
+        return read_results(folder)
+    question = definition.question
+    requested = {definition.precision.of} if definition.precision is not None else set()
+    if question is not None:
+        requested |= {*question.show, *(limit.column for limit in question.limits), *filter(None, [question.least])}
+        requested |= {"cell"} if question.racing else set()
+    counted = {STATISTICS[column].counted_by for column in requested if column in STATISTICS}
+    return read_results(folder, [*_ALWAYS, *definition.scenarios.values(), *requested, *counted])
 
 
 @contextmanager

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sim.cells.cell import Row
 from sim.cells.local import Watch, no_watch
-from sim.cells.plan import Cell
+from sim.cells.plan import Cell, CellPlan
 from sim.sweeps.results import collect
 from sim.sweeps.store import Store, WaitingRows
 from sim.sweeps.workers import Workers
@@ -17,6 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sim.plane import Engine
+
+
+LOOK_S = 2.0
+"""The time between two looks for rows of other commands."""
 
 
 def ignore_row(row: Row) -> None:
@@ -42,16 +50,49 @@ def sweep(
 
     TooManyFailuresError: more than `max_failures` cells have failed in this call; raised at once.
     """
-    if missing := store.missing(planned):
-        failed = 0
-        with store.keeping() as waiting, closing(workers.rows(missing, engine, _keeping(waiting, watch), check)) as coming:
-            for row in coming:  # no worker outlives this block
-                waiting.add(row)
-                on_row(row)
-                failed += row["status"] != "ok"
-                if max_failures is not None and failed > max_failures:
-                    raise TooManyFailuresError(f"stopped after {failed} failed cells, the last one {row['cell']}: {row['error']}")
+    run_missing(
+        planned, store, workers, engine=engine, watch=watch, check=check, max_failures=max_failures, on_row=on_row,
+    )  # fmt: skip
     return collect(store, planned)
+
+
+def run_missing(
+    planned: Sequence[Cell], store: Store, workers: Workers, *, engine: Engine, watch: Watch, check: bool, max_failures: int | None,
+    on_row: Callable[[Row], object], shared: bool = False,
+) -> None:  # fmt: skip
+    """Run the cells that have no row, and keep theirs.  Cells that another command runs meanwhile are left out.
+
+    `shared`: another command is at work on them: this one begins elsewhere, and both meet.
+    """
+    missing = store.missing(planned)
+    if not missing:
+        return
+    if shared:
+        missing = missing.take(np.roll(np.arange(len(missing)), -random.randrange(len(missing))))
+    failed, look = 0, _RemoteRows(store, missing)
+    with store.keeping() as waiting, closing(workers.rows(missing, engine, _keeping(waiting, watch), check, look.has_row)) as coming:
+        for row in coming:  # no worker outlives this block
+            waiting.add(row)
+            on_row(row)
+            failed += row["status"] != "ok"
+            if max_failures is not None and failed > max_failures:
+                raise TooManyFailuresError(f"stopped after {failed} failed cells, the last one {row['cell']}: {row['error']}")
+    store.join()
+
+
+class _RemoteRows:
+    """Looks for rows that other commands put into the folder, before cells begin."""
+
+    def __init__(self, store: Store, missing: CellPlan) -> None:
+        self._store, self._missing = store, missing
+        self._found: set[str] = set()
+        self._looked_s = time.monotonic()
+
+    def has_row(self, place: int) -> bool:
+        if time.monotonic() - self._looked_s >= LOOK_S:
+            self._found |= self._store.new_results()
+            self._looked_s = time.monotonic()
+        return bool(self._found) and self._missing.ids[place].decode() in self._found
 
 
 def _keeping(waiting: WaitingRows, watch: Watch) -> Watch:

@@ -2,20 +2,25 @@
 
 A killed sweep loses the rows of its last second; the next call runs the cells that have no row or failed.  Two sweeps may share a
 folder: they have the same rows for the same cells.  Untrustworthy files are set aside, and their cells run again.
+Small files become few: those that a command has written are joined as it goes.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 from sim.cells.cell import Row
-from sim.cells.columns import OUTCOME
-from sim.cells.plan import Cell, distinct
+from sim.cells.plan import Cell, CellPlan, distinct, planned_of
+from sim.folder_lock import FolderInUseError, locked
 from sim.foreign import one_line
-from sim.sweeps.batch import BatchError, is_batch_name, packed, unpacked
+from sim.sweeps.batch import KEY, BatchError, checked, is_batch_name, packed, packed_table, read
+from sim.sweeps.kept_rows import KeptRows, forget_files
 from sim.whole_file import kept_in, remove_partials, replace_file
 
 PATIENCE_S = 1.0
@@ -24,9 +29,10 @@ ASIDE = "set-aside"
 """The folder, next to the cells, for files whose rows are not used."""
 NAMED = 5
 """Number of files listed in a line."""
-
-_CHECKS = ("violations", "violation")
-"""Columns of an outcome that depend on whether the run was checked: comparing two outcomes ignores them."""
+JOINED = 64
+"""So many files that a command has written become one."""
+LONGEST = 100_000
+"""Rows of a file that is not joined any more."""
 
 
 class Store:
@@ -38,16 +44,46 @@ class Store:
         self._cells.mkdir(parents=True, exist_ok=True)
         for place in (folder, self._cells):
             remove_partials(place)
-        self._batches: dict[Path, list[Row]] = {}  # content of each file; its name is its checksum, so it never changes
+        self._keys: dict[Path, pa.Table] = {}  # the columns KEY of each file; its name is its checksum, so it never changes
+        self._kept: KeptRows | None = None  # of the files in `_keys`
+        self._rows: dict[str, Row] | None = None  # of these
+        self._own: dict[Path, int] = {}  # files of this command that may be joined, and their rows
         self._skipped: dict[str, str] = {}  # unused file in `cells` -> reason
         self._moved: dict[str, str] = {}  # file set aside, not yet reported -> reason
         self._reported: set[str] = set()
 
+    @contextmanager
+    def sharing(self) -> Iterator[str]:
+        """A context of a command that adds rows.  It gives the owner of another command that does so already; empty: there is none."""
+        with ExitStack() as stack:
+            owner = ""
+            try:
+                stack.enter_context(locked(self.folder, lambda _: None))
+            except FolderInUseError as error:
+                owner = error.owner
+            yield owner
+
     def put(self, rows: Sequence[Row]) -> None:
         """Keep a batch.  NotKeptError: the folder cannot be written."""
-        name, content = packed(rows)
-        with kept_in(self.folder):
-            replace_file(self._cells / name, lambda path: path.write_bytes(content))
+        self._put(*packed(rows), len(rows))
+        if len(self._own) >= JOINED:
+            self.join()
+
+    def join(self) -> None:
+        """Make one file of those that this command has written.  A command that is killed meanwhile leaves rows twice: they agree."""
+        few, self._own = self._own, {}
+        if len(few) < 2:
+            self._own = few
+            return
+        count = sum(few.values())
+        with suppress(FileNotFoundError):  # another command has set one of them aside
+            self._put(*packed_table(pa.concat_tables([read(path) for path in few])), count)
+            for path in few.keys() - self._own.keys():
+                path.unlink(missing_ok=True)
+                self._keys.pop(path, None)
+            self._kept = None
+        if count >= LONGEST:
+            self._own.clear()
 
     @contextmanager
     def keeping(self) -> Iterator[WaitingRows]:
@@ -58,24 +94,29 @@ class Store:
         finally:
             waiting.put()
 
-    def rows(self) -> dict[str, Row]:
-        """Cell -> row; of a cell that ran twice the successful one.  Untrustworthy files count as missing: their cells run again."""
-        for path in sorted(self._cells.glob("*")):
-            if path not in self._batches and path.name not in self._skipped and not path.name.startswith("."):
-                self._read(path)
-        for path in self._contradicting():
-            del self._batches[path]
-            self._set_aside(path, "contradicts another file")
-        found: dict[str, Row] = {}
-        for row in (row for rows in self._batches.values() for row in rows):
-            if row["status"] == "ok" or row["cell"] not in found:
-                found[row["cell"]] = row
-        return found
+    def kept(self) -> KeptRows:
+        """All rows.  Untrustworthy files count as missing: their cells run again."""
+        if self._look() or self._kept is None:
+            self._kept, self._rows = KeptRows(self._keys), None
+            if wrong := self._kept.contradicting():
+                for path in wrong:
+                    del self._keys[path]
+                    self._set_aside(path, "contradicts another file")
+                self._kept = KeptRows(self._keys)
+        return self._kept
 
-    def missing(self, planned: Iterable[Cell]) -> list[Cell]:
+    def rows(self) -> dict[str, Row]:
+        """Cell -> row, all in memory: for studies of a few thousand cells."""
+        kept = self.kept()
+        if self._rows is None:
+            rows = kept.table(np.arange(len(kept))).to_pylist() if len(kept) else []
+            self._rows = {row["cell"]: row for row in rows}
+        return dict(self._rows)
+
+    def missing(self, planned: Sequence[Cell]) -> CellPlan:
         """Cells still to run, without duplicates: those without a row, and those whose row is an error."""
-        rows = self.rows()
-        return [cell for cell in distinct(planned) if rows.get(cell.id, {}).get("status") != "ok"]
+        plan, kept = distinct(planned_of(planned)), self.kept()
+        return plan.take(np.flatnonzero(~kept.is_ok(kept.find(plan.ids))))
 
     def findings(self) -> list[str]:
         """Lines about unused files, reported once each."""
@@ -88,14 +129,43 @@ class Store:
         self._moved.clear()
         return lines
 
+    def new_results(self) -> set[str]:
+        """The cells whose results other commands have put here since the last look."""
+        before = set(self._keys)
+        self._look()
+        new = [self._keys[path] for path in self._keys.keys() - before]
+        return {cell for keys in new for cell, status in zip(*(keys[name].to_pylist() for name in KEY), strict=True) if status == "ok"}
+
+    def _put(self, name: str, content: bytes, count: int) -> None:
+        with kept_in(self.folder):
+            replace_file(self._cells / name, lambda path: path.write_bytes(content))
+        self._own[self._cells / name] = count
+
+    def _look(self) -> bool:
+        """Read what is new in the folder; whether anything is new or gone."""
+        paths = sorted(self._cells.glob("*"))
+        gone = self._keys.keys() - set(paths)
+        for path in gone:  # joined by the command that wrote it
+            del self._keys[path]
+        new = [path for path in paths if path not in self._keys and path.name not in self._skipped and not path.name.startswith(".")]
+        for path in new:
+            self._read(path)
+        if new or gone:
+            self._keys = dict(sorted(self._keys.items()))
+            self._kept = None
+            forget_files()
+        return bool(new or gone)
+
     def _read(self, path: Path) -> None:
-        if path.is_symlink() or not path.is_file() or not is_batch_name(path.name):  # a pipe would never end
+        if path.is_symlink() or not is_batch_name(path.name) or (path.exists() and not path.is_file()):  # a pipe would never end
             self._skipped[path.name] = "not of a sweep"
             return
         try:
-            self._batches[path] = unpacked(path)
+            self._keys[path] = checked(path)
         except BatchError as error:
             self._set_aside(path, str(error))
+        except FileNotFoundError:  # joined meanwhile, by the command that wrote it
+            return
         except OSError as error:
             self._skipped[path.name] = error.strerror or "unreadable"
 
@@ -106,16 +176,6 @@ class Store:
             self._moved[path.name] = why
         except OSError:  # a read-only folder
             self._skipped[path.name] = why
-
-    def _contradicting(self) -> list[Path]:
-        """Files with different outcomes of the same cell.  None of them can be trusted."""
-        first: dict[str, tuple[Path, Row]] = {}
-        found: dict[Path, None] = {}
-        for path, row in ((path, row) for path, rows in self._batches.items() for row in rows if row["status"] == "ok"):
-            known = first.setdefault(row["cell"], (path, row))
-            if known[1] is not row and _outcome(known[1], row) != _outcome(row, known[1]):
-                found |= {known[0]: None, path: None}
-        return list(found)
 
 
 class WaitingRows:
@@ -139,12 +199,6 @@ class WaitingRows:
             self._store.put(self._rows)
             self._rows.clear()
             self._last_put_s = time.monotonic()
-
-
-def _outcome(row: Row, other: Row) -> str:
-    """The values that both rows must share, as text: so NaN equals NaN."""
-    unchecked = -1 in (row["violations"], other["violations"])
-    return repr([row[name] for name in OUTCOME if not (unchecked and name in _CHECKS)])
 
 
 def _listing(reasons: Mapping[str, str]) -> str:

@@ -9,7 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sim.cells.folder_name import run_folder
+from sim.cells.plan import planned_of
 from sim.report.answer_page import ANSWER
 from sim.sweeps.file.definition import Definition, define
 from sim.sweeps.file.question import racing_fault, windows_of
@@ -102,9 +105,9 @@ def sweep(
     folder = writable_folder(Path("runs") / run_folder(definition.name, definition.scenarios) if folder is None else folder)
     swept = run_sweep(
         definition, folder, engine=engine, jobs=jobs, master=master, conf=conf, check=checks, max_failures=max_failures,
-        watching=partial(_watching, listener),
+        watching=partial(_watching, listener), on_other=partial(_tell_other, listener),
     )  # fmt: skip
-    found = Sweep(swept.definition, swept.results, swept.folder, swept.race, findings)
+    found = Sweep(swept.definition, swept.rows, swept.folder, swept.race, findings)
     listener.result(found)
     _keep(found, request)
     _tell_failures(found, request.command(folder), listener)
@@ -118,7 +121,7 @@ def _raced(definition: Definition, racing: int | None) -> Definition:
         return definition
     if question is None:
         raise OptionError("racing", "the file asks for no best setting: write answer: in a sweep file")
-    windows = windows_of(definition.scenarios, question.by)
+    windows = windows_of(definition.scenarios.different, question.by)
     if fault := racing_fault(racing, question.least, windows, precise=definition.precision is not None):
         raise OptionError("racing", fault)
     return replace(definition, question=replace(question, racing=racing))
@@ -128,28 +131,34 @@ def _findings(definition: Definition) -> Iterator[Remark]:
     if definition.load:
         yield Remark(definition.load)
     yield from map(of_problem, definition.warnings)
-    yield from job_findings(definition.name, definition.scenarios, definition.backtest)
+    yield from job_findings(definition.name, definition.scenarios.different, definition.backtest)
+
+
+def _tell_other(listener: Listener, owner: str) -> None:
+    """Another command is at work on the same cells."""
+    listener.message(f"another command runs cells of this folder ({owner}): its rows count here, too, and this one begins elsewhere")
 
 
 @contextmanager
 def _watching(listener: Listener, planned: Sequence[Cell], store: Store) -> Iterator[tuple[Watch, Callable[[Row], object]]]:
     """A watch that reports finished and running cells.  After Ctrl-C it reports what is kept."""
-    missing, distinct = store.missing(planned), len({cell.id for cell in planned})
+    plan = planned_of(planned)
+    missing, distinct = store.missing(plan), len(np.unique(plan.ids))
     for finding in store.findings():
         listener.message(finding)
     if len(missing) < distinct:
         listener.message(f"{distinct - len(missing)} of {distinct} cells are there already")
-    elif strangers := len(store.rows()):
+    elif strangers := len(store.kept()):
         listener.message(
             f"{strangers} rows in {store.folder} are of other settings or another version of ckptsim: they stay, "
             f"and all {distinct} cells run"
         )
-    tally, total_ns = RowTally(), sum(cell.scenario.run.duration_ns for cell in missing)
+    tally, total_ns = RowTally(), missing.simulated_ns()
     with listener.progress(store.folder.name, total_ns, len(missing), details=tally.text) as watch:
         try:
             yield watch, tally.seen
         except KeyboardInterrupt:
-            left = len(store.missing(planned))
+            left = len(store.missing(plan))
             raise Stopped(f"{distinct - left} of {distinct} cells are kept in {store.folder}; the same command goes on") from None
 
 
@@ -171,7 +180,7 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
         command=request.command(found.folder),
         settings=question.settings,
         show=question.show,
-        history=history_of(definition.backtest, definition.scenarios),
+        history=history_of(definition.backtest, definition.scenarios.different),
         varied=[] if question.racing else list(question.varied),  # effects want the same worlds for all settings
         depends=question.least or question.show[0],
     )  # fmt: skip

@@ -30,7 +30,7 @@ class BusyMachine:
         self.clock, self.slowness = clock, slowness
         self.ran = 0
 
-    def rows(self, missing, engine, watch, check):
+    def rows(self, missing, engine, watch, check, skip):
         del engine, check
         for place, cell in enumerate(missing):
             for _ in range(round(2 * self.slowness(self.ran))):

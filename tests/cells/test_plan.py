@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from sim.cells.plan import baseline, cells, distinct, replicated, with_baselines
+from sim.cells.seeded import SeededScenarios
 from sim.runtime.run.manifest import identity
 from sim.scenario import loads
 
@@ -65,3 +68,38 @@ def test_what_is_sure_to_fail_is_held_against_nothing(study):
     assert 0 == baselines("faults: [{network: 0, lasts: 50 s, at: 1 s}]\n")
     assert 1 == baselines("faults: [{network: 0, lasts: 49 s, at: 1 s}]\n")
     assert 1 == baselines("faults: [{storage: outage, lasts: 1 s, at: 1 s}]\n")
+
+
+def crossed(study, seeds):
+    """The scenarios of the study under each seed; the seed is the first axis."""
+    named = [replace(scenario, axes=(("run.seed", str(seeds[0])), *scenario.axes), run=replace(scenario.run, seed=seeds[0], replications=3))
+             for scenario in study.scenarios]  # fmt: skip
+    return SeededScenarios.crossed(named, seeds, [len(named)])
+
+
+def test_scenarios_that_differ_in_their_seed_are_those_of_each_seed(study):
+    """Cell by cell: scenario, name, replication and baseline are as if each had been planned by itself."""
+    scenarios = crossed(study, [5, 2, 9])
+    by_hand = [
+        replace(scenario, axes=(("run.seed", str(seed)), *scenario.axes), run=replace(scenario.run, seed=seed, replications=3))
+        for seed in (5, 2, 9)
+        for scenario in study.scenarios
+    ]
+
+    assert by_hand == list(scenarios)
+    assert list(cells(tuple(by_hand))) == list(cells(scenarios))
+    planned = with_baselines(cells(scenarios))
+    assert list(with_baselines(list(cells(tuple(by_hand))))) == list(planned)
+    assert [identity(cell.scenario) for cell in planned] == [cell.id for cell in planned]
+    assert [identity(baseline(cell.scenario)) for cell in planned] == [name.decode() for name in planned.bare_ids]
+    assert [dict(cell.scenario.axes).get("run.seed") for cell in planned] == list(planned.axis("run.seed"))
+    assert sum(cell.scenario.run.duration_ns for cell in planned) == planned.simulated_ns()
+
+
+def test_a_part_of_a_plan_is_a_plan(study):
+    """Its cells are those of the places, in their order."""
+    planned = cells(crossed(study, [5, 2]))
+
+    assert [planned[3], planned[1]] == list(planned.take(np.array([3, 1])))
+    assert planned == list(planned)
+    assert planned != list(planned)[1:]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from sim.cells.plan import cells
-from sim.sweeps import batch
+from sim.sweeps import batch, runners
 from sim.sweeps import store as room
 from sim.sweeps.results import collect
 from sim.sweeps.runners import sweep
@@ -76,7 +76,7 @@ def test_a_row_does_not_wait_for_the_next_one(planned, tmp_path, monkeypatch):
     kept = []
 
     class LongLastCell:
-        def rows(self, missing, engine, watch, check):
+        def rows(self, missing, engine, watch, check, skip):
             yield row(missing[0])
             now[0] = 1.0
             watch(1, 0)
@@ -229,3 +229,54 @@ def test_no_bit_that_changes_makes_a_wrong_row(study, tmp_path, count):
         fewest = min(fewest, len(found))
 
     assert len(sound) - 1 == fewest
+
+
+def test_small_files_become_one(planned, tmp_path, monkeypatch):
+    """The rows are the same; another command that looks at the folder meanwhile finds them, too."""
+    monkeypatch.setattr(room, "JOINED", 3)
+    store, other = Store(tmp_path), Store(tmp_path)
+    store.put([row(planned[0], throughput_per_second=1.0)])
+    before = other.rows()
+    for host in ("here", "there"):
+        store.put([row(planned[1], throughput_per_second=2.0, host=host)])
+
+    assert 1 == len(list((tmp_path / "cells").glob("*.parquet")))
+    assert {cell.id for cell in planned} == store.rows().keys() == other.rows().keys()
+    assert before == {planned[0].id: Store(tmp_path).rows()[planned[0].id]}
+
+
+def test_a_long_file_is_not_written_again_and_again(planned, tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "JOINED", 2)
+    monkeypatch.setattr(room, "LONGEST", 2)
+    store = Store(tmp_path)
+    for k in range(4):
+        store.put([row(planned[0], host=str(k))])
+
+    assert 2 == len(list((tmp_path / "cells").glob("*.parquet")))
+
+
+def test_a_command_learns_that_another_is_at_work(tmp_path):
+    """Its owner is named; the folder is free when it ends."""
+    with Store(tmp_path).sharing() as first, Store(tmp_path).sharing() as second:
+        assert ("", f"process {os.getpid()} ") == (first, second[: len(f"process {os.getpid()} ")])
+    with Store(tmp_path).sharing() as third:
+        assert "" == third
+
+
+def test_what_another_command_has_run_does_not_run_again(planned, tmp_path, monkeypatch):
+    """It looks before each cell; a failure of the other one is run again."""
+    monkeypatch.setattr(runners, "LOOK_S", 0.0)
+    ran = []
+
+    class Slow:
+        def rows(self, missing, engine, watch, check, skip):
+            Store(tmp_path).put([row(missing[1])])
+            for i, cell in enumerate(missing):
+                if not skip(i):
+                    ran.append(cell.id)
+                    yield row(cell)
+
+    table = sweep(planned, Store(tmp_path), Slow())
+
+    assert [planned[0].id] == ran
+    assert 2 == len(table)

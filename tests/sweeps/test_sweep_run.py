@@ -2,7 +2,10 @@
 
 import pytest
 
+from sim.sweeps import results
+from sim.sweeps import run as room
 from sim.sweeps.run import run_sweep
+from sim.sweeps.store import Store
 from tests.conftest import STUDY
 
 SWEEP = """\
@@ -84,3 +87,34 @@ def _silent():
     from contextlib import nullcontext
 
     return nullcontext((lambda *_: None, lambda _: None))
+
+
+def test_of_many_rows_only_the_columns_of_the_answer_are_read(file, tmp_path, monkeypatch):
+    """The answer is the same."""
+    complete = run_sweep(file, tmp_path / "rows", jobs=1)
+    monkeypatch.setattr(room, "MOST_COMPLETE", 1)
+    part = run_sweep(file, tmp_path / "rows", jobs=1)
+
+    assert (complete.sections, complete.sentence, complete.left_out, complete.counted) == (
+        part.sections, part.sentence, part.left_out, part.counted,
+    )  # fmt: skip
+    assert set(part.rows) < set(part.results)
+    assert complete.results.equals(part.results)
+
+
+def test_rows_are_put_together_part_by_part(file, tmp_path, monkeypatch):
+    """The table is the same, however few rows are in memory at once."""
+    complete = run_sweep(file, tmp_path / "rows", jobs=1).results
+    monkeypatch.setattr(results, "PART", 2)
+
+    assert complete.equals(run_sweep(file, tmp_path / "rows", jobs=1).results)
+
+
+def test_another_command_is_told_and_begins_at_another_place(file, tmp_path):
+    """Both have all rows at the end."""
+    others = []
+    with Store(tmp_path / "rows").sharing():
+        swept = run_sweep(file, tmp_path / "rows", jobs=1, on_other=others.append)
+
+    assert [True] == [owner.startswith("process ") for owner in others]
+    assert 6 == len(swept.rows)

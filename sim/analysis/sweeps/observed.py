@@ -127,10 +127,14 @@ def _columns(names: Sequence[tuple[str, ...]], settings: Sequence[str]) -> pd.In
 
 def _numbered(rows: pd.DataFrame, columns: Sequence[str]) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
     """The different combinations of values in their order, and the number of each row's."""
-    texts = [rows[name].fillna("").astype(str).tolist() for name in columns]
-    keys = list(zip(*texts, strict=True)) if texts else [()] * len(rows)
-    numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    return list(numbers), np.array([numbers[key] for key in keys], dtype=np.int64)
+    number_of = np.zeros(len(rows), dtype=np.int64)
+    keys: list[tuple[str, ...]] = [()] if len(rows) or not columns else []
+    for name in columns:
+        codes, values = pd.factorize(rows[name], use_na_sentinel=False)
+        texts = ["" if pd.isna(value) else str(value) for value in values]
+        number_of, pairs = pd.factorize(number_of * max(len(texts), 1) + codes)
+        keys = [(*keys[pair // len(texts)], texts[pair % len(texts)]) for pair in pairs.tolist()]
+    return keys, number_of
 
 
 def _sample(rows: pd.DataFrame, axes: Sequence[str]) -> tuple[list[str], list[str], str]:
@@ -148,6 +152,6 @@ def _named(rows: pd.DataFrame, mark: str, column: str) -> pd.Series[bool]:
     """Whether the column `mark` of a row names this column."""
     if mark not in rows:
         return pd.Series(data=False, index=rows.index)
-    texts = rows[mark].fillna("").tolist()
-    found = {text: column in str(text).split() for text in dict.fromkeys(texts)}
-    return pd.Series([found[text] for text in texts], index=rows.index, dtype=bool)
+    codes, texts = pd.factorize(rows[mark], use_na_sentinel=False)
+    found = np.array([not pd.isna(text) and column in str(text).split() for text in texts], dtype=bool)
+    return pd.Series(found[codes] if len(codes) else [], index=rows.index, dtype=bool)

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
@@ -18,6 +17,8 @@ from sim.packed_records import PackedRecords
 LONG = 32
 """Items of a tuple that counts as a series."""
 _PACKAGE = Path(__file__).parents[2]
+_PARTS = tuple(field.name for field in dataclasses.fields(Scenario) if field.name not in {"question", "name", "axes", "expect", "run"})
+"""The fields of a scenario that its runs depend on.  The run itself is read apart: each seed has its own."""
 
 
 def manifest(scenario: Scenario) -> dict[str, Any]:
@@ -30,9 +31,19 @@ def identity(scenario: Scenario) -> str:
 
     What a run is called, asked and expected to show is no part of it: another question about the same run needs no other run.
     """
-    effective = replace(scenario, question="", name="", axes=(), expect=())
-    run = {"scenario": _plain(effective, _digest), "seed": scenario.run.seed, "code_version": code_version()}
-    return hashlib.blake2b(_text(run).encode(), digest_size=10).hexdigest()
+    return identity_of(content(scenario), scenario.run.seed)
+
+
+def content(scenario: Scenario) -> bytes:
+    """The hash of what a run is, but for its seed.  Parts that scenarios share are read once."""
+    parts = [_digest(_Same(getattr(scenario, name))) for name in _PARTS]
+    run = {name: value for name, value in _plain(scenario.run).items() if name != "seed"}
+    return hashlib.blake2b(_text([parts, run, code_version()]).encode(), digest_size=16).digest()
+
+
+def identity_of(run: bytes, seed: int) -> str:
+    """The identity of a run with this `content` and seed."""
+    return hashlib.blake2b(run + b"%d" % seed, digest_size=10).hexdigest()
 
 
 @cache
@@ -73,10 +84,12 @@ class _Same:
         return isinstance(other, _Same) and self.value is other.value
 
 
-@lru_cache(maxsize=256)
-def _digest(series: _Same) -> str:
-    """The hash of a long tuple.  Settings of a sweep share the series of a window: it is read once."""
-    return hashlib.blake2b(_text(_plain(series.value)).encode(), digest_size=16).hexdigest()
+@lru_cache(maxsize=4096)
+def _digest(part: _Same) -> str:
+    """The hash of a long tuple, or of a part of a scenario.  Settings of a sweep share the series of a window: it is read once."""
+    value = part.value
+    plain = [_plain(item, _digest) for item in value] if isinstance(value, (tuple, PackedRecords)) else _plain(value, _digest)
+    return hashlib.blake2b(_text(plain).encode(), digest_size=16).hexdigest()
 
 
 def _text(plain: Any) -> str:

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from pathlib import Path
+from typing import Any
 
 from sim.cells.columns import MEASURED
 from sim.cells.plan import cells, distinct, with_baselines
+from sim.cells.seeded import SEED, SeededScenarios
 from sim.model.backtest import Backtest
 from sim.model.scenario import Scenario
 from sim.scenario import ScenarioError, ScenarioFile, load
-from sim.scenario.axes import MAX_CELLS
+from sim.scenario.axes import MAX_CELLS, MAX_RUNS
 from sim.scenario.text.plain import Mapping, compose, first_comment, read_text
 from sim.scenario.text.problems import Problem, Reading, did_you_mean
 from sim.scenario.validation import validate_as
@@ -34,7 +36,7 @@ class Definition:
 
     name: str
     text: str
-    scenarios: tuple[Scenario, ...]
+    scenarios: SeededScenarios
     precision: Precision | None = None
     question: Question | None = None
     warnings: tuple[Problem, ...] = ()
@@ -49,8 +51,13 @@ def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
     """
     if is_sweep(file):
         return _read(file, tuple(overrides))
-    study = load(file, overrides)
-    return Definition(study.name, study.question, study.scenarios, warnings=study.warnings, backtest=study.backtest)
+    return of_study(load(file, overrides))
+
+
+def of_study(study: ScenarioFile) -> Definition:
+    """A scenario with lists in it as a sweep."""
+    scenarios = SeededScenarios.as_given(study.scenarios)
+    return Definition(study.name, study.question, scenarios, warnings=study.warnings, backtest=study.backtest)
 
 
 def is_sweep(file: Path) -> bool:
@@ -75,32 +82,48 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     if given.precision and given.precision.of not in MEASURED:
         hint = did_you_mean(given.precision.of, MEASURED)
         reading.wrong(("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers")
-    points, scenario_file = _points(given, reading), file.parent / given.scenario
-    by = given.answer.by or "" if given.answer else ""
+    points, seeds, block = _points(given, overrides, reading)
+    scenario_file, by = file.parent / given.scenario, given.answer.by or "" if given.answer else ""
     cut, load_text = (
         windows(given.windows, file.parent, scenario_file.parent, reading, by) if given.windows else WindowPlan([TraceWindow("", {})])
     )
     reading.stop_if_wrong()
-    if (count := len(cut) * len(points)) > MAX_CELLS:
-        made = f" ({load_text})" if load_text else ""
-        reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed{made}")
-        reading.stop_if_wrong()
+    _bounded(len(cut) * len(points) * len(seeds or [0]), given, reading, f" ({load_text})" if load_text else "")
+    reading.stop_if_wrong()
     ask = partial(_scenarios, scenario_file, given, overrides, reading)
-    found = [pair for window in cut for point in points for pair in ask(window, point)]
+    parts = [list(ask(window, point)) for window in cut for point in points]
+    found = [pair for part in parts for pair in part]
     warnings = {problem: None for _, study in found for problem in study.warnings} | reading.warnings
-    name, scenarios = file.name.removesuffix(file.suffix), [scenario for scenario, _ in found]
+    name = file.name.removesuffix(file.suffix)
+    named = [replace(scenario, name=name) for scenario, _ in found]
+    blocks = [sum(map(len, parts[i : i + block])) for i in range(0, len(parts), block)]  # the scenario file may have lists, too
+    scenarios = SeededScenarios.crossed(named, seeds, blocks) if seeds else SeededScenarios.as_given(named)
+    _bounded_runs(scenarios, given, reading)
     answering = _question(given, scenarios, [name for name, _ in cut[0].labels], reading) if given.answer else None
     reading.stop_if_wrong()
-    named = tuple(replace(scenario, name=name) for scenario in scenarios)
     backtest = found[0][1].backtest if found else None
-    described = f"{load_text}; {_runs_text(named)}" if load_text else ""
-    return Definition(name, first_comment(text), named, given.precision, answering, tuple(sorted(warnings)), backtest, described)
+    described = f"{load_text}; {_runs_text(scenarios)}" if load_text else ""
+    return Definition(name, first_comment(text), scenarios, given.precision, answering, tuple(sorted(warnings)), backtest, described)
 
 
-def _runs_text(scenarios: Sequence[Scenario]) -> str:
+def _bounded(count: int, given: SweepDocument, reading: Reading, made: str = "") -> None:
+    """More combinations than are usual are meant, or a mistake."""
+    if count > (most := given.most or MAX_CELLS):
+        reading.wrong((), f"asks for {count} combinations, at most {most} are allowed{made}: write most: {count} if they are meant")
+
+
+def _bounded_runs(scenarios: SeededScenarios, given: SweepDocument, reading: Reading) -> None:
+    replications = [scenario.run.replications for scenario in scenarios.different]
+    count = sum(replications[of] for of in scenarios.of.tolist())
+    if count > (most := given.most or MAX_RUNS):
+        what = f"asks for {count} runs of all combinations and replications, at most {most} are allowed"
+        reading.wrong(("replications",) if given.replications else (), f"{what}: write most: {count} if they are meant")
+
+
+def _runs_text(scenarios: SeededScenarios) -> str:
     """``6 runs, 3 of them without checkpoints``."""
     planned = distinct(with_baselines(cells(scenarios)))
-    bare = sum(cell.is_baseline for cell in planned)
+    bare = int(planned.is_bare.sum())
     return f"{len(planned):,} runs" + (f", {bare:,} of them without checkpoints" if bare else "")
 
 
@@ -120,18 +143,18 @@ def _with_axes(given: SweepDocument, overrides: tuple[str, ...], reading: Readin
     return given.model_copy(update={"vary": varied or None}), tuple(left)
 
 
-def _question(given: SweepDocument, scenarios: Sequence[Scenario], labels: Sequence[str], reading: Reading) -> Question:
-    values: dict[str, set[str]] = {}
-    for scenario in scenarios:
-        for axis, value in scenario.axes:
-            values.setdefault(axis, set()).add(value)
+def _question(given: SweepDocument, scenarios: SeededScenarios, labels: Sequence[str], reading: Reading) -> Question:
+    values = scenarios.values()
     assert given.answer is not None  # noqa: S101 - there is no question else
-    windows = windows_of(scenarios, given.answer.by or "")
+    windows = windows_of(scenarios.different, given.answer.by or "")
     return question(given.answer, list(values), values, reading, labels=labels, windows=windows, precise=given.precision is not None)
 
 
-def _points(given: SweepDocument, reading: Reading) -> list[Point]:
-    """Every combination of `vary`, of the keys that change together, and of the sampled points."""
+def _points(given: SweepDocument, overrides: Sequence[str], reading: Reading) -> tuple[list[Point], list[int], int]:
+    """(points, seeds, block): every combination of `vary`, of the keys that change together, and of the sampled points.
+
+    Seeds that vary by themselves are apart: each point has the first.  All seeds have a block of points before the next block comes.
+    """
     groups = [together(group, ("together", i), reading) for i, group in enumerate(given.together or ())]
     groups.append(sampled(given.sample, ("sample",), reading) if given.sample else [{}])
     varied = given.vary or {}
@@ -140,13 +163,23 @@ def _points(given: SweepDocument, reading: Reading) -> list[Point]:
         reading.wrong((), f"'{key}' is varied twice")
     for key in set(keys) & set(given.set_ or {}):
         reading.wrong(("set", key), f"'{key}' varies: it cannot have one value in all runs")
-    if (count := prod(map(len, groups)) * prod(map(len, varied.values()))) > MAX_CELLS:
-        reading.wrong((), f"asks for {count} combinations, at most {MAX_CELLS} are allowed")
-        return []
-    points = combinations(varied)
+    count = prod(map(len, groups)) * prod(map(len, varied.values()))
+    _bounded(count, given, reading)
+    if reading.problems:
+        return [], [], 1
+    seeds = _seeds(varied, [*keys, *(line.partition("=")[0].strip() for line in overrides)])
+    points = combinations(varied | {SEED: seeds[:1]} if seeds else varied)
     for group in groups:
         points = [point | other for point in points for other in group]
-    return points
+    after = list(varied)[list(varied).index(SEED) + 1 :] if seeds else []
+    return points, seeds, prod(len(varied[key]) for key in after) * prod(map(len, groups))
+
+
+def _seeds(varied: dict[str, list[Any]], keys: Sequence[str]) -> list[int]:
+    """The seeds of a list of several different ones; empty: nothing to set apart.  `keys`: all that have values."""
+    seeds = varied.get(SEED, [])
+    plain = len(set(map(str, seeds))) == len(seeds) > 1 and all(type(seed) is int and 0 <= seed < 2**31 for seed in seeds)
+    return list(seeds) if plain and "run" not in keys else []  # the whole section has a seed, too
 
 
 def _scenarios(

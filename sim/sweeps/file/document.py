@@ -120,5 +120,7 @@ class SweepDocument(Section):
     windows: Windows | None = None
     replications: Positive | None = None
     """Replications with seeds of their own; all combinations use the same seeds."""
+    most: Positive | None = None
+    """So many runs are meant; default: at most 20,000 combinations, and 200,000 runs with their replications."""
     precision: Precision | None = None
     answer: Answer | None = None

@@ -1,6 +1,7 @@
-"""Cells on Spark.  Rows come back to the driver as jobs of a few tasks end, and are kept there, as in a local sweep.
+"""Cells on Spark.  Rows come back to the driver as tasks end, and are kept there, as in a local sweep.
 
 Spark spreads a list of pickled cells over tasks.  A table, by `mapInArrow`, takes 50 ms of CPU more per job: for planning and for Arrow.
+What a job returns comes with its last task.  Rows are therefore added to an accumulator, which Spark merges at the end of each task.
 Several jobs run at once, so that free slots at the end of a job serve the next one.  Short cells share a task of about a second.  A
 cell may run twice (lost executor, speculation): it is pure, so the row is the same.
 """
@@ -10,15 +11,17 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sim.cells.cell import Row, died
-from sim.cells.local import Watch
+from sim.cells.local import Watch, run_all
 from sim.cells.plan import Cell
 from sim.plane import compiled_kernel
 from sim.runtime.run.manifest import code_version
@@ -37,6 +40,8 @@ MOST_CELLS = 64
 """... up to this number: a killed executor loses its tasks."""
 LOOK_S = 5.0
 """Time between two checks whether the cluster still exists."""
+TICK_S = 0.5
+"""The longest time that a row waits on the driver."""
 PATIENCE_S = 300.0
 """The longest wait for an executor: queues of clusters take time."""
 
@@ -56,26 +61,31 @@ class ClusterError(RuntimeError):
     """The cluster is gone or cannot run anything; finished rows are kept.  One line."""
 
 
-def rows_on(spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch, check: bool = True) -> Iterator[Row]:
-    """Rows as they come.  A cell that kills every worker gets an error as its row."""
+def rows_on(
+    spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch, check: bool = True, skip: Callable[[int], bool] = run_all
+) -> Iterator[Row]:
+    """Rows as they come.  A cell that kills every worker gets an error as its row.
+
+    `skip` is asked for the index of a cell before it is sent: whether it need not run any more.
+    """
     kernel = compiled_kernel() if engine == "compiled" else None
-    jobs = _Jobs(spark, engine, check, kernel and spark.sparkContext.broadcast(kernel))
+    arrived = spark.sparkContext.accumulator([], spark_task.Lines())
+    jobs = _Jobs(spark, engine, check, kernel and spark.sparkContext.broadcast(kernel), arrived)
+    coming = (planned[i] for i in range(len(planned)) if not skip(i))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-        left, running = list(planned), dict[Future[list[Row]], list[Cell]]()
-        finished = simulated_ns = 0
+        running = set[Future[None]]()
         try:
-            while left or running:
-                while left and len(running) < AT_ONCE:
-                    batch, left = jobs.next_batch(left)
-                    running[threads.submit(jobs.run, batch)] = batch
-                done, _ = wait(running, timeout=LOOK_S, return_when=FIRST_COMPLETED)
+            while True:
+                while len(running) < AT_ONCE and (batch := jobs.next_batch(coming)):
+                    running.add(threads.submit(jobs.run, batch))
+                done, running = wait(running, timeout=TICK_S, return_when=FIRST_COMPLETED)
                 jobs.check_executors()
+                yield from jobs.arrived()
                 for job in done:
-                    batch = running.pop(job)
-                    yield from job.result()
-                    finished += len(batch)
-                    simulated_ns += sum(cell.scenario.run.duration_ns for cell in batch)
-                watch(finished, simulated_ns)
+                    job.result()
+                watch(jobs.finished, jobs.simulated_ns)
+                if not running and not done:
+                    return
         except BaseException:
             jobs.stopped = True
             threads.shutdown(wait=False, cancel_futures=True)
@@ -85,25 +95,38 @@ def rows_on(spark: Any, planned: Sequence[Cell], *, engine: Engine, watch: Watch
 
 
 class _Jobs:
-    """The Spark jobs of a sweep, and the number of cells that fit into a task."""
+    """The Spark jobs of a sweep, the number of cells that fit into a task, and the rows that have arrived."""
 
-    def __init__(self, spark: Any, engine: Engine, check: bool, kernel: Any = None) -> None:
+    def __init__(self, spark: Any, engine: Engine, check: bool, kernel: Any = None, arrived: Any = None) -> None:
         from pyspark import cloudpickle
 
         cloudpickle.register_pickle_by_value(spark_task)
         self._spark, self._engine, self._check, self._kernel = spark, engine, check, kernel
+        self._lines = arrived
+        self._lock = threading.Lock()
+        self._open: dict[str, Cell] = {}  # cells that have begun and have no row yet
+        self._rows: list[Row] = []  # that have arrived, and were not asked for
         self._compilers: set[str] = set()
         """Hosts that compiled the kernel although it was sent."""
-        self._cpu_s, self._cells, self._begun = 0.0, 0, 0
-        self._met = time.monotonic()  # last time with an executor
+        self._cpu_s, self.finished, self.simulated_ns, self._begun = 0.0, 0, 0, 0
+        self._met = self._looked = time.monotonic()  # last time with an executor, and last look
         self.stopped = False
 
-    def next_batch(self, left: list[Cell]) -> tuple[list[Cell], list[Cell]]:
-        size = self._slots() * self._cells_per_task()
-        return left[:size], left[size:]
+    def next_batch(self, coming: Iterator[Cell]) -> list[Cell]:
+        return list(islice(coming, self._slots() * self._cells_per_task()))
+
+    def arrived(self) -> list[Row]:
+        """The rows that have come since the last call."""
+        self._sort_in()
+        with self._lock:
+            rows, self._rows = self._rows, []
+        return rows
 
     def check_executors(self) -> None:
         """ClusterError: there has been no executor for too long.  Spark itself would wait silently for ever."""
+        if time.monotonic() - self._looked < LOOK_S:
+            return
+        self._looked = time.monotonic()
         java = self._spark.sparkContext._jsc  # noqa: SLF001 - PySpark has no public way
         if java is None or java.sc().isStopped():  # the jobs will report it
             return
@@ -115,32 +138,51 @@ class _Jobs:
                 "the same command goes on from the rows that are kept"
             )
 
-    def run(self, batch: Sequence[Cell]) -> list[Row]:
-        """Rows of a batch.  If the job fails for good, its halves are tried separately, down to the guilty cell."""
+    def run(self, batch: Sequence[Cell]) -> None:
+        """Run a batch.  If the job fails for good, halves of what has no row are tried separately, down to the guilty cell."""
+        with self._lock:
+            self._open |= {cell.id: cell for cell in batch}
         try:
-            rows = self._collect(batch)
+            self._run(batch)
         except Exception as error:
             if self.stopped:
                 raise
             self._raise_unless_killed(error)
+            self._sort_in()
+            left = [cell for cell in batch if cell.id in self._open]
             if len(batch) == 1:
-                return [died(batch[0])]
-            half = len(batch) // 2
-            return [*self.run(batch[:half]), *self.run(batch[half:])]
-        self._cpu_s += sum(row["cpu_s"] for row in rows)  # CPU, not wall time: on a busy machine tasks would shrink, and cost more
-        self._cells += len(rows)
-        return rows
+                self._add([died(cell) for cell in left])
+                return
+            half = (len(left) + 1) // 2
+            for part in filter(None, (left[:half], left[half:])):
+                self.run(part)
 
-    def _collect(self, batch: Sequence[Cell]) -> list[Row]:
+    def _run(self, batch: Sequence[Cell]) -> None:
         count = min(len(batch), max(self._slots(), -(-len(batch) // MOST_CELLS)))
         tasks = [pickle.dumps(batch[i::count]) for i in range(count)]  # neighbours in a plan cost about the same
         self._begun += len(batch)
         self._spark.sparkContext.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # for this thread
-        run = spark_task.runner(ARCHIVE, code_version(), self._engine, self._check, self._kernel)
-        done = self._spark.sparkContext.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
-        lines = [json.loads(line) for line in done]
+        run = spark_task.runner(ARCHIVE, code_version(), self._engine, self._check, self._kernel, self._lines)
+        self._spark.sparkContext.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
+
+    def _sort_in(self) -> None:
+        """Take what tasks have sent.  Spark merges at the end of the list meanwhile."""
+        sent: list[str] = self._lines.value
+        with self._lock:
+            count = len(sent)
+            lines = [json.loads(line) for line in sent[:count]]
+            del sent[:count]
         self._note_compilers({line[spark_task.COMPILED_ON] for line in lines if spark_task.COMPILED_ON in line})
-        return [line for line in lines if spark_task.COMPILED_ON not in line]
+        self._add([line for line in lines if spark_task.COMPILED_ON not in line])
+
+    def _add(self, rows: Sequence[Row]) -> None:
+        with self._lock:
+            for row in rows:
+                if (cell := self._open.pop(row["cell"], None)) is not None:  # else it ran twice
+                    self._rows.append(row)
+                    self._cpu_s += row.get("cpu_s", 0.0)  # CPU, not wall time: on a busy machine tasks would shrink, and cost more
+                    self.finished += 1
+                    self.simulated_ns += cell.scenario.run.duration_ns
 
     def _note_compilers(self, hosts: set[str]) -> None:
         """Say once that executors spend their time on compiling."""
@@ -173,6 +215,6 @@ class _Jobs:
         return max(1, int(self._spark.sparkContext.defaultParallelism))
 
     def _cells_per_task(self) -> int:
-        if not self._cells:
+        if not self.finished:
             return 1
-        return min(max(round(TASK_S * self._cells / max(self._cpu_s, 1e-9)), 1), MOST_CELLS)
+        return min(max(round(TASK_S * self.finished / max(self._cpu_s, 1e-9)), 1), MOST_CELLS)

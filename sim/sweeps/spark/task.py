@@ -20,8 +20,20 @@ COMPILED_ON = "compiled_on"
 """The key of a line that is no row: the host of an executor that compiled the kernel although it was sent."""
 
 
-def runner(archive: str, version: str, engine: str, check: bool, kernel: Any = None) -> Callable[[Iterator[bytes]], Iterator[str]]:
-    """A function over lists of pickled cells, which returns their rows as JSON.
+class Lines:
+    """How Spark merges lists of lines that tasks add to: an accumulator's parameter."""
+
+    def zero(self, value: list[str]) -> list[str]:
+        del value
+        return []
+
+    def addInPlace(self, lines: list[str], others: list[str]) -> list[str]:  # noqa: N802 - Spark's name
+        lines.extend(others)
+        return lines
+
+
+def runner(archive: str, version: str, engine: str, check: bool, kernel: Any, arrived: Any) -> Callable[[Iterator[bytes]], Iterator[str]]:
+    """A function over lists of pickled cells, which adds their rows as JSON to the accumulator `arrived`, and returns nothing.
 
     `kernel`: a broadcast variable with the driver's machine code.
     """
@@ -34,12 +46,13 @@ def runner(archive: str, version: str, engine: str, check: bool, kernel: Any = N
 
         # a worker runs many tasks: only the first one pays
         if warm(engine, kernel and kernel.value) and kernel:  # type: ignore[arg-type]
-            yield json.dumps({COMPILED_ON: platform.node()})
+            arrived.add([json.dumps({COMPILED_ON: platform.node()})])
         context = TaskContext.get()
         attempt = context.attemptNumber() if context else 0
         for pickled in lists:
             for cell in pickle.loads(pickled):  # noqa: S301 - our own
-                yield json.dumps(timed(cell, engine, check=check, attempt=attempt))  # type: ignore[arg-type]
+                arrived.add([json.dumps(timed(cell, engine, check=check, attempt=attempt))])  # type: ignore[arg-type]
+        return iter(())
 
     return run
 

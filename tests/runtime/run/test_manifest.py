@@ -147,5 +147,4 @@ def test_a_shared_series_is_read_once(monkeypatch):
     for seed in range(3):
         identity(replace(with_series(SERIES), run=Run(100, seed=seed)))
 
-    assert 1 == sum(isinstance(plain, list) for plain in texts)
-    assert room._digest.cache_info().hits == 2
+    assert 1 == sum(isinstance(plain, list) and len(plain) == len(SERIES) for plain in texts)

@@ -2,8 +2,10 @@
 
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 
 import pytest
+from ruamel.yaml import YAML
 
 from sim.scenario import ScenarioError
 from sim.sweeps.file.definition import define
@@ -81,7 +83,7 @@ def test_points_fill_a_space_evenly(defined, method):
     quarters = Counter((scenario.checkpoint.interval_ns - 10**9) // (2 * 10**9) for scenario in found.scenarios)
     assert {0: 2, 1: 2, 2: 2, 3: 2} == quarters
     assert {"aligned": 4, "unaligned": 4} == Counter(axes(found, "checkpoint.barriers"))
-    assert found.scenarios == defined(text).scenarios
+    assert list(found.scenarios) == list(defined(text).scenarios)
 
 
 def test_windows_drive_a_source(defined):
@@ -398,3 +400,37 @@ def test_a_load_in_another_unit_is_refused_until_its_scale_is_written(over_a_day
     found = over_a_day(lambda at: at, "column: cpu_percent, scale: 10, at: [3 h]", header="t,cpu_percent")
 
     assert 3170 == found.scenarios[0].job.vertex("source").source.rates[0].per_second * 2
+
+
+@pytest.mark.parametrize("vary", [
+    "{run.seed: [3, 1], checkpoint.interval: [1 s, 2 s]}",
+    "{checkpoint.interval: [1 s, 2 s], run.seed: [3, 1], checkpoint.barriers: [aligned, unaligned]}",
+    "{run.seed: [3, 1, 3]}",
+])  # fmt: skip
+def test_seeds_vary_like_any_other_key(defined, vary):
+    """They are planned apart, for there may be a million; scenarios, axes and order are those of a list of other values."""
+    keys = yaml_keys(vary)
+    barriers = "" if "checkpoint.barriers" in keys else "set: {checkpoint.barriers: aligned}"
+
+    found = list(defined(f"vary: {vary}\n{barriers}").scenarios)
+
+    assert [tuple(zip(keys, values, strict=True)) for values in product(*keys.values())] == [scenario.axes for scenario in found]
+    assert [int(dict(scenario.axes)["run.seed"]) for scenario in found] == [scenario.run.seed for scenario in found]
+    if "checkpoint.interval" in keys:
+        seconds = [scenario.checkpoint.interval_ns // 10**9 for scenario in found]
+        assert [dict(scenario.axes)["checkpoint.interval"] for scenario in found] == [f"{s} s" for s in seconds]
+
+
+def yaml_keys(vary):
+    return {key: [str(value) for value in values] for key, values in YAML(typ="safe", pure=True).load(vary).items()}
+
+
+def test_more_combinations_than_usual_are_meant(defined):
+    """By a word of the file; without it they may be a slip."""
+    vary = f"set: {{checkpoint.barriers: aligned}}\nvary: {{run.seed: [{', '.join(map(str, range(20_001)))}]}}"
+
+    with pytest.raises(ScenarioError, match="asks for 20001 combinations, at most 20000 are allowed: write most: 20001 if they are meant"):
+        defined(vary)
+    assert 20_001 == len(defined(f"{vary}\nmost: 20001").scenarios)
+    with pytest.raises(ScenarioError, match=r"asks for 200010 runs .* at most 20001 are allowed: write most: 200010 if they are meant"):
+        defined(f"{vary}\nmost: 20001\nreplications: 10")

@@ -1,6 +1,7 @@
 """What Spark's driver makes of a cluster that does not do what it should; no Spark is needed to see that."""
 
 import json
+import pickle
 import warnings
 from types import SimpleNamespace
 
@@ -54,7 +55,8 @@ def now(monkeypatch):
 
 @pytest.fixture
 def jobs(java, now):
-    return room._Jobs(SimpleNamespace(sparkContext=SimpleNamespace(_jsc=java, defaultParallelism=4)), "compiled", check=True)
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=java, defaultParallelism=4))
+    return room._Jobs(spark, "compiled", check=True, arrived=SimpleNamespace(value=[]))
 
 
 def test_nobody_waits_for_executors_for_ever(jobs, java, now):
@@ -98,11 +100,12 @@ def test_a_killed_executor_is_no_reason_to_stop(jobs):
 
 def test_batches_grow_with_the_cluster(jobs):
     """Executors may come after the first batch was made."""
-    first, left = jobs.next_batch(list(range(100)))
+    coming = iter(range(100))
+    first = jobs.next_batch(coming)
     jobs._spark.sparkContext.defaultParallelism = 16
-    second, left = jobs.next_batch(left)
+    second = jobs.next_batch(coming)
 
-    assert (4, 16, 80) == (len(first), len(second), len(left))
+    assert (4, 16, 80) == (len(first), len(second), len(list(coming)))
 
 
 RAISED = """\
@@ -124,20 +127,73 @@ def test_what_executors_lack_is_named(jobs):
         jobs._raise_unless_killed(RuntimeError(RAISED))
 
 
-def test_executors_that_compile_are_told_once(jobs, monkeypatch):
+class Tasks:
+    """Spark's side of a job: each task sends lines, and may be killed afterwards."""
+
+    def __init__(self, jobs, work):
+        self.lines, self.batches = jobs._lines.value, []
+        jobs._spark.sparkContext.parallelize = lambda tasks, _: self.spread([cell for task in tasks for cell in pickle.loads(task)])
+        jobs._spark.sparkContext.setJobDescription = lambda _: None
+        self._work = work
+
+    def spread(self, cells):
+        self.batches.append(len(cells))
+        return SimpleNamespace(mapPartitions=lambda _: SimpleNamespace(collect=lambda: self._work(self, cells)))
+
+    def send(self, *lines):
+        self.lines.extend(map(json.dumps, lines))
+
+
+def a_cell(name):
+    return SimpleNamespace(id=name, scenario=SimpleNamespace(run=SimpleNamespace(duration_ns=5)))
+
+
+def test_executors_that_compile_are_told_once(jobs):
     """Their processor is another one, and each takes half a minute: worth a line, but not one per task."""
-    lines = [{task.COMPILED_ON: "node-7"}, {"cell": "a", "cpu_s": 1.0}]
-    spread = SimpleNamespace(collect=lambda: [json.dumps(line) for line in lines])
-    spread.mapPartitions = lambda _: spread
-    jobs._spark.sparkContext.parallelize = lambda *_: spread
-    jobs._spark.sparkContext.setJobDescription = lambda _: None
+    Tasks(jobs, lambda tasks, cells: tasks.send({task.COMPILED_ON: "node-7"}, *({"cell": cell.id, "cpu_s": 1.0} for cell in cells)))
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        rows = [jobs.run(["a cell"]), jobs.run(["a cell"])]
+        rows = []
+        for name in "ab":
+            jobs.run([a_cell(name)])
+            rows += jobs.arrived()
 
-    assert [lines[1:], lines[1:]] == rows
+    assert [{"cell": "a", "cpu_s": 1.0}, {"cell": "b", "cpu_s": 1.0}] == rows
     assert ["node-7 compiled the kernel itself"] == [str(warning.message).partition(":")[0] for warning in caught]
+
+
+def test_rows_come_with_their_task_and_not_with_their_job(jobs):
+    """A straggler keeps nobody waiting: what other tasks have sent is there while the job goes on."""
+    seen = []
+
+    def work(tasks, cells):
+        tasks.send({"cell": "a", "cpu_s": 1.0})
+        seen.append([row["cell"] for row in jobs.arrived()])
+        tasks.send({"cell": "b", "cpu_s": 9.0})
+
+    Tasks(jobs, work)
+    jobs.run([a_cell("a"), a_cell("b")])
+
+    assert [["a"]] == seen
+    assert ["b"] == [row["cell"] for row in jobs.arrived()]
+    assert (2, 10) == (jobs.finished, jobs.simulated_ns)
+
+
+def test_what_has_a_row_does_not_run_again(jobs):
+    """A job fails when an executor was killed four times; its other tasks have sent their rows by then."""
+
+    def work(tasks, cells):
+        tasks.send(*({"cell": cell.id, "cpu_s": 1.0} for cell in cells if cell.id != "deadly"))
+        if any(cell.id == "deadly" for cell in cells):
+            raise RuntimeError("ExecutorLostFailure")
+
+    tasks = Tasks(jobs, work)
+    jobs.run([a_cell(name) for name in ("a", "deadly", "b")])
+
+    rows = {row["cell"]: row.get("status") for row in jobs.arrived()}
+    assert {"a": None, "b": None, "deadly": "error"} == rows
+    assert [3, 1] == tasks.batches
 
 
 @pytest.mark.parametrize(("sent", "expected"), [(("kernel-x.o", b"code"), ["compiled_on"]), (None, [])])
@@ -145,9 +201,12 @@ def test_a_task_says_that_it_compiled_although_code_was_sent(monkeypatch, sent, 
     """Without a compiler on the driver nothing was sent, and nothing is worth telling."""
     received = []
     monkeypatch.setattr(cell, "warm", lambda engine, kernel: not received.append(kernel))
-    run = task.runner("archive", code_version(), "compiled", True, sent and SimpleNamespace(value=sent))
+    lines = []
+    arrived = SimpleNamespace(add=lines.extend)
+    run = task.runner("archive", code_version(), "compiled", True, sent and SimpleNamespace(value=sent), arrived)
 
-    keys = [key for line in run(iter([])) for key in json.loads(line)]
+    assert [] == list(run(iter([])))
+    keys = [key for line in lines for key in json.loads(line)]
 
     assert ([sent], expected) == (received, keys)
 
