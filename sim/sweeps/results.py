@@ -69,7 +69,7 @@ def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataF
 def _keep(folder: Path, kept: KeptRows, plan: CellPlan) -> None:
     found = kept.find(plan.ids)
     ran = np.flatnonzero(found >= 0)
-    results = _Results(plan.take(ran), found[ran], kept)
+    results = _Results(plan, ran, found[ran], kept)
     replace_file(folder / RESULTS, results.write)
     if len(ran) <= MOST_IN_CSV:
         write_csv(read_results(folder), folder / "results.csv")
@@ -82,12 +82,12 @@ def _keep(folder: Path, kept: KeptRows, plan: CellPlan) -> None:
 
 
 class _Results:
-    """The rows of planned cells that have run; `numbers`: theirs among the kept ones."""
+    """The rows of planned cells that have run (`places`); `numbers`: theirs among the kept ones."""
 
-    def __init__(self, plan: CellPlan, numbers: NDArray[np.int64], kept: KeptRows) -> None:
-        self._plan, self._numbers, self._kept = plan, numbers, kept
+    def __init__(self, plan: CellPlan, places: NDArray[np.int64], numbers: NDArray[np.int64], kept: KeptRows) -> None:
+        self._plan, self._numbers, self._kept = plan.take(places), numbers, kept
         names = dict.fromkeys(axis for scenario in plan.scenarios for axis, _ in scenario.axes)
-        self._axes = {name: _shared(plan, plan.axis(name)) for name in names}
+        self._axes = {name: _shared(plan, plan.axis(name))[places] for name in names}  # by all that are planned
         self.schema = pa.schema(
             list(
                 (

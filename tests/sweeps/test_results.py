@@ -95,3 +95,11 @@ def test_a_job_that_restarted_is_held_against_nothing(study, tmp_path):
     store.put([row(planned[0], 300.0, restarts=1.0), row(planned[1], 190.0, restarts=1.0), row(planned[2], 190.0, restarts=0.0)])
 
     assert [True, True, False] == list(collect(store, planned)["throughput_change"].isna())
+
+
+def test_what_a_baseline_shows_does_not_depend_on_what_has_run(study, tmp_path):
+    """Of two strategies one has ended: the baseline is not that one's."""
+    store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
+    store.put([row(planned[0]), row(planned[1])])
+
+    assert [True, False] == list(collect(store, planned)["checkpoint.barriers"].isna())
