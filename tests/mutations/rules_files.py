@@ -54,8 +54,8 @@ FILES = (
     Rule(
         "a restored snapshot that was not claimed stays when it is subsumed",
         "protocol/snapshots/snapshot_store.py",
-        "private = _private(old) if mine and not indivisible else ()",
-        "private = _private(old) if not indivisible else ()",
+        " if mine and not indivisible else ()",
+        " if not indivisible else ()",
         f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),
     Rule(

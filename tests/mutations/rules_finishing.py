@@ -94,7 +94,7 @@ FINISHING = (
     Rule(
         "finished tasks count as acknowledged",
         "runtime/jobmanager/coordinator_host.py",
-        "acknowledged=len(finished))",
+        "acknowledged=settled)",
         "acknowledged=0)",
         f"{LAWS}test_law_32_finished_tasks_count_as_acknowledged",
     ),
