@@ -136,10 +136,10 @@ def test_tables_that_cannot_be_written_are_one_line(spark, tmp_path):
 def test_the_same_without_spark(spark, tmp_path):
     """Rows, their order and their files, counts, and windows of each cut."""
     from sim.traces.listing import list_files
-    from sim.traces.pipeline import read_traces
+    from sim.traces.pipeline import read_traces, windows
     from sim.traces.tables import TABLES
     from sim.traces.tables_of_files import read_traces_here
-    from sim.traces.windows import windows, windows_here
+    from sim.traces.windows import windows_here
 
     (tmp_path / "raw").mkdir()
     write_traces(tmp_path / "raw")
