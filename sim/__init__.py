@@ -21,6 +21,7 @@ if _typing.TYPE_CHECKING:
     from sim.api.study import Study, load, loads
     from sim.api.swept import sweep
     from sim.api.validated import calibrate, cross_validate, validate
+    from sim.api.watched import watch
     from sim.runtime.run.result import Result
     from sim.scenario.reference import explain_key
     from sim.scenario.text.problems import ScenarioError
@@ -29,11 +30,13 @@ if _typing.TYPE_CHECKING:
     from sim.verbs.explanation import Explanation
     from sim.verbs.sweep import Sweep
     from sim.verbs.validate import Validation
+    from sim.verbs.watch import Watched
 
 __all__ = [
     "Advice", "Calibration", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep", "Validation",
+    "Watched",
     "advise", "calibrate", "columns", "compare", "cross_validate", "explain_job", "explain_key", "import_job", "load", "loads",
-    "read_traces", "schema", "simulate", "sweep", "trace_windows", "validate", "write_report",
+    "read_traces", "schema", "simulate", "sweep", "trace_windows", "validate", "watch", "write_report",
 ]  # fmt: skip
 __version__ = "0.1.0"
 
@@ -65,6 +68,8 @@ _HOME = {
     "explain_key": "sim.scenario.reference",
     "validate": "sim.api.validated",
     "Validation": "sim.verbs.validate",
+    "watch": "sim.api.watched",
+    "Watched": "sim.verbs.watch",
     "ScenarioError": "sim.scenario.text.problems",
 }
 

@@ -15,7 +15,7 @@ LEAVES = {"condition", "foreign", "model", "packed_records", "prose", "quantitie
 BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "checkers"}
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis", "sheet"}
 BELOW_VERBS = BELOW_CLI | {
-    "recordings", "evidence", "cells", "comparison", "explain", "history", "report", "sweeps", "advice", "timeline", "traces",
+    "recordings", "evidence", "cells", "comparison", "explain", "history", "report", "sweeps", "advice", "timeline", "traces", "watching",
 }  # fmt: skip
 MAY_IMPORT: dict[str, set[str]] = {
     "condition": set(),
@@ -50,6 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sweeps": BELOW_CLI | {"cells", "folder_lock", "series"},
     "advice": BELOW_CLI | {"cells", "evidence", "series", "sweeps"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "series", "sweeps"},  # how the package gets to where Spark works
+    "watching": BELOW_CLI | {"evidence", "history", "recordings", "report"},  # a job that runs, look by look
     "verbs": BELOW_VERBS,  # what the command and Python have in common
     "api": BELOW_VERBS | {"verbs"},
     "cli": BELOW_VERBS | {"examples", "verbs"},

@@ -16,6 +16,8 @@ class PacedJob:
     parallelism: int = 2
     record: int = 1000  # payload bytes; about 30 more on the wire
     rate: float = 0  # records/s of all subtasks of the source; 0: as many as there is room for
+    then: float = 0  # records/s instead of `rate`, `at` seconds after the start; 0: never
+    at: int = 0
     rate2: float = 0  # ... of a join's second source
     map: int = 100  # service per record [us]
     map2: int = 100  # ... of a join's second input

@@ -76,6 +76,11 @@ def import_job(
     return found
 
 
+def import_source(source: RecordingSource, name: str, listener: Listener) -> ImportedJob:
+    """The import of a source that was read before, with its backtest.  RecordingError: no scenario comes of it."""
+    return _imported(name, source, _checkpoints(source, listener), *with_backtest(source, draft_of(source), listener))
+
+
 def draft_of(source: RecordingSource, *, compare: bool = False) -> Draft:
     """`compare`: under three kinds of barriers instead of its own."""
     if isinstance(source, Recording):

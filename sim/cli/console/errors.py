@@ -28,6 +28,7 @@ NAMED = {
     "sim.comparison.expect.ExpectationError": 3,
     "sim.traces.choices.ChoiceError": 2,
     "sim.traces.lines.TraceFileError": 3,
+    "sim.watching.memory.MemoryFileError": 3,
     "sim.cells.local.WorkerDiedError": 4,
     "sim.sweeps.runners.TooManyFailuresError": 4,
     "sim.whole_file.NotKeptError": 4,
@@ -37,7 +38,15 @@ NAMED = {
     "sim.sweeps.spark.java.MissingDependencyError": 5,
 }
 """Class of an error whose message a user understands -> exit code.  Names, as importing all of them takes long."""
-OPTIONS = {"folder": "--out", "begin": "--from", "end": "--to", "changes": "--set", "headers": "--header", "sources": "SOURCE"}
+OPTIONS = {
+    "folder": "--out",
+    "duration": "--for",
+    "begin": "--from",
+    "end": "--to",
+    "changes": "--set",
+    "headers": "--header",
+    "sources": "SOURCE",
+}
 """Option in Python -> its name on the command line, where that differs."""
 
 

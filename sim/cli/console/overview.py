@@ -22,7 +22,6 @@ INSTEAD = {
     "simulate": "ckptsim run FILE",
     "plot": "ckptsim report RESULTS -o FILE, or run --picture",
     "new": "ckptsim init NAME",
-    "watch": "ckptsim import again, and ckptsim explain URL",
     "--spark": "--master 'local[*]' or spark://HOST:PORT",
     "--output": "--out",
     "--parallelism": "--jobs, or --set job.VERTEX.parallelism=N",

@@ -57,9 +57,10 @@ class Client:
         headers: Mapping[str, str] | None = None,
         silence_s: float = SILENCE_S,
         total_s: float = math.inf,
+        most_requests: float = math.inf,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`silence_s`: limit between two bytes; `total_s`: limit of all requests together."""
+        """`silence_s`: limit between two bytes; `total_s`: limit of all requests together; `most_requests`: of their number."""
         parts = _parsed(url)
         host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
         place = f"{host}:{parts.port}" if parts.port else str(host)
@@ -72,6 +73,8 @@ class Client:
         self.total_s = total_s
         self.ends = time.monotonic() + total_s
         self.answer_ends = self.ends
+        self.most_requests = most_requests
+        self.requests = 0  # sent so far
         self.wait = pause
         self.budget = Budget()
         direct = [ProxyHandler({})] if _is_loopback(str(parts.hostname)) else []
@@ -100,6 +103,9 @@ class Client:
         self.wait(max(0.0, min(seconds, self.ends - time.monotonic())))
 
     def _attempt(self, path: str, kept_as: str) -> Any:
+        if self.requests >= self.most_requests:
+            raise RestError(self.url + path, f"is not asked: {self.most_requests:g} requests were sent", is_final=True)
+        self.requests += 1
         self.answer_ends = min(time.monotonic() + ANSWER_S, self.ends)
         request = Request(self.url + path, headers=self.headers)  # noqa: S310 -- http and https only: see _parsed
         try:

@@ -9,7 +9,7 @@ Flink caches: it fetches metrics from task managers every `metrics.fetcher.updat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from time import monotonic, time_ns
@@ -62,17 +62,18 @@ def fetch(
     watch: SamplingWatch = no_progress,
     client: Client | None = None,
     under_way: bool = False,
+    seen: Collection[int] = (),
 ) -> RestSnapshot:
     """The snapshot of a job.  `job` is its id or a beginning of it; None: the only job that runs.
 
     Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.
-    `under_way`: also the details of a checkpoint that has not ended.
+    `under_way`: also the details of a checkpoint that has not ended.  `seen`: ids of checkpoints whose details are not asked for.
     Requests end `total_s` seconds after the first one, sampling included (default: ten minutes more than that).
     Requests without an answer are `missing`; the rest is kept.
     RestError: no answer, no Flink, or an ambiguous job.  NoJobError: no answer lists the jobs.
     """
     client = client or Client(url, headers=headers, total_s=sample_s + PATIENCE_S if total_s is None else total_s)
-    answers = _Answers(client)
+    answers = _Answers(client, seen)
     version_error = _version_error(answers)
     meant, state = _chosen_job(answers, job, version_error)
     samples: dict[int, Mapping[str, Any]] = {}
@@ -133,8 +134,9 @@ class NoJobError(RestError):
 class _Answers:
     """The answers so far, and the requests without one."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, seen: Collection[int] = ()) -> None:
         self.client = client
+        self.seen = seen
         self.by_path: dict[str, Any] = {}
         self.missing: dict[str, str] = {}
         self.in_vain = 0  # requests in a row
@@ -323,7 +325,7 @@ def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMP
     history = overview.get("history") if isinstance(overview, dict) else None
     for number in _ids(_list(history), states)[-MOST_CHECKPOINTS:]:
         path = f"{about}/checkpoints/details/{number}"
-        if path in answers.by_path or (details := answers.optional(path)) is None:
+        if number in answers.seen or path in answers.by_path or (details := answers.optional(path)) is None:
             continue
         tasks = details.get("tasks") if isinstance(details, dict) else None
         for vertex in tasks if isinstance(tasks, dict) else ():

@@ -4,6 +4,7 @@ import java.util.function.UnaryOperator;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.api.connector.source.lib.NumberSequenceSource.NumberSequenceSplit;
 import org.apache.flink.api.connector.source.util.ratelimit.RateLimiterStrategy;
 import org.apache.flink.api.java.functions.KeySelector;
 import org.apache.flink.connector.datagen.source.DataGeneratorSource;
@@ -25,7 +26,7 @@ import org.apache.flink.streaming.api.graph.StreamGraph;
  * </pre>
  *
  * Arguments (all per subtask where that makes a difference): parallelism, record (payload bytes), rate and rate2 (records per second of
- * all subtasks of a source, 0: as many as there is room for), map, map2 and sink (microseconds of service per record), state (bytes in
+ * all subtasks of a source, 0: as many as there is room for), then and at (instead of rate from so many seconds after the start), map, map2 and sink (microseconds of service per record), state (bytes in
  * all), value (bytes per key), update (share of records that change their key's value), hot (share of records that carry the sink's one
  * hot key), flush (milliseconds, before each barrier of the sink), window (milliseconds of event time), fire (microseconds of each timer at the end of a window), keys (of windows), placement (shared: one slot holds a subtask of each vertex; isolated:
  * each has its own).
@@ -43,6 +44,8 @@ final class PacedJob {
         int record = arguments.take("record", 1000);
         double rate = arguments.take("rate", 0.0);
         double rate2 = arguments.take("rate2", 0.0);
+        double then = arguments.take("then", 0.0);
+        int at = arguments.take("at", 0);
         long map = arguments.take("map", 100L);
         long map2 = arguments.take("map2", map);
         long sink = arguments.take("sink", 1000L);
@@ -63,19 +66,19 @@ final class PacedJob {
         SingleOutputStreamOperator<Event> mapped;
         switch (shape) {
             case "shuffle":
-                mapped = keyed(source(env, "source", record, rate, group), stateKey).process(new Stage.One(map, valueBytes, update)).name("map").uid("map");
+                mapped = keyed(source(env, "source", record, limit(rate, then, at), group), stateKey).process(new Stage.One(map, valueBytes, update)).name("map").uid("map");
                 break;
             case "chain":
-                DataStream<Event> parsed = source(env, "source", record, rate, group).map(event -> event).returns(EVENT).name("parse").uid("parse");
+                DataStream<Event> parsed = source(env, "source", record, limit(rate, then, at), group).map(event -> event).returns(EVENT).name("parse").uid("parse");
                 mapped = keyed(parsed, stateKey).process(new Stage.One(map, valueBytes, update)).name("map").uid("map");
                 break;
             case "join":
-                mapped = keyed(source(env, "fast", record, rate, group), stateKey)
-                        .connect(keyed(source(env, "slow", record, rate2, group), stateKey))
+                mapped = keyed(source(env, "fast", record, limit(rate, then, at), group), stateKey)
+                        .connect(keyed(source(env, "slow", record, limit(rate2, 0, 0), group), stateKey))
                         .process(new Stage(map, map2, valueBytes, update)).name("join").uid("join");
                 break;
             case "window":
-                DataStream<Event> marked = source(env, "source", record, rate, group).assignTimestampsAndWatermarks(
+                DataStream<Event> marked = source(env, "source", record, limit(rate, then, at), group).assignTimestampsAndWatermarks(
                         WatermarkStrategy.<Event>forMonotonousTimestamps().withTimestampAssigner((event, before) -> event.createdMs));
                 mapped = keyed(marked, byKey(1, windowKeys, 0)).process(new Firing(map, window, fire)).name("firing").uid("firing");
                 break;
@@ -90,12 +93,17 @@ final class PacedJob {
     }
 
     private static DataStream<Event> source(
-            StreamExecutionEnvironment env, String name, int record, double perSecond, UnaryOperator<String> group) {
+            StreamExecutionEnvironment env, String name, int record, RateLimiterStrategy<NumberSequenceSplit> limit, UnaryOperator<String> group) {
         byte[] ballast = new byte[record];
         GeneratorFunction<Long, Event> make = number -> new Event(number, System.currentTimeMillis(), ballast);
-        DataGeneratorSource<Event> source = new DataGeneratorSource<>(
-                make, Long.MAX_VALUE, perSecond > 0 ? RateLimiterStrategy.perSecond(perSecond) : RateLimiterStrategy.noOp(), EVENT);
+        DataGeneratorSource<Event> source = new DataGeneratorSource<>(make, Long.MAX_VALUE, limit, EVENT);
         return env.fromSource(source, WatermarkStrategy.noWatermarks(), name).uid(name).slotSharingGroup(group.apply(name));
+    }
+
+    /** Records per second; from so many seconds after the source has started `then` of them. */
+    private static RateLimiterStrategy<NumberSequenceSplit> limit(double perSecond, double then, int atSecond) {
+        RateLimiterStrategy<NumberSequenceSplit> first = perSecond > 0 ? RateLimiterStrategy.perSecond(perSecond) : RateLimiterStrategy.noOp();
+        return then > 0 ? new Later(first, RateLimiterStrategy.perSecond(then), 1000L * atSecond) : first;
     }
 
     private static KeyedStream<Event, Long> keyed(DataStream<Event> stream, KeySelector<Event, Long> by) {

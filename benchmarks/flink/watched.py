@@ -1,0 +1,78 @@
+"""``python -m benchmarks.flink.watched``: a real job whose load doubles in the middle, watched; prints what the watch said and when."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import mkdtemp
+
+from benchmarks.flink.cluster import Cluster
+from benchmarks.flink.job import PacedJob
+from sim.verbs.listener import Listener
+from sim.verbs.watch import Watched, WatchOptions, watch
+from sim.watching.events import Event
+
+RATE = 2400
+"""Records per second; the sink serves 4,000."""
+OPTIONS = {"execution.checkpointing.interval": "4 s"}
+STORAGE = {"fs.paced.bandwidth": "20000000", "fs.paced.close-ms": "20"}
+SETTLED = 8
+"""Checkpoints before it is watched."""
+
+
+class _Lines(Listener):
+    def __init__(self, told: Callable[[str], None]) -> None:
+        self.told = told
+
+    def message(self, text: str) -> None:
+        self.told(text)
+
+    def result(self, result: Event) -> None:
+        self.told(result.line)
+
+
+def watched(
+    folder: Path, minutes: float, *, told: Callable[[str], None], scrape: Callable[[str], None] | None = None, nice: int = 0
+) -> Watched:
+    """Watch for so long; the load doubles in the middle.  `scrape` gets the address of the metrics while they are served."""
+    middle_s = round(60 * minutes / 2)
+    begun = time.monotonic()
+    with Cluster(task_managers=2, options=STORAGE, nice=nice) as flink:
+        # seconds count from when the source starts: the cluster's start and the first checkpoints are not of the watch
+        job = flink.submit(PacedJob(rate=RATE, then=2 * RATE, at=middle_s + 4 * SETTLED, sink=500, state=8_000_000), OPTIONS)
+        flink.await_checkpoints(job, SETTLED, within_s=180)
+        told(f"watched from {time.monotonic() - begun:.0f} s on; the load doubles {middle_s} s later")
+        options = WatchOptions(
+            flink.url, folder, every="20 s", duration=f"{60 * minutes:g} s", sample="40 s", limit="2 s", listen="19400" if scrape else None
+        )
+        timer = None if scrape is None else threading.Timer(60 * minutes * 0.9, scrape, ["http://127.0.0.1:19400/metrics"])
+        if timer is not None:
+            timer.start()
+        found = watch(options, listener=_Lines(told))
+        if timer is not None:
+            timer.join()
+        return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.flink.watched", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--out", type=Path, help="the folder of the watch")
+    parser.add_argument("--nice", type=int, default=0)
+    chosen = parser.parse_args()
+    begun = time.monotonic()
+    folder = chosen.out or Path(mkdtemp(prefix="ckptsim-watch-"))
+    found = watched(
+        folder, chosen.minutes, told=lambda line: print(f"{time.monotonic() - begun:6.0f} s  {line}", flush=True), nice=chosen.nice
+    )
+    print(found.verdict)
+    print(f"{len(found.checkpoints)} checkpoints, {found.looks['requests'].sum()} requests in {len(found.looks)} looks: {folder}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""A watch as one page: what is said now, durations beside their forecast, state through time, and the latest events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sim.analysis.number_texts import bytes_text, ms_text
+from sim.analysis.section import TextTable
+from sim.report.figures import SMALL, style
+from sim.report.page import Block, Page
+from sim.report.svg import COLOURS, INK, figure, label
+from sim.watching.events import Event, moment, stamp
+from sim.watching.watcher import LATEST, Watcher, percentiles
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sim.watching.look import SeenCheckpoint
+
+_MOST_EVENTS = 30
+_MOST_ROWS = 20
+_MOST_VERTICES = 4
+
+
+def page_of(watcher: Watcher, events: Sequence[Event], now_ms: int, command: str = "", made: str = "") -> Page:
+    """`events`: the latest ones, oldest first."""
+    look = watcher.course.look
+    name = "a job" if look is None else look.name
+    return Page(
+        f"Checkpoints of {name}, watched", "Do checkpoints take as long as was forecast?", verdict(watcher),
+        list(_blocks(watcher, events)), (), command, [f"Seen last at {stamp(now_ms)} UTC."], made,
+    )  # fmt: skip
+
+
+def verdict(watcher: Watcher) -> str:
+    """What holds at present, in sentences."""
+    course, forecast = watcher.course, watcher.course.forecast
+    p50, p90 = percentiles(watcher.recent[-LATEST:])
+    now = f"The last {min(len(watcher.recent), LATEST)} checkpoints have p50 {ms_text(p50)} and p90 {ms_text(p90)}."
+    away = "" if course.away_ms is None else f"The JobManager gives no answer since {stamp(course.away_ms)}. "
+    if forecast is None:
+        return f"{away}There is no forecast yet. {now}"
+    held = "Checkpoints keep their forecast" if course.left_ms is None else f"Checkpoints left their forecast at {stamp(course.left_ms)}"
+    return f"{away}{held}: {forecast}. {now}"
+
+
+def _blocks(watcher: Watcher, events: Sequence[Event]) -> Iterator[Block]:
+    done = [point for point in watcher.recent if point.status == "COMPLETED"]
+    if done:
+        yield Block(
+            "Durations",
+            figure=_durations(watcher, done),
+            caption="Completed checkpoints by their trigger, and the range of the forecast.",
+        )
+    if events:
+        rows = [[stamp(event.time_ms), event.kind, event.text] for event in reversed(events[-_MOST_EVENTS:])]
+        yield Block("What was said", table=TextTable("", ["UTC", "", ""], rows))
+    if any(point.state for point in done):
+        yield Block("State", figure=_state(done), caption="Full state of the largest vertices, checkpoint by checkpoint.")
+    if done:
+        rows = [
+            [str(point.number), stamp(point.trigger_ms), ms_text(point.duration_ms), bytes_text(point.full_bytes), _part(point)]
+            for point in reversed(done[-_MOST_ROWS:])
+        ]
+        yield Block("The latest checkpoints", table=TextTable("", ["Id", "Trigger, UTC", "Took", "State", "Longest part"], rows))
+
+
+def _part(point: SeenCheckpoint) -> str:
+    if not point.parts_ms:
+        return "-"
+    name, ms = max(point.parts_ms.items(), key=lambda pair: pair[1])
+    return f"{name}, {ms_text(ms)}"
+
+
+def _durations(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Figure:
+    drawn = figure(2.8)
+    axes = drawn.subplots()
+    times = np.array([moment(point.trigger_ms) for point in done])
+    axes.plot(times, [point.duration_ms / 1e3 for point in done], "o", color=COLOURS[0], ms=3, label="checkpoints")
+    if (forecast := watcher.course.forecast) is not None:
+        span = np.array([moment(max(forecast.made_ms, done[0].trigger_ms)), moment(max(done[-1].trigger_ms, forecast.made_ms))])
+        for level, low, high, colour in (
+            ("p50", forecast.shortest_p50_ms, forecast.longest_p50_ms, COLOURS[2]),
+            ("p90", forecast.p90_ms / forecast.factors[1], forecast.longest_p90_ms, COLOURS[1]),
+        ):
+            axes.fill_between(span, low / 1e3, high / 1e3, color=colour, alpha=0.15, lw=0, label=f"forecast of {level}")
+    style(axes, "seconds")
+    axes.set_ylim(bottom=0)
+    axes.tick_params(axis="x", labelrotation=20)
+    drawn.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=SMALL, labelcolor=INK)
+    return drawn
+
+
+def _state(done: Sequence[SeenCheckpoint]) -> Figure:
+    drawn = figure(2.4)
+    axes = drawn.subplots()
+    largest = {vertex: size for point in done for vertex, size in point.state.items()}
+    for i, vertex in enumerate(sorted(largest, key=lambda name: -largest[name])[:_MOST_VERTICES]):
+        rows = [(moment(point.trigger_ms), point.state[vertex] / 1e6) for point in done if vertex in point.state]
+        axes.plot(np.array([time for time, _ in rows]), [size for _, size in rows], color=COLOURS[i], label=label(vertex))
+    style(axes, "megabytes")
+    axes.set_ylim(bottom=0)
+    axes.tick_params(axis="x", labelrotation=20)
+    drawn.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=SMALL, labelcolor=INK)
+    return drawn

@@ -1,0 +1,317 @@
+"""The watcher: looks go in, events and rows come out.  It asks nothing, keeps nothing, and has no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sim.analysis.number_texts import bytes_text, ms_text
+from sim.units import format_duration
+from sim.watching.changes import changes
+from sim.watching.circumstances import Measured, measured, over, times_text
+from sim.watching.course import Course
+from sim.watching.events import Event, clock_text, day_text
+from sim.watching.explained import explained
+from sim.watching.forecast import Circumstances, Forecast
+from sim.watching.growth import AHEAD_S, FEWEST, growths, is_news, passing
+from sim.watching.look import Look, SeenCheckpoint
+from sim.watching.memory import row_of
+from sim.watching.simulated import NoneCompletesError, TooSlowError, changed, simulated
+from sim.watching.surprise import LOWER, RETURN, TAIL, UPPER, Line, Surprise
+
+if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
+    from sim.scenario.study import ScenarioFile
+
+SETTLING = 3
+"""Checkpoints after a restart that are not held to the forecast: the job catches up."""
+MOST_RECENT = 300
+"""Checkpoints and looks that are held in memory."""
+LATEST = 20
+"""Checkpoints whose percentiles are shown."""
+ENOUGH = 6
+"""Completed checkpoints of a job, without the first, from which a forecast is made."""
+_LEAST_SHARE = 0.02
+"""State of a vertex with a smaller share of all is not told of."""
+_BACK = 0.8
+"""Checkpoints are within a limit again from this share of it on."""
+FORESEE_MS = 900_000
+"""Between two simulations of state that grows on."""
+MOST_LINES = 12
+"""Events of one look; of more their number is said."""
+
+
+@dataclass
+class Watcher:
+    """The watcher of one job."""
+
+    course: Course
+    limit_ms: float | None = None  # for p90; None: the interval of the checkpoints
+    recent: list[SeenCheckpoint] = field(default_factory=list)
+    rows: list[Measured] = field(default_factory=list)
+    study: ScenarioFile | None = None  # what the forecast was simulated with
+
+    # ------------------------------------------------------------------------------------------ looks
+
+    def away(self, now_ms: int, why: str) -> list[Event]:
+        """The JobManager gave no answer."""
+        self.course.count("looks unanswered")
+        if self.course.away_ms is not None:
+            return []
+        self.course.away_ms = now_ms
+        return [Event(now_ms, "away", f"the JobManager is away: {why}; watching goes on")]
+
+    def strange(self, now_ms: int, why: str) -> list[Event]:
+        """The answers made no sense."""
+        self.course.count("looks strange")
+        if self.course.strange:
+            return []
+        self.course.strange = why
+        return [Event(now_ms, "strange", f"the answers make no sense: {why}; watching goes on")]
+
+    def looked(self, look: Look, now_ms: int) -> tuple[list[Event], list[dict[str, Any]]]:
+        """Events, and rows for `sim.watching.memory`."""
+        self.course.count("looks answered")
+        events = [*self._answers(now_ms), *self._changed(look, now_ms)]
+        before, self.course.look = self.course.look, replace(look, checkpoints=())
+        if before is not None and (row := measured(before, look)) is not None:
+            self.rows = [*self.rows, row][-MOST_RECENT:]
+        events += self._missed(look, now_ms)
+        kept: list[dict[str, Any]] = []
+        for point in look.checkpoints:
+            verdict, told = self._judged(point, now_ms)
+            forecast = self.course.forecast
+            kept.append(row_of(point, verdict, None if forecast is None else (forecast.p50_ms, forecast.p90_ms)))
+            self.course.count(f"checkpoints {verdict}")
+            events += told
+        self.course.see([point.number for point in look.checkpoints])
+        if look.checkpoints:
+            events += [*self._state(now_ms), *self._limit(now_ms)]
+        if len(events) > MOST_LINES:
+            events = [*events[:MOST_LINES], Event(now_ms, "strange", f"and {len(events) - MOST_LINES} more at this look")]
+        return events, kept
+
+    def _missed(self, look: Look, now_ms: int) -> Iterator[Event]:
+        """Flink lists its latest checkpoints only."""
+        before = max(self.course.seen, default=0)
+        missed = min((point.number for point in look.checkpoints), default=before) - before - 1
+        if not self.course.seen or missed <= 0:
+            return
+        if "missed" not in self.course.counts:
+            listed = len(look.checkpoints)
+            text = f"{missed} checkpoints ended unseen: Flink lists {listed}; look more often, or raise web.checkpoints.history"
+            yield Event(now_ms, "missed", text, {"missed": missed, "listed": listed})
+        self.course.count("missed", missed)
+
+    def _answers(self, now_ms: int) -> Iterator[Event]:
+        if self.course.away_ms is not None:
+            passed = format_duration(max(now_ms - self.course.away_ms, 0) // 1000 * 10**9)
+            yield Event(now_ms, "answers", f"the JobManager answers again, after {passed}")
+            self.course.away_ms = None
+        elif self.course.strange:
+            yield Event(now_ms, "answers", "the answers make sense again")
+        self.course.strange = ""
+
+    def _changed(self, look: Look, now_ms: int) -> Iterator[Event]:
+        before = self.course.look
+        if before is None:
+            return
+        found = changes(before, look)
+        for change in found:
+            yield Event(now_ms, "restarted" if change.kind == "restart" else "changed", change.text, {"change": change.kind})
+        if any(change.kind == "restart" for change in found):
+            self.course.count("restarts")
+            self.course.settling = SETTLING
+        if look.job != before.job:
+            self.course.seen = []
+        if any(change.is_other_job for change in found):
+            self.course.forecast, self.study = None, None
+            self.course.begin_again()
+            self.course.held_from_ms = look.time_ms
+            self.recent, self.rows = [], []
+            yield Event(now_ms, "forecast", f"the forecast was of the job before that; a new one is made of its next {ENOUGH} checkpoints")
+
+    # ------------------------------------------------------------------------------------------ the forecast
+
+    @property
+    def wants_forecast(self) -> bool:
+        """Whether a forecast is missing, and there are checkpoints to make it of."""
+        return self.course.forecast is None and sum(map(_counts, self.recent)) >= ENOUGH
+
+    def begin(self, forecast: Forecast, study: ScenarioFile, now_ms: int) -> list[Event]:
+        """Hold checkpoints to this forecast from now on."""
+        self.course.begin_again()
+        self.course.forecast, self.study = forecast, study
+        data = {"p50_ms": forecast.p50_ms, "p90_ms": forecast.p90_ms, "factors": list(forecast.factors)}
+        return [Event(now_ms, "forecast", f"forecast: {forecast}, told by {forecast.history} checkpoints", data)]
+
+    @property
+    def usual(self) -> Circumstances:
+        """What the job does at present."""
+        return over(self.rows[-LATEST:], self.recent[-LATEST:])
+
+    # ------------------------------------------------------------------------------------------ checkpoints
+
+    def _judged(self, point: SeenCheckpoint, now_ms: int) -> tuple[str, list[Event]]:
+        """What a checkpoint shows of the forecast: a word, and events."""
+        forecast = self.course.forecast
+        if point.trigger_ms < self.course.held_from_ms:
+            return "of other settings", []
+        self.recent = [*self.recent, point][-MOST_RECENT:]
+        failed = list(_failed(point, now_ms))
+        if point.is_savepoint or point.number == 1:
+            return "savepoint" if point.is_savepoint else "first", failed
+        if self.course.settling:
+            self.course.settling -= 1
+            return "after a restart", failed
+        if forecast is None or point.trigger_ms < forecast.made_ms:
+            return "without forecast", failed
+        if point.status == "FAILED":
+            return "failed", [*failed, *(self._held(forecast, replace(point, duration_ms=inf), now_ms) if _is_expired(point) else [])]
+        verdict = "beyond" if point.duration_ms > forecast.longest_p90_ms else "within"
+        return verdict, self._held(forecast, point, now_ms)
+
+    def _held(self, forecast: Forecast, point: SeenCheckpoint, now_ms: int) -> list[Event]:
+        course, ms = self.course, point.duration_ms
+        sides = {
+            TAIL.name: ms > forecast.longest_p90_ms,
+            UPPER.name: ms > forecast.longest_p50_ms,
+            LOWER.name: ms < forecast.shortest_p50_ms,
+        }
+        if course.left_ms is not None:
+            course.back = course.back.after(RETURN, point.trigger_ms, beyond=not sides[course.left_by])
+            return self._within(point, now_ms) if course.back.is_sure else []
+        course.tail = course.tail.after(TAIL, point.trigger_ms, beyond=sides[TAIL.name])
+        course.upper = course.upper.after(UPPER, point.trigger_ms, beyond=sides[UPPER.name])
+        course.lower = course.lower.after(LOWER, point.trigger_ms, beyond=sides[LOWER.name])
+        sure = [(line, found) for line, found in ((TAIL, course.tail), (UPPER, course.upper), (LOWER, course.lower)) if found.is_sure]
+        return [self._left(forecast, *sure[0], now_ms)] if sure else []
+
+    def _left(self, forecast: Forecast, line: Line, found: Surprise, now_ms: int) -> Event:
+        course = self.course
+        course.left_ms, course.left_by, course.back = found.since_ms, line.name, Surprise()
+        limits = {TAIL.name: forecast.longest_p90_ms, UPPER.name: forecast.longest_p50_ms, LOWER.name: forecast.shortest_p50_ms}
+        since = [point for point in self.recent if point.trigger_ms >= found.since_ms]
+        p50, p90 = percentiles(since)
+        side = "shorter" if line is LOWER else "longer"
+        begun = clock_text(found.since_ms, now_ms)
+        now = over([row for row in self.rows if row.time_ms > found.since_ms] or self.rows[-1:], since)
+        why = explained(forecast, now, (p50, p90), self.study)
+        text = (
+            f"checkpoints leave the forecast: since {begun}, {found.beyond} of {found.count} are {side} than "
+            f"{ms_text(limits[line.name])} ({forecast}); now p50 {ms_text(p50)}, p90 {ms_text(p90)}. {why.text}"
+        )
+        return Event(now_ms, "left", text, {"since_ms": found.since_ms, "p50_ms": p50, "p90_ms": p90, "why": why.plain})
+
+    def _within(self, point: SeenCheckpoint, now_ms: int) -> list[Event]:
+        since_ms, begun_ms = self.course.left_ms or point.trigger_ms, self.course.back.since_ms
+        self.course.judge_again()
+        passed = format_duration(max(begun_ms - since_ms, 0) // 1000 * 10**9)
+        return [Event(now_ms, "within", f"checkpoints are within the forecast again since {clock_text(begun_ms, now_ms)}, after {passed}")]
+
+    # ------------------------------------------------------------------------------------------ state and limit
+
+    @property
+    def limit(self) -> float | None:
+        """The limit of p90 [ms]."""
+        if self.limit_ms is not None or self.study is None:
+            return self.limit_ms
+        interval_ns = self.study.scenarios[0].checkpoint.interval_ns
+        return None if interval_ns is None else interval_ns / 1e6
+
+    def _state(self, now_ms: int) -> Iterator[Event]:
+        """State that doubled or halved since it was last told."""
+        done = [point for point in self.recent if _counts(point) and point.state][-3:]
+        least = _LEAST_SHARE * max((sum(point.state.values()) for point in done), default=0)
+        for vertex in dict.fromkeys(name for point in done for name, size in point.state.items() if size >= least):
+            size = float(median(point.state.get(vertex, 0) for point in done))
+            before = self.course.sizes.setdefault(vertex, size)
+            if len(done) < 3 or not size or not before:
+                self.course.sizes[vertex] = size
+            elif not 0.5 < size / before < 2:
+                self.course.sizes[vertex] = size
+                self.course.foreseen_ms = 0  # said with it, if it grows on
+                text = f"state of '{vertex}' {times_text(size / before)} ({bytes_text(before)} -> {bytes_text(size)})"
+                ahead = self._ahead(now_ms, is_asked=True)
+                yield Event(now_ms, "state", f"{text}; {ahead}" if ahead else text, {"vertex": vertex, "bytes": size, "before": before})
+
+    def _limit(self, now_ms: int) -> Iterator[Event]:
+        done = [point for point in self.recent if _counts(point)][-LATEST:]
+        if self.limit is None or len(done) < ENOUGH:
+            return
+        p90 = percentiles(done)[1]
+        is_over = p90 > self.limit * (_BACK if self.course.is_over else 1)
+        if self.course.is_over != is_over:
+            self.course.is_over = is_over
+            side = f"longer than {ms_text(self.limit)}" if is_over else f"within {ms_text(self.limit)} again"
+            text = f"checkpoints are {side}: p90 of the last {len(done)} is {ms_text(p90)}"
+            yield Event(now_ms, "limit", text, {"p90_ms": p90, "limit_ms": self.limit, "is_over": is_over})
+        elif ahead := self._ahead(now_ms):
+            yield Event(now_ms, "limit", ahead, {"limit_ms": self.limit, "passes_ms": self.course.passes_ms})
+
+    def _ahead(self, now_ms: int, *, is_asked: bool = False) -> str:
+        """When state that grows makes checkpoints pass the limit, if that is news; empty: it is none."""
+        course, limit = self.course, self.limit
+        done = [point for point in self.recent if _counts(point)]
+        if limit is None or self.study is None or len(done) < FEWEST or now_ms - course.foreseen_ms < FORESEE_MS:
+            return ""
+        course.foreseen_ms = now_ms
+        growing = growths(done)
+        p90 = percentiles(done[-LATEST:])[1]
+        if not growing:
+            course.passes_ms = None
+            return ""
+        scenario = self.study.scenarios[0]
+        try:
+            found = passing(growing, p90, limit, lambda sizes: _p90_ms(changed(scenario, {}, sizes)))
+        except TooSlowError:
+            return ""
+        if is_asked and found.at_s == inf:
+            course.passes_ms = None
+            return f"simulated, checkpoints stay below {ms_text(limit)} at this growth, as far as {AHEAD_S[-1] / 86400:g} days ahead"
+        told_s = inf if course.passes_ms is None else (course.passes_ms - now_ms) / 1e3
+        if not found.at_s or found.at_s == inf or not (is_asked or is_news(told_s, found.at_s)):
+            return ""
+        course.passes_ms = now_ms + 1e3 * found.at_s
+        first, at, last = (day_text(now_ms + 1e3 * seconds, now_ms) for seconds in (found.earliest_s, found.at_s, found.latest_s))
+        names = ", ".join(f"'{row.vertex}' {bytes_text(3600 * row.per_second)} per hour" for row in growing[:2])
+        return f"at this growth ({names}) checkpoints pass {ms_text(limit)} on {at} (between {first} and {last})"
+
+
+def _p90_ms(scenario: Scenario) -> float:
+    """Infinite: no checkpoint completes."""
+    try:
+        return simulated(scenario).p90_ms
+    except NoneCompletesError:
+        return inf
+
+
+def percentiles(points: Sequence[SeenCheckpoint]) -> tuple[float, float]:
+    """p50 and p90 of completed ones [ms]; NaN: there are none."""
+    durations = [point.duration_ms for point in points if point.status == "COMPLETED" and not point.is_savepoint]
+    if not durations:
+        return float("nan"), float("nan")
+    p50, p90 = np.quantile(durations, [0.5, 0.9])
+    return float(p50), float(p90)
+
+
+def _counts(point: SeenCheckpoint) -> bool:
+    return point.status == "COMPLETED" and not point.is_savepoint and point.number != 1
+
+
+def _is_expired(point: SeenCheckpoint) -> bool:
+    return "expired" in point.failure.lower()
+
+
+def _failed(point: SeenCheckpoint, now_ms: int) -> Iterator[Event]:
+    if point.status == "FAILED":
+        what = "savepoint" if point.is_savepoint else "checkpoint"
+        why = f": {point.failure}" if point.failure else ""
+        yield Event(
+            now_ms, "failed", f"{what} {point.number} failed after {ms_text(max(point.duration_ms, 0))}{why}", {"checkpoint": point.number}
+        )

@@ -1,0 +1,262 @@
+"""`watch` of a played JobManager: what it says when load, state, settings or the JobManager change, and how it goes on."""
+
+import json
+import re
+import shutil
+import urllib.request
+
+import pytest
+
+from sim.recordings.source.rest.client import RestError
+from sim.verbs.listener import Stopped
+from sim.verbs.options import OptionError
+from sim.verbs.watch import Clock, WatchOptions, watch
+from sim.watching.memory import MemoryFileError
+from tests.watching.conftest import Heard, PlayedFlink
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """A folder in which the first two looks are kept, with their forecast."""
+    fake = PlayedFlink()
+    folder = tmp_path_factory.mktemp("watch") / "begun"
+    watch(WatchOptions(fake.url, folder, every="30 s", duration="30 s", sample="0 s"), clock=fake.clock)
+    fake.server.shutdown()
+    fake.server.server_close()
+    return folder
+
+
+@pytest.fixture
+def folder(begun, played, tmp_path):
+    """A copy of it, for this server: a watch of `played` goes on there."""
+    played.clock.wait(60)
+    return shutil.copytree(begun, tmp_path / "watch")
+
+
+def test_the_first_looks_make_a_forecast(begun):
+    """An import of the job, which can be run, and its history; every checkpoint that Flink lists is a row."""
+    (event,) = [json.loads(line) for line in (begun / "events.jsonl").read_text().splitlines()]
+
+    assert "forecast" == event["kind"]
+    assert 400 < event["p50_ms"] < 600
+    assert event["text"].startswith("forecast: p50 4")
+    assert {"job.yaml", "job.history.json", "watch.json", "ckptsim.prom", "index.html"} <= {file.name for file in begun.iterdir()}
+
+
+def test_a_job_as_it_was_says_nothing(played, folder):
+    """For ten minutes; each checkpoint is a row with its forecast."""
+    heard = played.watched(folder, "10 min")
+    rows = heard.done.checkpoints
+
+    assert [] == heard.events
+    assert 11 * 12 <= len(rows) <= 12 * 12
+    assert rows["checkpoint"].is_unique
+    assert {"within", "without forecast"} <= set(rows["verdict"])
+    assert 0.1 > (rows["verdict"] == "beyond").mean()
+    assert heard.done.verdict.startswith("Checkpoints keep their forecast: p50 4")
+
+
+def test_load_that_doubles_is_why_checkpoints_leave(played, folder):
+    """Said within two minutes, with the time it began, what it was, and what a simulation of that says; and when it is over."""
+    played.load = lambda s: 2.0 if 100 <= s < 340 else 1.0
+    played.slower = lambda s: 12.0 if 100 <= s < 340 else 1.0
+    heard = played.watched(folder, "9 min")
+    left, again = (next(event for event in heard.events if event.kind == kind) for kind in ("left", "within"))
+
+    assert 100_000 < left.time_ms - played.begun_ms < 220_000
+    assert 100_000 <= left.data["since_ms"] - played.begun_ms < 110_000
+    assert "load" == left.data["why"]["causes"][0]["kind"]
+    assert "Load of 'orders' doubled (596/s -> 1." in left.text
+    assert "Simulated with this load: p50 " in left.text
+    assert left.data["why"]["explains"] is False  # of twice the load the simulated job takes hardly longer
+    assert 340_000 < again.time_ms - played.begun_ms < 460_000
+    assert again.text.startswith("checkpoints are within the forecast again since ")
+
+
+def test_without_a_cause_that_is_said(played, folder):
+    """Load and state are as they were: only the part that takes longer is named."""
+    played.slower = lambda s: 12.0 if s > 120 else 1.0
+    (left,) = played.watched(folder, "5 min").of("left")
+
+    assert "Load" not in left
+    assert "tate of" not in left
+    assert "Of a checkpoint, " in left
+
+
+def test_state_that_doubles_says_when_a_limit_is_passed(play, tmp_path):
+    """On which day and at what time, between which two, and how quickly it grows: simulated with larger state."""
+    pressed = play("pressed")
+    pressed.watched(tmp_path, "30 s")
+    pressed.clock.wait(30)
+    pressed.larger = lambda s: 1 + s / 400
+    heard = pressed.watched(tmp_path, "8 min", limit="8 s")
+    told = next(text for text in heard.of("state") if "'map'" in text)
+
+    assert told.startswith("state of 'map' doubled (4.")
+    assert re.search(
+        r"; at this growth \('map' 3\d MB per hour.*\) checkpoints pass 8 s on \w+day \d\d:\d\d UTC \(between .* and .*\)$", told
+    )
+
+
+def test_state_that_does_not_matter_is_told_as_well(played, folder):
+    """RocksDB writes what is new: a simulation shows that checkpoints stay as they are."""
+    played.larger = lambda s: 1 + s / 300
+    told = next(text for text in played.watched(folder, "8 min").of("state") if "join-customer" in text)
+
+    assert re.match(r"state of 'join-customer' (doubled|is 2\.\d times what it was) \(\d+ MB -> 2\d MB\)", told)
+    assert told.endswith("; simulated, checkpoints stay below 5 s at this growth, as far as 30 days ahead")
+
+
+def test_unseen_checkpoints_are_told(played, folder):
+    """Once, with what to do."""
+    (told,) = played.watched(folder, "4 min", every="80 s").events
+
+    assert re.fullmatch(r"\d+ checkpoints ended unseen: Flink lists 10; look more often, or raise web.checkpoints.history", told.text)
+
+
+def test_checkpoints_beyond_the_limit_are_told_once(played, folder):
+    played.slower = lambda s: 8.0 if s > 120 else 1.0
+    told = played.watched(folder, "5 min", limit="3 s").of("limit")
+
+    assert 1 == len(told)
+    assert told[0].startswith("checkpoints are longer than 3 s: p90 of the last 20 is ")
+
+
+def test_a_jobmanager_that_dies_and_returns(played, folder):
+    """Said once each; a request per look meanwhile, and checkpoints are held again afterwards."""
+    gone = {}
+
+    class Dying(Clock):
+        def now_ms(self):
+            return played.clock.now_ms()
+
+        def wait(self, seconds):
+            played.clock.wait(seconds)
+            if 120 <= played.passed_s < 300 and not gone:
+                gone["requests"] = len(played.requests)
+                played.faults["*"] = [503] * 10_000
+            if played.passed_s >= 300 and played.faults:
+                played.faults.clear()
+                gone["asked"] = played.requests[gone["requests"] :]
+
+    heard = Heard()
+    watch(WatchOptions(played.url, folder, every="30 s", duration="6 min", sample="0 s"), listener=heard, clock=Dying())
+    away, again, missed = heard.events
+
+    assert ["away", "answers", "missed"] == heard.kinds()
+    assert missed.data["missed"] > 20
+    assert "HTTP 503" in away.text
+    assert "the JobManager answers again, after 210 s" == again.text
+    assert 3 * 60 / 30 + 1 >= len(gone["asked"]) >= 6
+    assert {"/jobs/overview"} == set(gone["asked"])
+
+
+def test_a_watch_that_is_restarted_goes_on(played, folder):
+    """No checkpoint is kept twice or asked for again, and what began before is told after."""
+    played.slower = lambda s: 12.0 if s > 60 else 1.0
+    first = played.watched(folder, "30 s")
+    known = len(first.done.checkpoints)
+    played.requests.clear()
+    second = played.watched(folder, "5 min")
+    rows = second.done.checkpoints
+
+    assert "left" not in first.kinds()
+    assert "left" in second.kinds()
+    assert second.messages[0].startswith(f"goes on: {folder} knows {known} checkpoints; ")
+    assert known < len(rows)
+    assert rows["checkpoint"].is_unique
+    details = [path for path in played.requests if "/details/" in path]
+    assert len(details) == len(set(details))
+
+
+def test_what_changes_about_the_job_is_told_and_not_held_against_the_forecast(played, folder):
+    """Other settings, and a rescale: another forecast is made, of checkpoints that were taken since."""
+    config = played.answers[f"{played.first}/checkpoints/config"]
+    played.clock.wait(60)
+    played.watched(folder, "1 s")
+    config["min_pause"] = 2000
+    for vertex in played.about["vertices"][:1]:
+        vertex["parallelism"] = 1
+    played.slower = lambda _s: 12.0
+    heard = played.watched(folder, "3 min")
+    rows = heard.done.checkpoints
+
+    assert any(text.startswith("settings changed: min_pause 1000 -> 2000") for text in heard.of("changed"))
+    assert any(text.startswith("rescaled: ") and " 2 -> 1" in text for text in heard.of("changed"))
+    assert heard.of("forecast")[0].startswith("the forecast was of the job before that")
+    assert "left" not in heard.kinds()
+    assert "of other settings" in set(rows["verdict"])
+
+
+def test_a_restart_is_told_and_the_checkpoints_after_it_are_not_held(played, folder):
+    """Three of them: the job catches up."""
+    played.watched(folder, "1 s")
+    played.restored, played.failures_ms = 1, [played.clock.now_ms() + 10_000]
+    at = played.passed_s
+    played.slower = lambda s: 20.0 if at < s < at + 15 else 1.0
+    played.fails = {played.numbers()[-1] + 1: "Checkpoint expired before completing."}
+    heard = played.watched(folder, "3 min")
+    rows = heard.done.checkpoints
+
+    assert ["the job began again: a failure, or a restart of the JobManager"] == heard.of("restarted")
+    assert 3 == (rows["verdict"] == "after a restart").sum()
+    assert any("failed after" in text and "expired" in text for text in heard.of("failed"))
+    assert "left" not in heard.kinds()
+
+
+def test_ctrl_c_keeps_all(played, folder):
+    """The folder is complete after each look."""
+
+    class Interrupted(Clock):
+        def now_ms(self):
+            return played.clock.now_ms()
+
+        def wait(self, _seconds):
+            raise KeyboardInterrupt
+
+    with pytest.raises(Stopped, match="the same command goes on where it was"):
+        watch(WatchOptions(played.url, folder, sample="0 s"), clock=Interrupted())
+
+    assert not list(folder.glob(".*.tmp"))
+    assert 1 == json.loads((folder / "watch.json").read_text())["version"]
+    assert [] == played.watched(folder, "1 min").events
+
+
+def test_a_new_folder_without_an_answer_is_an_error(played, tmp_path):
+    """A wrong address is told at once; a bad option, too; and a folder that is not ours."""
+    played.faults["*"] = [404] * 100
+    with pytest.raises(RestError):
+        played.watched(tmp_path / "new", "1 min")
+    for options, why in (({"every": "0 s"}, "1 s or more"), ({"limit": "0 s"}, "more than nothing"), ({"listen": "no"}, "HOST:PORT")):
+        with pytest.raises(OptionError, match=why):
+            played.watched(tmp_path / "new", "1 min", **options)
+    (tmp_path / "new" / "watch.json").write_text("{")
+    with pytest.raises(MemoryFileError, match="is damaged"):
+        played.watched(tmp_path / "new", "1 min")
+
+
+def test_metrics_and_page_are_served(played, folder):
+    """While it watches; nothing else is."""
+    answers = {}
+
+    class Scraping(Clock):
+        def now_ms(self):
+            return played.clock.now_ms()
+
+        def wait(self, seconds):
+            played.clock.wait(seconds)
+            address = heard.messages[-1].removeprefix("serves ").removesuffix("/metrics")
+            for path in ("/metrics", "/", "/watch.json"):
+                try:
+                    with urllib.request.urlopen(address + path, timeout=5) as answer:
+                        answers[path] = (answer.status, answer.headers["Content-Type"], answer.read().decode())
+                except urllib.error.HTTPError as error:
+                    answers[path] = (error.code, "", "")
+
+    heard = Heard()
+    watch(WatchOptions(played.url, folder, duration="30 s", every="30 s", sample="0 s", listen="0"), listener=heard, clock=Scraping())
+
+    assert (200, "application/openmetrics-text; version=1.0.0; charset=utf-8") == answers["/metrics"][:2]
+    assert (folder / "ckptsim.prom").read_text().splitlines()[-1] == answers["/metrics"][2].splitlines()[-1] == "# EOF"
+    assert "<h1>Checkpoints of Flink Streaming Job, watched</h1>" in answers["/"][2]
+    assert 404 == answers["/watch.json"][0]
