@@ -21,7 +21,9 @@ INLINE = re.compile(r"`(ckptsim [^`]+)`")
 PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 LIVE = "http://jobmanager:8081"
-QUICKLY = {"import": ["--sample", "0 s"], "advise": ["--replications", "1", "--no-unknowns"]}
+QUICKLY = {
+    "import": ["--sample", "0 s"], "watch": ["--for", "1 s", "--sample", "0 s"], "advise": ["--replications", "1", "--no-unknowns"],
+}  # fmt: skip
 """Verb -> options that change only how long it takes."""
 PLACEHOLDERS = {"FOLDER": "day.csv", "FILE": "first.yaml", "SWEEP.yaml": "sweep.yaml"}
 NOT_HERE = {"--master yarn": "a YARN", "--master k8s": "a Kubernetes"}

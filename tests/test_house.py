@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sweeps": BELOW_CLI | {"cells", "folder_lock", "series"},
     "advice": BELOW_CLI | {"cells", "evidence", "series", "sweeps"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "series", "sweeps"},  # how the package gets to where Spark works
-    "watching": BELOW_CLI | {"evidence", "history", "recordings", "report"},  # a job that runs, look by look
+    "watching": BELOW_CLI | {"evidence", "folder_lock", "history", "recordings", "report"},  # a job that runs, look by look
     "verbs": BELOW_VERBS,  # what the command and Python have in common
     "api": BELOW_VERBS | {"verbs"},
     "cli": BELOW_VERBS | {"examples", "verbs"},

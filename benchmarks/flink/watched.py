@@ -14,7 +14,7 @@ from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
 from sim.verbs.listener import Listener
 from sim.verbs.watch import Watched, WatchOptions, watch
-from sim.watching.events import Event
+from sim.watching.events import WatchEvent
 
 RATE = 2400
 """Records per second; the sink serves 4,000."""
@@ -25,34 +25,34 @@ SETTLED = 8
 
 
 class _Lines(Listener):
-    def __init__(self, told: Callable[[str], None]) -> None:
-        self.told = told
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self.report = report
 
     def message(self, text: str) -> None:
-        self.told(text)
+        self.report(text)
 
-    def result(self, result: Event) -> None:
-        self.told(result.line)
+    def result(self, result: WatchEvent) -> None:
+        self.report(result.line)
 
 
 def watched(
-    folder: Path, minutes: float, *, told: Callable[[str], None], scrape: Callable[[str], None] | None = None, nice: int = 0
+    folder: Path, minutes: float, *, report: Callable[[str], None], scrape: Callable[[str], None] | None = None, nice: int = 0
 ) -> Watched:
     """Watch for so long; the load doubles in the middle.  `scrape` gets the address of the metrics while they are served."""
     middle_s = round(60 * minutes / 2)
     begun = time.monotonic()
     with Cluster(task_managers=2, options=STORAGE, nice=nice) as flink:
         # seconds count from when the source starts: the cluster's start and the first checkpoints are not of the watch
-        job = flink.submit(PacedJob(rate=RATE, then=2 * RATE, at=middle_s + 4 * SETTLED, sink=500, state=8_000_000), OPTIONS)
+        job = flink.submit(PacedJob(rate=RATE, then=2 * RATE, at=middle_s + 4 * SETTLED, record=200, sink=500, state=8_000_000), OPTIONS)
         flink.await_checkpoints(job, SETTLED, within_s=180)
-        told(f"watched from {time.monotonic() - begun:.0f} s on; the load doubles {middle_s} s later")
+        report(f"watched from {time.monotonic() - begun:.0f} s on; the load doubles {middle_s} s later")
         options = WatchOptions(
             flink.url, folder, every="20 s", duration=f"{60 * minutes:g} s", sample="40 s", limit="2 s", listen="19400" if scrape else None
         )
         timer = None if scrape is None else threading.Timer(60 * minutes * 0.9, scrape, ["http://127.0.0.1:19400/metrics"])
         if timer is not None:
             timer.start()
-        found = watch(options, listener=_Lines(told))
+        found = watch(options, listener=_Lines(report))
         if timer is not None:
             timer.join()
         return found
@@ -67,7 +67,7 @@ def main() -> int:
     begun = time.monotonic()
     folder = chosen.out or Path(mkdtemp(prefix="ckptsim-watch-"))
     found = watched(
-        folder, chosen.minutes, told=lambda line: print(f"{time.monotonic() - begun:6.0f} s  {line}", flush=True), nice=chosen.nice
+        folder, chosen.minutes, report=lambda line: print(f"{time.monotonic() - begun:6.0f} s  {line}", flush=True), nice=chosen.nice
     )
     print(found.verdict)
     print(f"{len(found.checkpoints)} checkpoints, {found.looks['requests'].sum()} requests in {len(found.looks)} looks: {folder}")

@@ -11,7 +11,6 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.folder_lock import locked
 from sim.foreign import one_line
 from sim.recordings import RecordingError, fetch
 from sim.recordings.source.rest.client import Client, RestError
@@ -24,11 +23,11 @@ from sim.verbs.importing import import_source
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError, parsed, writable_folder
 from sim.watching.course import Course, course_of, plain
-from sim.watching.events import Event, moment
+from sim.watching.events import WatchEvent, moment
 from sim.watching.exposition import text_of
 from sim.watching.forecast import NoForecastError, forecast_of
 from sim.watching.look import Look, look_of, since
-from sim.watching.memory import STATE, Memory
+from sim.watching.memory import STATE, Memory, alone_in
 from sim.watching.page import page_of, verdict
 from sim.watching.serving import Published, serving
 from sim.watching.watcher import Watcher
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 SCENARIO, PAGE, METRICS = "job.yaml", "index.html", "ckptsim.prom"
 MOST_REQUESTS = 2000
-"""Of one look.  A job of thirty vertices whose thirty checkpoints are all new takes half of them."""
+"""The most of one look.  A job of thirty vertices whose thirty checkpoints are all new takes half of them."""
 LEAST_S = 30.0
 """A look may last as long as the time between two looks, and so long in any case."""
 MOST_EVENTS = 1000
@@ -52,7 +51,7 @@ PAGE_S = 300.0
 """The page is drawn again after an event, and else so often."""
 
 
-class Clock:
+class WatchClock:
     """The clock of a watch; tests have one that does not wait."""
 
     def now_ms(self) -> int:
@@ -91,7 +90,7 @@ class Watched:
     """A watch that has ended: its events of this time, and the tables that its folder holds of all times."""
 
     folder: Path
-    events: tuple[Event, ...]
+    events: tuple[WatchEvent, ...]
     verdict: str
 
     @property
@@ -114,17 +113,17 @@ class Watched:
         return "\n".join([*(event.line for event in self.events), self.verdict])
 
 
-def watch(options: WatchOptions, *, listener: Listener | None = None, clock: Clock | None = None) -> Watched:
+def watch(options: WatchOptions, *, listener: Listener | None = None, clock: WatchClock | None = None) -> Watched:
     """Watch until `duration` is over, or it is interrupted.  Every event is a result for the listener.
 
     RestError: the first look of a new folder gets no answer.  MemoryFileError: the folder is damaged.  OptionError: a bad value.
     """
-    listener, clock = listener or Listener(), clock or Clock()
+    listener, clock = listener or Listener(), clock or WatchClock()
     timing = _Timing.of(options)
     writable_folder(options.folder)
     published = Published()
     with ExitStack() as stack:
-        stack.enter_context(locked(options.folder, listener.warning))
+        stack.enter_context(alone_in(options.folder, listener.warning))
         session = _Session(options, timing, listener, clock, published)
         session.go_on()
         if options.listen is not None:
@@ -177,9 +176,9 @@ def _listening(published: Published, listen: str) -> Iterator[str]:
 class _Session:
     """One process's part of a watch."""
 
-    def __init__(self, options: WatchOptions, timing: _Timing, listener: Listener, clock: Clock, published: Published) -> None:
+    def __init__(self, options: WatchOptions, timing: _Timing, listener: Listener, clock: WatchClock, published: Published) -> None:
         self.options, self.timing, self.listener, self.clock, self.published = options, timing, listener, clock, published
-        self.events: deque[Event] = deque(maxlen=MOST_EVENTS)
+        self.events: deque[WatchEvent] = deque(maxlen=MOST_EVENTS)
         self.memory = Memory(options.folder)
         self.watcher = Watcher(Course(), timing.limit_ms)
         self.requests = 0
@@ -232,7 +231,7 @@ class _Session:
         rows: list[dict[str, Any]] = []
         before_ms = self.watcher.rows[-1].time_ms if self.watcher.rows else None
         try:
-            _, found = self._asked(client, now_ms)
+            _, found = self._answered(client, now_ms)
             events, rows = self.watcher.looked(found, now_ms)
             outcome = "answered"
         except RestError as error:
@@ -245,7 +244,7 @@ class _Session:
             events, outcome = self.watcher.strange(now_ms, one_line(error, 200)), "strange"
         self.is_new = False
         self._tell(events)
-        told = len(self.events)
+        known_events = len(self.events)
         if outcome == "answered" and self.watcher.wants_forecast and now_ms - self.tried_ms >= 1e3 * RETRY_S:
             outcome, new = self._forecast(now_ms)
             rows += new
@@ -258,14 +257,14 @@ class _Session:
             **{name: getattr(measured, name, {}) for name in ("load", "busy", "pressed")},
         }  # fmt: skip
         self._keep(now_ms, rows, row)
-        self._publish(now_ms, has_news=bool(events) or len(self.events) > told)
+        self._publish(now_ms, has_news=bool(events) or len(self.events) > known_events)
 
     def _client(self, total_s: float) -> Client:
         return Client(
             self.options.url, headers=self.options.headers, total_s=total_s, most_requests=MOST_REQUESTS, pause=self.clock.wait
         )  # fmt: skip
 
-    def _asked(self, client: Client, now_ms: int, sample_s: float | None = None) -> tuple[RestSnapshot, Look]:
+    def _answered(self, client: Client, now_ms: int, sample_s: float | None = None) -> tuple[RestSnapshot, Look]:
         """`sample_s`: all is asked, as for an import; None: only what is new.  RestError, RecordingError: no look."""
         course = self.watcher.course
         overview = client.get(JOBS, attempts=1 if course.away_ms is not None else 2)
@@ -287,7 +286,7 @@ class _Session:
         rows: list[dict[str, Any]] = []
         watcher, self.tried_ms = self.watcher, now_ms
         try:
-            snapshot, found = self._asked(client, now_ms, self.timing.sample_s)
+            snapshot, found = self._answered(client, now_ms, self.timing.sample_s)
             events, rows = watcher.looked(found, now_ms)
             self._tell(events)
             if watcher.course.look is None or not watcher.wants_forecast:
@@ -300,14 +299,14 @@ class _Session:
             return "unanswered", rows
         except (RecordingError, ScenarioError, NoForecastError) as error:
             again = f"tried again in {RETRY_S / 60:g} min"
-            self._tell([Event(self.clock.now_ms(), "forecast", f"no forecast: {one_line(error, 200)}; {again}")])
+            self._tell([WatchEvent(self.clock.now_ms(), "forecast", f"no forecast: {one_line(error, 200)}; {again}")])
         finally:
             self.requests += client.requests
         return "answered", rows
 
     # ------------------------------------------------------------------------------------------ what is told and kept
 
-    def _tell(self, events: list[Event]) -> None:
+    def _tell(self, events: list[WatchEvent]) -> None:
         for event in events:
             self.events.append(event)
             self.listener.result(event)

@@ -35,8 +35,8 @@ def _changes(before: Look, now: Look) -> Iterator[JobChange]:
         yield JobChange(f"rescaled: {', '.join(rescaled)}", "rescale", True)
     groups = [_differing(before.settings[name], group) for name, group in now.settings.items() if name in before.settings]
     if settings := [line for lines in groups for line in lines]:
-        more = f" and {len(settings) - MOST_SETTINGS} more" if len(settings) > MOST_SETTINGS else ""
-        yield JobChange(f"settings changed: {', '.join(settings[:MOST_SETTINGS])}{more}", "settings", True)
+        rest = f" and {len(settings) - MOST_SETTINGS} more" if len(settings) > MOST_SETTINGS else ""
+        yield JobChange(f"settings changed: {', '.join(settings[:MOST_SETTINGS])}{rest}", "settings", True)
     if before.job == now.job:
         yield from _restarts(before, now)
     if before.task_managers != now.task_managers and before.task_managers and now.task_managers:

@@ -23,7 +23,7 @@ MOST_CAUSES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredLook:
     """What a job did between two looks."""
 
     time_ms: int
@@ -33,8 +33,8 @@ class Measured:
     pressed: Mapping[str, float]
 
 
-def measured(before: Look, now: Look) -> Measured | None:
-    """None: no time has passed by the JobManager's clock, or the job has begun again in between."""
+def measured(before: Look, now: Look) -> MeasuredLook | None:
+    """What was counted in between.  None: no time has passed by the JobManager's clock, or the job has begun again in between."""
     passed_s = (now.time_ms - before.time_ms) / 1e3
     if passed_s <= 0 or before.job != now.job or begun_again(before, now) or before.parallelism != now.parallelism:
         return None
@@ -54,14 +54,15 @@ def measured(before: Look, now: Look) -> Measured | None:
         times = [time for time in spent if time is not None]
         if len(times) == len(spent) and sum(times) > 0:
             busy[vertex], pressed[vertex] = times[0] / sum(times), times[2] / sum(times)
-    return Measured(now.time_ms, passed_s, load, busy, pressed)
+    return MeasuredLook(now.time_ms, passed_s, load, busy, pressed)
 
 
-def over(rows: Sequence[Measured], checkpoints: Sequence[SeenCheckpoint]) -> Circumstances:
+def over(rows: Sequence[MeasuredLook], checkpoints: Sequence[SeenCheckpoint]) -> Circumstances:
     """The means of several looks, as long as each lasts, for a counter that comes late is caught up; the medians of checkpoints."""
     done = [point for point in checkpoints if point.status == "COMPLETED" and not point.is_savepoint]
     return Circumstances(
-        *(_means([(row.seconds, getattr(row, name)) for row in rows]) for name in ("load", "busy", "pressed")),
+        _means([(row.seconds, row.load) for row in rows]), _means([(row.seconds, row.busy) for row in rows]),
+        _means([(row.seconds, row.pressed) for row in rows]),
         _medians(point.state for point in done), _medians((point.parts_ms for point in done if point.parts_ms), fill=True),
     )  # fmt: skip
 
@@ -109,7 +110,7 @@ def times_text(factor: float) -> str:
 
 
 def _grown(before: float | None, now: float | None) -> float | None:
-    """None: not known, or the counter was set back."""
+    """How much a counter has grown.  None: not known, or it was set back."""
     return now - before if before is not None and now is not None and now >= before >= 0 else None
 
 

@@ -34,6 +34,7 @@ class Course:
     settling: int = 0  # checkpoints after a restart that are not held to the forecast
     away_ms: int | None = None  # since when the JobManager gives no answer
     sizes: dict[str, float] = field(default_factory=dict)  # vertex -> bytes when its growth was last told
+    loads: dict[str, float] = field(default_factory=dict)  # source -> records per second when its load was last told
     passes_ms: float | None = None  # when checkpoints are expected to pass the limit, as it was told
     foreseen_ms: int = 0  # when that was last looked into
     is_over: bool = False  # whether checkpoints are longer than the limit, as it was told
@@ -54,7 +55,7 @@ class Course:
     def begin_again(self) -> None:
         """Judge from the beginning: the forecast is another one, or none."""
         self.judge_again()
-        self.passes_ms, self.foreseen_ms, self.sizes, self.is_over = None, 0, {}, False
+        self.passes_ms, self.foreseen_ms, self.sizes, self.loads, self.is_over = None, 0, {}, {}, False
 
 
 _ADAPTER = TypeAdapter(Course)

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-Kind = Literal["forecast", "left", "within", "away", "answers", "strange", "changed", "restarted", "failed", "state", "limit", "missed"]
+Kind = Literal[
+    "forecast", "left", "within", "away", "answers", "strange", "changed", "restarted", "failed", "state", "load", "limit", "missed"
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class WatchEvent:
     """Something that is worth a line."""
 
     time_ms: int  # by our clock

@@ -49,7 +49,7 @@ class SeenCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class VertexTotals:
     """What a vertex has counted since its start; None: Flink does not say."""
 
     read: float | None
@@ -75,7 +75,7 @@ class Look:
     task_managers: int  # 0: not known
     restored: int | None  # how often the job began again from a checkpoint
     failures_ms: tuple[int, ...] | None
-    totals: Mapping[str, Totals]
+    totals: Mapping[str, VertexTotals]
     checkpoints: tuple[SeenCheckpoint, ...]  # that ended and were not seen before, oldest first
 
     def after(self, before: Look) -> Look:
@@ -106,7 +106,7 @@ def look_of(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> 
         None if snapshot.of_job("/checkpoints") is None else history.restored,
         None if snapshot.of_job("/exceptions") is None else history.failures_ms,
         {
-            vertices[row.id].name: Totals(
+            vertices[row.id].name: VertexTotals(
                 row.metrics.read_records, row.metrics.write_records, row.metrics.busy_ms, row.metrics.idle_ms, row.metrics.backpressured_ms
             )
             for row in about.vertices

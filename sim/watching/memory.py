@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sim.watching.circumstances import Measured
+from sim.folder_lock import locked
+from sim.watching.circumstances import MeasuredLook
 from sim.watching.look import SeenCheckpoint
 from sim.whole_file import remove_partials, replace_file, replace_text
 
@@ -46,6 +48,11 @@ of each vertex's threads."""
 
 class MemoryFileError(Exception):
     """A file of the folder is not ours, or is damaged."""
+
+
+def alone_in(folder: Path, warn: Callable[[str], object]) -> AbstractContextManager[None]:
+    """No other process enters a block with the same folder.  FolderInUseError: another one is in it."""
+    return locked(folder, warn)
 
 
 @dataclass
@@ -86,7 +93,7 @@ class Memory:
         self._write("looks", LOOKS, self.looks)
         replace_text(self.folder / STATE, json.dumps({"version": VERSION} | state, indent=1) + "\n")
 
-    def recent(self, job: str) -> tuple[list[SeenCheckpoint], list[Measured]]:
+    def recent(self, job: str) -> tuple[list[SeenCheckpoint], list[MeasuredLook]]:
         """Checkpoints and looks of a job, of today and of the day before, oldest first."""
         yesterday = datetime.fromisoformat(self.day).date() - timedelta(days=1)
         points, looks = (
@@ -102,7 +109,7 @@ class Memory:
             for row in points if row["job"] == job
         ]  # fmt: skip
         done = [
-            Measured(round(row["time"].timestamp() * 1e3), row["seconds"], row["load"], row["busy"], row["pressed"])
+            MeasuredLook(round(row["time"].timestamp() * 1e3), row["seconds"], row["load"], row["busy"], row["pressed"])
             for row in looks if row["job"] == job and row["seconds"]
         ]  # fmt: skip
         return found, done

@@ -12,7 +12,7 @@ from sim.analysis.section import TextTable
 from sim.report.figures import SMALL, style
 from sim.report.page import Block, Page
 from sim.report.svg import COLOURS, INK, figure, label
-from sim.watching.events import Event, moment, stamp
+from sim.watching.events import WatchEvent, moment, stamp
 from sim.watching.watcher import LATEST, Watcher, percentiles
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _MOST_ROWS = 20
 _MOST_VERTICES = 4
 
 
-def page_of(watcher: Watcher, events: Sequence[Event], now_ms: int, command: str = "", made: str = "") -> Page:
+def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command: str = "", made: str = "") -> Page:
     """`events`: the latest ones, oldest first."""
     look = watcher.course.look
     name = "a job" if look is None else look.name
@@ -43,11 +43,11 @@ def verdict(watcher: Watcher) -> str:
     away = "" if course.away_ms is None else f"The JobManager gives no answer since {stamp(course.away_ms)}. "
     if forecast is None:
         return f"{away}There is no forecast yet. {now}"
-    held = "Checkpoints keep their forecast" if course.left_ms is None else f"Checkpoints left their forecast at {stamp(course.left_ms)}"
-    return f"{away}{held}: {forecast}. {now}"
+    state = "Checkpoints keep their forecast" if course.left_ms is None else f"Checkpoints left their forecast at {stamp(course.left_ms)}"
+    return f"{away}{state}: {forecast}. {now}"
 
 
-def _blocks(watcher: Watcher, events: Sequence[Event]) -> Iterator[Block]:
+def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
     done = [point for point in watcher.recent if point.status == "COMPLETED"]
     if done:
         yield Block(

@@ -25,7 +25,9 @@ class Published:
 def serving(published: Published, host: str, port: int) -> Iterator[str]:
     """Serve in a thread; yields the address.  OSError: the port is taken, or not ours to take."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class PublishedHandler(BaseHTTPRequestHandler):
+        """A reader's request."""
+
         timeout = PATIENCE_S
         server_version = "ckptsim"
         sys_version = ""
@@ -46,11 +48,13 @@ def serving(published: Published, host: str, port: int) -> Iterator[str]:
         def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name of http.server
             """Scrapes are no news."""
 
-    class Server(HTTPServer):
+    class PublishedServer(HTTPServer):
+        """A server that is silent about its readers."""
+
         def handle_error(self, request: object, client_address: object) -> None:
             """A reader that goes away is no news either."""
 
-    server = Server((host, port), Handler)
+    server = PublishedServer((host, port), PublishedHandler)
     thread = threading.Thread(target=server.serve_forever, args=(0.2,), daemon=True)
     thread.start()
     try:

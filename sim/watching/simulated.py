@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 CHECKPOINTS = 25
-"""Of one run, as many as percentiles of a tenth take; the first is left out."""
+"""As many in one run as percentiles of a tenth take; the first is left out."""
 BUDGET_S = 10.0
 """Processor time of one run."""
 

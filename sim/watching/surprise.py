@@ -32,7 +32,7 @@ TAIL = Line("longer than p90", 0.1, 0.8)
 UPPER = Line("longer than p50", 0.5, 0.95)
 LOWER = Line("shorter than p50", 0.5, 0.95)
 RETURN = Line("within again", 0.2, 0.8)
-"""Of checkpoints that have left: as many as are within by then."""
+"""The line of checkpoints that have left: as many are within by chance, and by then."""
 
 
 @dataclass(frozen=True, slots=True)

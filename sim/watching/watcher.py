@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sim.analysis.number_texts import bytes_text, ms_text
+from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
 from sim.units import format_duration
 from sim.watching.changes import changes
-from sim.watching.circumstances import Measured, measured, over, times_text
+from sim.watching.circumstances import MeasuredLook, measured, over, times_text
 from sim.watching.course import Course
-from sim.watching.events import Event, clock_text, day_text
+from sim.watching.events import WatchEvent, clock_text, day_text
 from sim.watching.explained import explained
 from sim.watching.forecast import Circumstances, Forecast
 from sim.watching.growth import AHEAD_S, FEWEST, growths, is_news, passing
@@ -36,6 +36,8 @@ LATEST = 20
 """Checkpoints whose percentiles are shown."""
 ENOUGH = 6
 """Completed checkpoints of a job, without the first, from which a forecast is made."""
+_LASTING, _OTHER_LOAD = 3, 1.4
+"""A load is told of that differs by such a factor at so many looks one after the other."""
 _LEAST_SHARE = 0.02
 """State of a vertex with a smaller share of all is not told of."""
 _BACK = 0.8
@@ -53,50 +55,50 @@ class Watcher:
     course: Course
     limit_ms: float | None = None  # for p90; None: the interval of the checkpoints
     recent: list[SeenCheckpoint] = field(default_factory=list)
-    rows: list[Measured] = field(default_factory=list)
+    rows: list[MeasuredLook] = field(default_factory=list)
     study: ScenarioFile | None = None  # what the forecast was simulated with
 
     # ------------------------------------------------------------------------------------------ looks
 
-    def away(self, now_ms: int, why: str) -> list[Event]:
+    def away(self, now_ms: int, why: str) -> list[WatchEvent]:
         """The JobManager gave no answer."""
         self.course.count("looks unanswered")
         if self.course.away_ms is not None:
             return []
         self.course.away_ms = now_ms
-        return [Event(now_ms, "away", f"the JobManager is away: {why}; watching goes on")]
+        return [WatchEvent(now_ms, "away", f"the JobManager is away: {why}; watching goes on")]
 
-    def strange(self, now_ms: int, why: str) -> list[Event]:
+    def strange(self, now_ms: int, why: str) -> list[WatchEvent]:
         """The answers made no sense."""
         self.course.count("looks strange")
         if self.course.strange:
             return []
         self.course.strange = why
-        return [Event(now_ms, "strange", f"the answers make no sense: {why}; watching goes on")]
+        return [WatchEvent(now_ms, "strange", f"the answers make no sense: {why}; watching goes on")]
 
-    def looked(self, look: Look, now_ms: int) -> tuple[list[Event], list[dict[str, Any]]]:
+    def looked(self, look: Look, now_ms: int) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
         """Events, and rows for `sim.watching.memory`."""
         self.course.count("looks answered")
         events = [*self._answers(now_ms), *self._changed(look, now_ms)]
         before, self.course.look = self.course.look, replace(look, checkpoints=())
         if before is not None and (row := measured(before, look)) is not None:
             self.rows = [*self.rows, row][-MOST_RECENT:]
-        events += self._missed(look, now_ms)
+        events += [*self._load(now_ms), *self._missed(look, now_ms)]
         kept: list[dict[str, Any]] = []
         for point in look.checkpoints:
-            verdict, told = self._judged(point, now_ms)
+            verdict, news = self._judged(point, now_ms)
             forecast = self.course.forecast
             kept.append(row_of(point, verdict, None if forecast is None else (forecast.p50_ms, forecast.p90_ms)))
             self.course.count(f"checkpoints {verdict}")
-            events += told
+            events += news
         self.course.see([point.number for point in look.checkpoints])
         if look.checkpoints:
             events += [*self._state(now_ms), *self._limit(now_ms)]
         if len(events) > MOST_LINES:
-            events = [*events[:MOST_LINES], Event(now_ms, "strange", f"and {len(events) - MOST_LINES} more at this look")]
+            events = [*events[:MOST_LINES], WatchEvent(now_ms, "strange", f"and {len(events) - MOST_LINES} more at this look")]
         return events, kept
 
-    def _missed(self, look: Look, now_ms: int) -> Iterator[Event]:
+    def _missed(self, look: Look, now_ms: int) -> Iterator[WatchEvent]:
         """Flink lists its latest checkpoints only."""
         before = max(self.course.seen, default=0)
         missed = min((point.number for point in look.checkpoints), default=before) - before - 1
@@ -105,25 +107,25 @@ class Watcher:
         if "missed" not in self.course.counts:
             listed = len(look.checkpoints)
             text = f"{missed} checkpoints ended unseen: Flink lists {listed}; look more often, or raise web.checkpoints.history"
-            yield Event(now_ms, "missed", text, {"missed": missed, "listed": listed})
+            yield WatchEvent(now_ms, "missed", text, {"missed": missed, "listed": listed})
         self.course.count("missed", missed)
 
-    def _answers(self, now_ms: int) -> Iterator[Event]:
+    def _answers(self, now_ms: int) -> Iterator[WatchEvent]:
         if self.course.away_ms is not None:
             passed = format_duration(max(now_ms - self.course.away_ms, 0) // 1000 * 10**9)
-            yield Event(now_ms, "answers", f"the JobManager answers again, after {passed}")
+            yield WatchEvent(now_ms, "answers", f"the JobManager answers again, after {passed}")
             self.course.away_ms = None
         elif self.course.strange:
-            yield Event(now_ms, "answers", "the answers make sense again")
+            yield WatchEvent(now_ms, "answers", "the answers make sense again")
         self.course.strange = ""
 
-    def _changed(self, look: Look, now_ms: int) -> Iterator[Event]:
+    def _changed(self, look: Look, now_ms: int) -> Iterator[WatchEvent]:
         before = self.course.look
         if before is None:
             return
         found = changes(before, look)
         for change in found:
-            yield Event(now_ms, "restarted" if change.kind == "restart" else "changed", change.text, {"change": change.kind})
+            yield WatchEvent(now_ms, "restarted" if change.kind == "restart" else "changed", change.text, {"change": change.kind})
         if any(change.kind == "restart" for change in found):
             self.course.count("restarts")
             self.course.settling = SETTLING
@@ -134,7 +136,9 @@ class Watcher:
             self.course.begin_again()
             self.course.held_from_ms = look.time_ms
             self.recent, self.rows = [], []
-            yield Event(now_ms, "forecast", f"the forecast was of the job before that; a new one is made of its next {ENOUGH} checkpoints")
+            yield WatchEvent(
+                now_ms, "forecast", f"the forecast was of the job before that; a new one is made of its next {ENOUGH} checkpoints"
+            )
 
     # ------------------------------------------------------------------------------------------ the forecast
 
@@ -143,12 +147,12 @@ class Watcher:
         """Whether a forecast is missing, and there are checkpoints to make it of."""
         return self.course.forecast is None and sum(map(_counts, self.recent)) >= ENOUGH
 
-    def begin(self, forecast: Forecast, study: ScenarioFile, now_ms: int) -> list[Event]:
+    def begin(self, forecast: Forecast, study: ScenarioFile, now_ms: int) -> list[WatchEvent]:
         """Hold checkpoints to this forecast from now on."""
         self.course.begin_again()
         self.course.forecast, self.study = forecast, study
         data = {"p50_ms": forecast.p50_ms, "p90_ms": forecast.p90_ms, "factors": list(forecast.factors)}
-        return [Event(now_ms, "forecast", f"forecast: {forecast}, told by {forecast.history} checkpoints", data)]
+        return [WatchEvent(now_ms, "forecast", f"forecast: {forecast}, told by {forecast.history} checkpoints", data)]
 
     @property
     def usual(self) -> Circumstances:
@@ -157,7 +161,7 @@ class Watcher:
 
     # ------------------------------------------------------------------------------------------ checkpoints
 
-    def _judged(self, point: SeenCheckpoint, now_ms: int) -> tuple[str, list[Event]]:
+    def _judged(self, point: SeenCheckpoint, now_ms: int) -> tuple[str, list[WatchEvent]]:
         """What a checkpoint shows of the forecast: a word, and events."""
         forecast = self.course.forecast
         if point.trigger_ms < self.course.held_from_ms:
@@ -172,11 +176,11 @@ class Watcher:
         if forecast is None or point.trigger_ms < forecast.made_ms:
             return "without forecast", failed
         if point.status == "FAILED":
-            return "failed", [*failed, *(self._held(forecast, replace(point, duration_ms=inf), now_ms) if _is_expired(point) else [])]
+            return "failed", [*failed, *(self._weighed(forecast, replace(point, duration_ms=inf), now_ms) if _is_expired(point) else [])]
         verdict = "beyond" if point.duration_ms > forecast.longest_p90_ms else "within"
-        return verdict, self._held(forecast, point, now_ms)
+        return verdict, self._weighed(forecast, point, now_ms)
 
-    def _held(self, forecast: Forecast, point: SeenCheckpoint, now_ms: int) -> list[Event]:
+    def _weighed(self, forecast: Forecast, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
         course, ms = self.course, point.duration_ms
         sides = {
             TAIL.name: ms > forecast.longest_p90_ms,
@@ -192,7 +196,7 @@ class Watcher:
         sure = [(line, found) for line, found in ((TAIL, course.tail), (UPPER, course.upper), (LOWER, course.lower)) if found.is_sure]
         return [self._left(forecast, *sure[0], now_ms)] if sure else []
 
-    def _left(self, forecast: Forecast, line: Line, found: Surprise, now_ms: int) -> Event:
+    def _left(self, forecast: Forecast, line: Line, found: Surprise, now_ms: int) -> WatchEvent:
         course = self.course
         course.left_ms, course.left_by, course.back = found.since_ms, line.name, Surprise()
         limits = {TAIL.name: forecast.longest_p90_ms, UPPER.name: forecast.longest_p50_ms, LOWER.name: forecast.shortest_p50_ms}
@@ -206,13 +210,15 @@ class Watcher:
             f"checkpoints leave the forecast: since {begun}, {found.beyond} of {found.count} are {side} than "
             f"{ms_text(limits[line.name])} ({forecast}); now p50 {ms_text(p50)}, p90 {ms_text(p90)}. {why.text}"
         )
-        return Event(now_ms, "left", text, {"since_ms": found.since_ms, "p50_ms": p50, "p90_ms": p90, "why": why.plain})
+        return WatchEvent(now_ms, "left", text, {"since_ms": found.since_ms, "p50_ms": p50, "p90_ms": p90, "why": why.plain})
 
-    def _within(self, point: SeenCheckpoint, now_ms: int) -> list[Event]:
+    def _within(self, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
         since_ms, begun_ms = self.course.left_ms or point.trigger_ms, self.course.back.since_ms
         self.course.judge_again()
         passed = format_duration(max(begun_ms - since_ms, 0) // 1000 * 10**9)
-        return [Event(now_ms, "within", f"checkpoints are within the forecast again since {clock_text(begun_ms, now_ms)}, after {passed}")]
+        return [
+            WatchEvent(now_ms, "within", f"checkpoints are within the forecast again since {clock_text(begun_ms, now_ms)}, after {passed}")
+        ]
 
     # ------------------------------------------------------------------------------------------ state and limit
 
@@ -224,7 +230,7 @@ class Watcher:
         interval_ns = self.study.scenarios[0].checkpoint.interval_ns
         return None if interval_ns is None else interval_ns / 1e6
 
-    def _state(self, now_ms: int) -> Iterator[Event]:
+    def _state(self, now_ms: int) -> Iterator[WatchEvent]:
         """State that doubled or halved since it was last told."""
         done = [point for point in self.recent if _counts(point) and point.state][-3:]
         least = _LEAST_SHARE * max((sum(point.state.values()) for point in done), default=0)
@@ -238,9 +244,25 @@ class Watcher:
                 self.course.foreseen_ms = 0  # said with it, if it grows on
                 text = f"state of '{vertex}' {times_text(size / before)} ({bytes_text(before)} -> {bytes_text(size)})"
                 ahead = self._ahead(now_ms, is_asked=True)
-                yield Event(now_ms, "state", f"{text}; {ahead}" if ahead else text, {"vertex": vertex, "bytes": size, "before": before})
+                yield WatchEvent(
+                    now_ms, "state", f"{text}; {ahead}" if ahead else text, {"vertex": vertex, "bytes": size, "before": before}
+                )
 
-    def _limit(self, now_ms: int) -> Iterator[Event]:
+    def _load(self, now_ms: int) -> Iterator[WatchEvent]:
+        """Load that is another one for several looks, beside what it was when it was last told."""
+        rows = self.rows[-_LASTING:]
+        if len(rows) < _LASTING or self.course.forecast is None:
+            return
+        for vertex in rows[-1].load:
+            before = self.course.loads.setdefault(vertex, self.course.forecast.usual.load.get(vertex, 0.0))
+            rates = [row.load.get(vertex, 0.0) for row in rows]
+            if before and (min(rates) > _OTHER_LOAD * before or max(rates) * _OTHER_LOAD < before):
+                rate = over(rows, []).load[vertex]
+                self.course.loads[vertex] = rate
+                text = f"load of '{vertex}' {times_text(rate / before)} ({per_second_text(before)} -> {per_second_text(rate)})"
+                yield WatchEvent(now_ms, "load", text, {"vertex": vertex, "per_second": rate, "before": before})
+
+    def _limit(self, now_ms: int) -> Iterator[WatchEvent]:
         done = [point for point in self.recent if _counts(point)][-LATEST:]
         if self.limit is None or len(done) < ENOUGH:
             return
@@ -250,9 +272,9 @@ class Watcher:
             self.course.is_over = is_over
             side = f"longer than {ms_text(self.limit)}" if is_over else f"within {ms_text(self.limit)} again"
             text = f"checkpoints are {side}: p90 of the last {len(done)} is {ms_text(p90)}"
-            yield Event(now_ms, "limit", text, {"p90_ms": p90, "limit_ms": self.limit, "is_over": is_over})
+            yield WatchEvent(now_ms, "limit", text, {"p90_ms": p90, "limit_ms": self.limit, "is_over": is_over})
         elif ahead := self._ahead(now_ms):
-            yield Event(now_ms, "limit", ahead, {"limit_ms": self.limit, "passes_ms": self.course.passes_ms})
+            yield WatchEvent(now_ms, "limit", ahead, {"limit_ms": self.limit, "passes_ms": self.course.passes_ms})
 
     def _ahead(self, now_ms: int, *, is_asked: bool = False) -> str:
         """When state that grows makes checkpoints pass the limit, if that is news; empty: it is none."""
@@ -308,10 +330,10 @@ def _is_expired(point: SeenCheckpoint) -> bool:
     return "expired" in point.failure.lower()
 
 
-def _failed(point: SeenCheckpoint, now_ms: int) -> Iterator[Event]:
+def _failed(point: SeenCheckpoint, now_ms: int) -> Iterator[WatchEvent]:
     if point.status == "FAILED":
         what = "savepoint" if point.is_savepoint else "checkpoint"
         why = f": {point.failure}" if point.failure else ""
-        yield Event(
+        yield WatchEvent(
             now_ms, "failed", f"{what} {point.number} failed after {ms_text(max(point.duration_ms, 0))}{why}", {"checkpoint": point.number}
         )

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings.source.rest.paths import is_id
+from sim.recordings.source.rest.snapshot import is_id
 from sim.verbs.listener import Listener
-from sim.verbs.watch import Clock, WatchOptions, watch
+from sim.verbs.watch import WatchClock, WatchOptions, watch
 from tests.conftest import FakeFlink
 
 SAVED = Path(__file__).parents[1] / "data" / "rest"
 S = 1000  # ms
 
 
-class PlayedClock(Clock):
+class PlayedClock(WatchClock):
     """A clock that passes when it is waited for."""
 
     def __init__(self, now_ms):
@@ -59,7 +59,7 @@ class PlayedFlink(FakeFlink):
     def trigger_ms(self, number):
         return self.begun_ms + (number - self.last) * self.interval_ms
 
-    def taken(self, number):
+    def drawn(self, number):
         """(trigger, duration, factor of the state) of a checkpoint."""
         at_s = (self.trigger_ms(number) - self.begun_ms) / 1e3
         usual = self.templates[self.last - number % len(self.templates)]
@@ -71,7 +71,7 @@ class PlayedFlink(FakeFlink):
         return [n for n in range(max(self.last + 1, latest - 40), latest + 1) if self.ended_ms(n) <= self.clock.ms]
 
     def ended_ms(self, number):
-        at_ms, usual, slower, _ = self.taken(number)
+        at_ms, usual, slower, _ = self.drawn(number)
         return at_ms + slower * usual["end_to_end_duration"]
 
     def what_is_at(self, path, names):
@@ -108,7 +108,7 @@ class PlayedFlink(FakeFlink):
         return walk(answer)
 
     def listed(self, number):
-        at_ms, usual, slower, larger = self.taken(number)
+        at_ms, usual, slower, larger = self.drawn(number)
         point = copy.deepcopy(usual) | {"id": number}
         self.move(point, usual["trigger_timestamp"], at_ms, slower, larger)
         if number in self.fails:
@@ -116,7 +116,7 @@ class PlayedFlink(FakeFlink):
         return point
 
     def details(self, number, rest):
-        at_ms, usual, slower, larger = self.taken(number)
+        at_ms, usual, slower, larger = self.drawn(number)
         template = self.answers.get(f"{self.first}/checkpoints/details/{usual['id']}{f'/{rest}' if rest else ''}")
         if template is None:
             return None
