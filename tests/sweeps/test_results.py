@@ -98,7 +98,7 @@ def test_a_job_that_restarted_is_held_against_nothing(study, tmp_path):
 
 
 def test_what_a_baseline_shows_does_not_depend_on_what_has_run(study, tmp_path):
-    """Of two strategies one has ended: the baseline is not that one's."""
+    """One of two strategies has ended: the baseline is not that one's."""
     store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
     store.put([row(planned[0]), row(planned[1])])
 

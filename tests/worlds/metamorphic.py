@@ -67,8 +67,8 @@ def in_flight_written_is_read(world: Document) -> str | None:
         if written[checkpoint] != captured.get(checkpoint, 0):
             return f"checkpoint {checkpoint}: {written[checkpoint]} bytes in files, {captured.get(checkpoint, 0)} captured"
     tasks = sum(vertex["parallelism"] for vertex in world["job"].values())
-    whole = result.recoveries[(result.recoveries["tasks"] == tasks) & (result.recoveries["restored_checkpoint"] > 0)]
-    for row in _undisturbed(whole, result).itertuples():
+    full_restarts = result.recoveries[(result.recoveries["tasks"] == tasks) & (result.recoveries["restored_checkpoint"] > 0)]
+    for row in _undisturbed(full_restarts, result).itertuples():
         if row.recovered_bytes != captured.get(row.restored_checkpoint, 0):
             return f"restart {row.restart}: {row.recovered_bytes} bytes read, {captured.get(row.restored_checkpoint, 0)} captured"
     return "" if written.total() else None
@@ -105,7 +105,7 @@ def a_run_split_by_a_savepoint_comes_to_the_same(world: Document) -> str | None:
 
 
 def faster_storage_never_lengthens_an_asynchronous_part(world: Document) -> str | None:
-    """Of the first checkpoint, where both runs have come the same way."""
+    """The first checkpoint decides: until then both runs have come the same way."""
     storage = world.get("storage")
     if storage is None or "unlimited" in str(storage) or "cores" in world.get("cluster", {}):
         return None  # where cores are scarce, what ends sooner makes others work at the same time
@@ -289,10 +289,10 @@ class Found(NamedTuple):
 
 
 def found_in(seed: int, laws: Iterable[str] = LAWS) -> list[Found]:
-    return [Found(name, seed, _said(LAWS[name], document(seed))) for name in laws]
+    return [Found(name, seed, _verdict(LAWS[name], document(seed))) for name in laws]
 
 
-def _said(law: Law, world: Document) -> str | None:
+def _verdict(law: Law, world: Document) -> str | None:
     try:
         with limited_cpu(MOST_CPU_S):
             return law(world)
@@ -306,14 +306,14 @@ def _found_in(item: tuple[int, tuple[str, ...]], _progress: object) -> list[Foun
 
 
 def report(found: Iterable[Found]) -> int:
-    held, broken = Counter[str](), list[Found]()
+    kept, broken = Counter[str](), list[Found]()
     for row in found:
-        held[row.law] += row.broken == ""
+        kept[row.law] += row.broken == ""
         if row.broken:
             broken.append(row)
             print_line(f"seed {row.seed}: {row.law}: {row.broken}")
     for law in LAWS:
-        print_line(f"{law:60} held in {held[law]:5} worlds, broken in {sum(row.law == law for row in broken)}")
+        print_line(f"{law:60} held in {kept[law]:5} worlds, broken in {sum(row.law == law for row in broken)}")
     return 1 if broken else 0
 
 

@@ -25,7 +25,7 @@ MOST_TOLD = 12
 World = Callable[[Document], Any]
 
 
-def _each(world: Document, section: str) -> list[Document]:
+def _sections(world: Document, section: str) -> list[Document]:
     """What the vertices of a world say in a section."""
     found = (vertex.get(section) for vertex in world["job"].values())
     return [row for row in found if isinstance(row, dict)]
@@ -35,20 +35,20 @@ def _inputs(world: Document) -> list[Document]:
     return [edge for vertex in world["job"].values() for edge in vertex.get("input", {}).values() if isinstance(edge, dict)]
 
 
-def _windows(**said: str) -> World:
-    return lambda world: any(all(window.get(key) == value for key, value in said.items()) for window in _each(world, "window"))
+def _windows(**options: str) -> World:
+    return lambda world: any(all(window.get(key) == value for key, value in options.items()) for window in _sections(world, "window"))
 
 
 def _window_with(key: str) -> World:
-    return lambda world: any(key in window for window in _each(world, "window"))
+    return lambda world: any(key in window for window in _sections(world, "window"))
 
 
 def _state_with(key: str) -> World:
-    return lambda world: any(key in state for state in _each(world, "state"))
+    return lambda world: any(key in state for state in _sections(world, "state"))
 
 
 def _watermark_with(key: str) -> World:
-    return lambda world: any(key in source.get("watermark", {}) for source in _each(world, "source"))
+    return lambda world: any(key in source.get("watermark", {}) for source in _sections(world, "source"))
 
 
 def _checkpoint(key: str, *values: Any) -> World:
@@ -56,11 +56,11 @@ def _checkpoint(key: str, *values: Any) -> World:
 
 
 def _commit_with(key: str, value: str) -> World:
-    return lambda world: any(commit.get(key) == value for commit in _each(world, "commit"))
+    return lambda world: any(commit.get(key) == value for commit in _sections(world, "commit"))
 
 
 def _bounded(world: Document) -> bool:
-    return all({"records", "records-per-subtask"} & set(source) for source in _each(world, "source"))
+    return all({"records", "records-per-subtask"} & set(source) for source in _sections(world, "source"))
 
 
 FEATURES: dict[str, World] = {
@@ -76,10 +76,10 @@ FEATURES: dict[str, World] = {
     "growing state": _state_with("growth"),
     "changelog": _state_with("changelog"),
     "changelog in memory": lambda world: any(
-        isinstance(log := state.get("changelog"), dict) and log.get("storage") == "memory" for state in _each(world, "state")
+        isinstance(log := state.get("changelog"), dict) and log.get("storage") == "memory" for state in _sections(world, "state")
     ),
     "incremental": lambda world: (
-        _checkpoint("incremental", True)(world) and any(state.get("backend") == "rocksdb" for state in _each(world, "state"))
+        _checkpoint("incremental", True)(world) and any(state.get("backend") == "rocksdb" for state in _sections(world, "state"))
     ),
     "local recovery": _checkpoint("local-recovery", True),
     "double edges": lambda world: any("from" in edge for edge in _inputs(world)),
@@ -90,16 +90,16 @@ FEATURES: dict[str, World] = {
     "unaligned": _checkpoint("barriers", "unaligned"),
     "aligned with a timeout": lambda world: isinstance(world["checkpoint"].get("barriers"), dict),
     "concurrent checkpoints": _checkpoint("max-concurrent"),
-    "async operate": lambda world: _checkpoint("operator-io", "async")(world) and bool(_each(world, "flush")),
+    "async operate": lambda world: _checkpoint("operator-io", "async")(world) and bool(_sections(world, "flush")),
     "final checkpoints": lambda world: _bounded(world) and world["checkpoint"].get("finish", "flink") == "flink",
-    "backlogs (FLIP-309)": lambda world: any("backlog" in source for source in _each(world, "source")),
+    "backlogs (FLIP-309)": lambda world: any("backlog" in source for source in _sections(world, "source")),
     "checkpoints in recovery (FLIP-547)": _checkpoint("during-recovery", True),
     "interruptible timers": _checkpoint("interruptible-timers", True),
     "savepoints": lambda world: any("savepoint" in action for action in world.get("actions", ())),
     "stops": lambda world: any("stop" in action for action in world.get("actions", ())),
     "rescales": lambda world: "rescale" in world,
     "later jobs": lambda world: "instances" in world,
-    "async I/O": lambda world: bool(_each(world, "async-io")),
+    "async I/O": lambda world: bool(_sections(world, "async-io")),
     "merged files": lambda world: "file-merging" in world.get("storage", {}),
 }
 """What is newer in a world -> whether a world has it."""
@@ -182,8 +182,8 @@ class Pairs:
         least = min(self.counts[pair] for pair in product(FEATURES, self.faults))
         yield f"{len(FEATURES) * len(self.faults)} pairs, {len(self.empty)} of them in no world; the rarest is in {least}"
         if self.empty:
-            some = "; ".join(f"{feature} and {fault}" for feature, fault in self.empty[:MOST_TOLD])
-            yield f"in no world: {some}{', ...' if len(self.empty) > MOST_TOLD else ''}"
+            pairs = "; ".join(f"{feature} and {fault}" for feature, fault in self.empty[:MOST_TOLD])
+            yield f"in no world: {pairs}{', ...' if len(self.empty) > MOST_TOLD else ''}"
 
 
 def main() -> int:
