@@ -29,6 +29,10 @@ class BatchError(ValueError):
     """A file whose rows must not be used; the message is a short reason."""
 
 
+class GoneError(RuntimeError):
+    """A file was joined with others, by the command that wrote it: look again."""
+
+
 def is_batch_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
@@ -65,8 +69,11 @@ def checked(path: Path) -> pa.Table:
 
 
 def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Columns of a checked file; None: all.  OSError: it is gone."""
-    return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
+    """Columns of a checked file; None: all.  GoneError: it is there no more."""
+    try:
+        return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
+    except FileNotFoundError:
+        raise GoneError(path.name) from None
 
 
 def _digest(content: bytes) -> str:

@@ -20,6 +20,7 @@ from sim.cells.columns import OUTCOME, PROVENANCE
 from sim.cells.plan import Cell, CellPlan, planned_of
 from sim.model.scenario import Scenario
 from sim.sheet import write_csv
+from sim.sweeps.batch import GoneError
 from sim.sweeps.kept_rows import KeptRows, forget_files
 from sim.sweeps.store import Store
 from sim.whole_file import kept_in, replace_file
@@ -50,7 +51,7 @@ def keep(store: Store, planned: Sequence[Cell]) -> None:
         try:
             with kept_in(store.folder):
                 _keep(store.folder, store.kept(), plan)
-        except FileNotFoundError:  # another command has joined files
+        except GoneError:  # another command has joined files
             if trial + 1 == TRIALS:
                 raise
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -62,13 +61,13 @@ def run_missing(
 ) -> None:  # fmt: skip
     """Run the cells that have no row, and keep theirs.  Cells that another command runs meanwhile are left out.
 
-    `shared`: another command is at work on them: this one begins elsewhere, and both meet.
+    `shared`: another command is at work on them: this one runs them in an order of its own.
     """
     missing = store.missing(planned)
     if not missing:
         return
     if shared:
-        missing = missing.take(np.roll(np.arange(len(missing)), -random.randrange(len(missing))))
+        missing = missing.take(np.random.default_rng().permutation(len(missing)))  # in the same order both would run the same cells
     failed, look = 0, _RemoteRows(store, missing)
     with store.keeping() as waiting, closing(workers.rows(missing, engine, _keeping(waiting, watch), check, look.has_row)) as coming:
         for row in coming:  # no worker outlives this block

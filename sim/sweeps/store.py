@@ -19,7 +19,7 @@ from sim.cells.cell import Row
 from sim.cells.plan import Cell, CellPlan, distinct, planned_of
 from sim.folder_lock import FolderInUseError, locked
 from sim.foreign import one_line
-from sim.sweeps.batch import KEY, BatchError, checked, is_batch_name, packed, packed_table, read
+from sim.sweeps.batch import KEY, BatchError, GoneError, checked, is_batch_name, packed, packed_table, read
 from sim.sweeps.kept_rows import KeptRows, forget_files
 from sim.whole_file import kept_in, remove_partials, replace_file
 
@@ -76,7 +76,7 @@ class Store:
             self._own = few
             return
         count = sum(few.values())
-        with suppress(FileNotFoundError):  # another command has set one of them aside
+        with suppress(GoneError):  # another command has set one of them aside
             self._put(*packed_table(pa.concat_tables([read(path) for path in few])), count)
             for path in few.keys() - self._own.keys():
                 path.unlink(missing_ok=True)
@@ -97,19 +97,19 @@ class Store:
     def kept(self) -> KeptRows:
         """All rows.  Untrustworthy files count as missing: their cells run again."""
         if self._look() or self._kept is None:
-            self._kept, self._rows = KeptRows(self._keys), None
-            if wrong := self._kept.contradicting():
-                for path in wrong:
-                    del self._keys[path]
-                    self._set_aside(path, "contradicts another file")
-                self._kept = KeptRows(self._keys)
+            while (kept := self._indexed()) is None:
+                self._look()
+            self._kept, self._rows = kept, None
         return self._kept
 
     def rows(self) -> dict[str, Row]:
         """Cell -> row, all in memory: for studies of a few thousand cells."""
         kept = self.kept()
         if self._rows is None:
-            rows = kept.table(np.arange(len(kept))).to_pylist() if len(kept) else []
+            try:
+                rows = kept.table(np.arange(len(kept))).to_pylist() if len(kept) else []
+            except GoneError:  # joined meanwhile
+                return self.rows()
             self._rows = {row["cell"]: row for row in rows}
         return dict(self._rows)
 
@@ -135,6 +135,18 @@ class Store:
         self._look()
         new = [self._keys[path] for path in self._keys.keys() - before]
         return {cell for keys in new for cell, status in zip(*(keys[name].to_pylist() for name in KEY), strict=True) if status == "ok"}
+
+    def _indexed(self) -> KeptRows | None:
+        """The rows of the files that can be trusted; None: another command has joined some of them meanwhile."""
+        kept = KeptRows(self._keys)
+        try:
+            wrong = kept.contradicting()
+        except GoneError:
+            return None
+        for path in wrong:
+            del self._keys[path]
+            self._set_aside(path, "contradicts another file")
+        return KeptRows(self._keys) if wrong else kept
 
     def _put(self, name: str, content: bytes, count: int) -> None:
         with kept_in(self.folder):

@@ -136,7 +136,7 @@ def _findings(definition: Definition) -> Iterator[Remark]:
 
 def _tell_other(listener: Listener, owner: str) -> None:
     """Another command is at work on the same cells."""
-    listener.message(f"another command runs cells of this folder ({owner}): its rows count here, too, and this one begins elsewhere")
+    listener.message(f"another command runs cells of this folder ({owner}): its rows count here, too, and this one goes in another order")
 
 
 @contextmanager

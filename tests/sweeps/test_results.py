@@ -103,3 +103,20 @@ def test_what_a_baseline_shows_does_not_depend_on_what_has_run(study, tmp_path):
     store.put([row(planned[0]), row(planned[1])])
 
     assert [True, False] == list(collect(store, planned)["checkpoint.barriers"].isna())
+
+
+def test_files_that_another_command_joins_meanwhile_are_looked_for_again(study, tmp_path, monkeypatch):
+    """The rows are in another file by then: nothing failed, and nothing is lost."""
+    store, writer, planned = Store(tmp_path), Store(tmp_path), cells(study.scenarios)
+    for cell in planned:
+        writer.put([row(cell)])
+    real = store.kept
+
+    def kept():
+        found = real()
+        writer.join()
+        return found
+
+    monkeypatch.setattr(store, "kept", kept)
+
+    assert [cell.id for cell in planned] == list(collect(store, planned)["cell"])

@@ -280,3 +280,19 @@ def test_what_another_command_has_run_does_not_run_again(planned, tmp_path, monk
 
     assert [planned[0].id] == ran
     assert 2 == len(table)
+
+
+def test_rows_that_are_joined_while_they_are_compared_are_looked_for_again(planned, tmp_path, monkeypatch):
+    """Two commands ran the same cell; the one that is ready joins its files."""
+    writer, store = Store(tmp_path), Store(tmp_path)
+    for host in ("here", "there"):
+        writer.put([row(planned[0], host=host, violations=0)])
+    real = room.KeptRows.contradicting
+
+    def contradicting(kept):
+        writer.join()
+        return real(kept)
+
+    monkeypatch.setattr(room.KeptRows, "contradicting", contradicting)
+
+    assert {planned[0].id} == store.rows().keys()
