@@ -91,7 +91,7 @@ class PlayedFlink(FakeFlink):
             if int(number) > self.last:
                 return self.details(int(number), rest)
         if path.startswith(f"{self.first}/vertices/") and is_id(path.rpartition("/")[2]):
-            return self.counted(self.answers[path])
+            return self.counted(self.answers.get(path))
         return super().what_is_at(path, names)
 
     def counted(self, answer):

@@ -37,7 +37,7 @@ class Moody(PlayedFlink):
 def hour(tmp_path_factory):
     """(server, what was said, folder, requests of each look, peak of memory while looks of the second half went on)."""
     fake, heard, folder, per_look, peaks = Moody(3), Heard(), tmp_path_factory.mktemp("soak") / "watch", [], []
-    options = WatchOptions(fake.url, folder, every="60 s", duration="60 min", sample="0 s")
+    options = WatchOptions(fake.url, folder, every="120 s", duration="60 min", sample="0 s")
     before = 0
 
     class Turning(type(fake.clock)):
@@ -77,9 +77,9 @@ def test_requests_and_memory_are_bounded(hour):
     memory = f"{max(peaks[:half]) / 1e6:.1f} MB held in the first half, {max(peaks[half:]) / 1e6:.1f} MB in the second"
     sys.stdout.write(f"{requests}; {memory}; {len(heard.events)} events\n")
 
-    assert 60 <= len(per_look)
+    assert 30 <= len(per_look)
     assert max(per_look) <= MOST_REQUESTS
-    assert sum(per_look) < 60 * 150
+    assert sum(per_look) < 30 * 200
     assert max(peaks[half:]) < max(peaks[:half]) + 3e6
 
 
@@ -101,4 +101,4 @@ def test_it_watches_on(hour):
     assert "forecast" in heard.kinds()
     assert (folder / "ckptsim.prom").read_text().endswith("# EOF\n")
     assert {"away", "answers"} <= set(heard.kinds())
-    assert len(fake.moods) > 30
+    assert len(fake.moods) > 15
