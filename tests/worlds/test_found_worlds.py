@@ -186,3 +186,12 @@ def test_limits_of_watermarks_are_not_announced_without_a_job_manager():
     assert 30 > read[4.0] > 0, "200 ms of 100/s"
     assert {0.0} == set(read[5.0:9.0])
     assert read[10.0] > 50
+
+
+def test_what_windows_held_when_their_operator_finished_stays_lost():
+    """Both restarts begin with snapshots of finished operators: no timer fires, and the two records of open windows stay away."""
+    result = ran("timers-of-finished-windows")
+
+    assert () == result.violations
+    assert 2 == len(result.recoveries)
+    assert (result.recoveries["restored_checkpoint"] > 0).all()

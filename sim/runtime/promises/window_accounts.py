@@ -150,7 +150,9 @@ class WindowAccounts:
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         """A timer of processing time lets records go."""
-        if (timers := self._of(task).timers) is not None:
+        if (timers := self._of(task).timers) is None:
+            self._tell_timer(task, f"a timer of {_s(due_ns)} fires, its operators had finished when the snapshot was taken")
+        else:
             self._tell_timer(task, timers.fire(int(self.context.env.now), due_ns, records))
 
     def quiet(self, task: int) -> None:
@@ -167,12 +169,11 @@ class WindowAccounts:
         own, late = self._of(task), part.position.late
         if window.early and late and not own.quiet:
             self._tell(OWN_WINDOW, task, f"{count_is(late, 'record')} held behind barrier {checkpoint}, a bundle leaves before it")
-        if own.timers is not None:
-            now_ns = int(self.context.env.now)
-            if not own.quiet:
-                self._tell_timer(task, own.timers.silent(now_ns))
-            kept = self._timers.setdefault(checkpoint, {})
-            kept[self.context.names[task]] = None if part.finished else own.timers.kept(now_ns, served)
+        now_ns = int(self.context.env.now)
+        if own.timers is not None and not own.quiet:
+            self._tell_timer(task, own.timers.silent(now_ns))
+        pending = None if own.timers is None or part.finished else own.timers.kept(now_ns, served)
+        self._timers.setdefault(checkpoint, {})[self.context.names[task]] = pending
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """The state of a task is frozen: records in windows are part of it."""

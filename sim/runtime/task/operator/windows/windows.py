@@ -56,7 +56,8 @@ class OperatorWindows(TaskPart):
         return self.window.early and self.content.leave()
 
     def cut(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
-        snapshot.kept["windows"] = _Kept(self.timers(), tuple(self.content.slices.ends))
+        """Operators that have finished have no timers: what their windows held is lost, and no restore brings it back (FLIP-147)."""
+        snapshot.kept["windows"] = _Kept(() if snapshot.finished else self.timers(), tuple(self.content.slices.ends))
 
     def waiting(self) -> WaitingBytes:
         return WaitingBytes(windows=self.content.records() * self.window.record_bytes)
