@@ -282,10 +282,13 @@ class Race:
         sentences = (left.sentence(self.trials) for left in self.left_out)
         return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
-    def measured(self, steady: Sequence[Scenario], failing: Sequence[Scenario], *, unlimited: bool) -> Trials:
-        """The corrected values of these runs alone."""
+    def measured(
+        self, steady: Sequence[Scenario], failing: Sequence[Scenario], *, unlimited: bool,
+        longer_ms: Mapping[tuple[str, str], float] | None = None,
+    ) -> Trials:  # fmt: skip
+        """The corrected values of these runs alone, and of the longest checkpoints of long ones."""
         found = measured(self.run(steady, failing), now=self.now.name, unlimited=unlimited)
-        return self._with_losses(corrected(found, self.bench.backtest, self._today, {}))
+        return self._with_losses(corrected(found, self.bench.backtest, self._today, longer_ms or {}))
 
     def seen(self, name: tuple[str, str]) -> int:
         """Simulated checkpoints that a setting is judged by."""
@@ -369,16 +372,20 @@ class Race:
             if not self.noted(what, covered=self.affords([], scenarios, RACE)):
                 return False
             self.long_trials |= dict.fromkeys(trials, runs)
-            rows = self.run([], scenarios)  # needs no run without checkpoints beside it
-            rows = rows[(rows[TRIAL] == LONG) & (rows["status"] == "ok") & (rows["strategy"] != "none")]
-            rows = rows[(rows[INTERVAL] == name[0]) & (rows[PROTOCOL] == name[1])]
-            complete = len(rows) and (rows["failed"] == rows["interrupted"]).all() and rows["end_to_end_max_ms"].notna().all()
-            self.longer_ms[name] = float(rows["end_to_end_max_ms"].max()) if complete else math.inf
-            self.long_checkpoints[name] = int(rows.groupby(WORLD)["completed"].sum().min()) if len(rows) else 0
+            self.longer_ms[name], self.long_checkpoints[name] = self.longest(scenarios, name)
             self._correct()
             if "checkpoint_ms" in next(setting for setting in self.settings if setting.name == name).breaks:
                 return True
         return True
+
+    def longest(self, scenarios: Sequence[Scenario], name: tuple[str, str]) -> tuple[float, int]:
+        """The longest checkpoint of long runs of a setting [ms], infinite if one failed, and how many there are in the world with fewest."""
+        rows = self.run([], scenarios)  # needs no run without checkpoints beside it
+        rows = rows[(rows[TRIAL] == LONG) & (rows["status"] == "ok") & (rows["strategy"] != "none")]
+        rows = rows[(rows[INTERVAL] == name[0]) & (rows[PROTOCOL] == name[1])]
+        complete = len(rows) and (rows["failed"] == rows["interrupted"]).all() and rows["end_to_end_max_ms"].notna().all()
+        count = int(rows.groupby(WORLD)["completed"].sum().min()) if len(rows) else 0
+        return (float(rows["end_to_end_max_ms"].max()) if complete else math.inf), count
 
 
 def finished(planned: Mapping[Candidate, int], rows: pd.DataFrame, worlds: int) -> dict[Candidate, int]:

@@ -123,24 +123,28 @@ def section(found: Sequence[Sensitivity]) -> TextTable:
 
 
 def advise_if(
-    race: Race, listed: Sequence[Candidate], extra: Point, planned: dict[Trial, int], ahead_s: float | None = None
+    race: Race, listed: Sequence[Candidate], extra: Point, planned: dict[Trial, int], ahead_s: float | None = None, *, long: bool = False
 ) -> tuple[Setting | None, Setting | None] | None:
     """(the first of the listed settings, the setting to advise) under a changed job; None: the change makes no scenario.
 
-    `ahead_s`: with the state of that time.  BudgetUsedError: the budget does not cover the runs.
+    `ahead_s`: with the state of that time.  `long`: long runs of the first one show its longest checkpoint.
+    BudgetUsedError: the budget does not cover the runs.
     """
     try:
+        longer = [(trial, race.bench.scenario(trial)) for trial in race.bench.long_trials(listed[0], extra)] if long else []
         trials = [trial for candidate in listed for trial in race.bench.trials(candidate, extra, ahead_s=ahead_s)]
         loaded = [(trial, race.bench.scenario(trial)) for trial in trials]
     except ScenarioError:
         return None
     steady = [scenario for trial, scenario in loaded if trial.kind == UNDISTURBED]
     failing = [scenario for trial, scenario in loaded if trial.kind != UNDISTURBED]
-    if not race.affords(steady, failing, ALL):
+    long_runs = [scenario for _, scenario in longer]
+    if not race.affords(steady, [*failing, *long_runs], ALL):
         raise BudgetUsedError
-    planned |= dict.fromkeys(trials, 1)
+    planned |= dict.fromkeys([*trials, *(trial for trial, _ in longer)], 1)
+    longer_ms = {listed[0].name: race.longest(long_runs, listed[0].name)[0]} if long else {}
     unlimited = any(vertex.source is not None and not vertex.source.rates for vertex in steady[0].job.vertices)
-    settings = race.judged(race.measured(steady, failing, unlimited=unlimited))
+    settings = race.judged(race.measured(steady, failing, unlimited=unlimited, longer_ms=longer_ms))
     own = next((setting for setting in settings if setting.name == listed[0].name), None)
     return own, race.choose(settings)
 

@@ -100,14 +100,19 @@ class Bench:
                 point = {**self.common, **self.worlds.get(name, {}), **extra, **aged, **candidate.point}
                 yield Trial(name, candidate, kind, point | length(parse_duration(candidate.interval)))
 
-    def long_trials(self, candidate: Candidate) -> Iterator[Trial]:
-        """An undisturbed run of many checkpoints in each world: what a limit on their tail is judged by."""
+    def long_trials(self, candidate: Candidate, extra: Point | None = None) -> Iterator[Trial]:
+        """An undisturbed run of many checkpoints in each world: what a limit on their tail is judged by.
+
+        `extra` overrides the changes of the world.
+        """
+        extra = extra or {}
         for name, changes in self.worlds.items():
             interval_ns = parse_duration(candidate.interval)
             observed_ns = max(min(LONG_PERIODS * interval_ns, LONGEST_NS), _observed_ns(interval_ns))
             length_ns = SETTLED_NS + observed_ns
             length = self._undisturbed(interval_ns) | {"run.duration": format_duration(length_ns)}
-            yield Trial(name, candidate, LONG, {**self.common, **changes, **self._state({}), **candidate.point, **length})
+            point = {**self.common, **changes, **extra, **self._state(extra), **candidate.point}
+            yield Trial(name, candidate, LONG, point | length)
 
     def failing_task(self, candidate: Candidate) -> Iterator[Trial]:
         """The run in which a task fails, and keeps its slot, in each world."""

@@ -237,6 +237,33 @@ def test_what_it_would_take(job):
     assert {"storage.bandwidth": "5 MB/s", "job.sink.service": "1 ms"} == assumed
 
 
+class LongTails(MadeUp):
+    """Rows of runs whose hundredth checkpoint takes 4 s at 5 MB/s of storage, and less at more."""
+
+    def __call__(self, steady, failing):
+        found = []
+        for scenario in (*steady, *failing):
+            self.tail_ms = 4000.0 * 5e6 / scenario.storage.bytes_per_second
+            found.append(super().__call__([scenario], []))
+        return pd.concat(found)
+
+    def row(self, axes, k, more_ms):
+        row = super().row(axes, k, more_ms)
+        return row | ({"end_to_end_max_ms": self.tail_ms} if axes["trial"] == "long" else {})
+
+
+def test_what_it_would_take_is_judged_by_runs_as_long_as_those_that_rejected_the_setting(job):
+    """Short runs keep the limit today; in long ones it takes storage four times as fast, and halving stops a little above that."""
+    job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck") + "storage: {bandwidth: 5 MB/s}\n")
+    found = race(job, LongTails({"aligned": 500.0}), checkpoint_ms=1000)
+    (needed, *_) = requirements(found, {}, {})
+
+    assert found.chosen is None
+    assert re.match(
+        r"With checkpoint storage 4\.\d times as fast \(24 MB/s instead of 5 MB/s\) aligned, every \S+ \S+ would keep", needed.sentence
+    )
+
+
 def test_what_makes_no_job_to_advise_on(job):
     """One message each, before anything runs."""
     job.write_text(JOB.replace("interval: 30 s", "interval: [30 s, 1 min]"))

@@ -105,12 +105,15 @@ def quantities(plain: Any, path: DocumentPath, keys: tuple[str, ...]) -> Iterato
 
 
 def _keeps(race: Race, point: Point, planned: dict[Trial, int]) -> bool:
-    """Whether the nearest setting keeps the limits in a job with this change.
+    """Whether the nearest setting keeps the limits in a job with this change: in a long run, if a long run has shown that it does not now.
 
     BudgetUsedError: the budget does not cover the runs.
     """
     nearest = race.candidate_of(race.nearest.name)
-    there = advise_if(race, [nearest], {key: value for key, value in point.items() if key not in nearest.point}, planned)
+    changed = {key: value for key, value in point.items() if key not in nearest.point}
+    there = advise_if(race, [nearest], changed, planned)
+    if there is not None and there[1] is not None and nearest.name in race.longer_ms:
+        there = advise_if(race, [nearest], changed, planned, long=True)
     return there is not None and there[1] is not None
 
 
