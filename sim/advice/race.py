@@ -379,7 +379,7 @@ class Race:
         return True
 
     def longest(self, scenarios: Sequence[Scenario], name: tuple[str, str]) -> tuple[float, int]:
-        """The longest checkpoint of long runs of a setting [ms], infinite if one failed, and how many there are in the world with fewest."""
+        """(the longest checkpoint of long runs of a setting [ms], infinite if one failed; how many there are in the world with fewest)."""
         rows = self.run([], scenarios)  # needs no run without checkpoints beside it
         rows = rows[(rows[TRIAL] == LONG) & (rows["status"] == "ok") & (rows["strategy"] != "none")]
         rows = rows[(rows[INTERVAL] == name[0]) & (rows[PROTOCOL] == name[1])]

@@ -1,4 +1,5 @@
 """What must hold of every run; violations are told as stories, not as assertion errors.
 
-`runtime/observe` calls it when a run has ended.  It knows the journal and tables, and no host or machine that made them.
+`runtime/promises` calls it as things happen, and at the end of a run.
+It knows the journal and tables, and no host or machine that made them.
 """

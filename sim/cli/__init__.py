@@ -45,13 +45,13 @@ def _print_version(requested: bool) -> None:
 def _group(
     version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="The version of ckptsim.")] = False,
 ) -> None:
-    """The command is a group even with one verb."""
+    """Options of the command itself."""
 
 
 def main() -> None:
     """The command, its signals included."""
     atexit.register(gc.freeze)  # an interpreter that ends looks through all that is loaded once more: a fifth of a short run
-    gc.set_threshold(500_000)  # what is loaded stays, and a short run makes no garbage: looking for it is a fifth of both
+    gc.set_threshold(500_000)  # what is loaded stays, and a short run makes no garbage: looking for it is a fifth of start and of run
     listen()
     try:
         app()

@@ -20,12 +20,12 @@ def advice_block(data: Mapping[str, Any]) -> Block | None:
 
     Where fewer than two have a recovery that ends, checkpoints are drawn over the interval.
     """
-    drawn = trade(data)
+    drawn = trade_off_chart(data)
     if drawn is None:
         return _by_interval(data)
     settings = list(data["settings"])
-    lost = len(settings) - len(_drawn(settings))
-    not_drawn = f" Not drawn: {lost} without a completed checkpoint or a recovery that ends within its run." if lost else ""
+    left_out = len(settings) - len(_drawn(settings))
+    not_drawn = f" Not drawn: {left_out} without a completed checkpoint or a recovery that ends within its run." if left_out else ""
     limits = [f"{name} at most {ms_text(bound)}" for name, key in (("recovery", X), ("checkpoints", Y)) if (bound := _limit(data, key))]
     shaded = f" Shaded: beyond the limits ({', '.join(limits)})." if limits else ""
     return Block(
@@ -40,7 +40,7 @@ def _by_interval(data: Mapping[str, Any]) -> Block | None:
     shaded = f" Shaded: beyond the limit (checkpoints at most {ms_text(bound)})." if bound else ""
     limits = {**data.get("limits", {}), X: None}
     known = {key: _with_interval(data[key]) for key in ("today", "advised") if data.get(key)}
-    drawn = trade({"settings": list(map(_with_interval, rows)), "limits": limits, **known}, "interval")
+    drawn = trade_off_chart({"settings": list(map(_with_interval, rows)), "limits": limits, **known}, "interval")
     caption = f"A point per setting that was tried: 99th percentile of checkpoints over their interval. No recovery ended.{shaded}"
     return None if drawn is None else Block("Checkpoints against their interval", chart=drawn, caption=caption)
 
@@ -50,16 +50,16 @@ def _with_interval(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, X: parse_duration(row["interval"]) / 1e6}
 
 
-def trade(data: Mapping[str, Any], across: str = "recovery") -> Chart | None:
+def trade_off_chart(data: Mapping[str, Any], across: str = "recovery") -> Chart | None:
     """A point per setting, by what it sets beside the interval; limits are shaded, today and the advised one have a ring."""
     points = _drawn(list(data.get("settings", ())))
     if len(points) < 2:
         return None
     x, y = (_axis(title, [row[key] for row in points], _limit(data, key)) for title, key in ((across, X), ("checkpoints, p99", Y)))
     marks: list[dict[str, Any]] = []
-    for (size, near), low in ((x[1:], "x"), (y[1:], "y")):
+    for (_, size, near), side in ((x, "x"), (y, "y")):
         if near is not None:
-            marks.append({"series": "beyond a limit", "shape": "band", low: near / size})
+            marks.append({"series": "beyond a limit", "shape": "band", side: near / size})
     marks += [{"series": row["protocol"], "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row, across)} for row in points]
     for key in ("today", "advised"):
         row = data.get(key)

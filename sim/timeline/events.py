@@ -23,7 +23,7 @@ class TimelineSlice(NamedTuple):
 
 
 def lanes(slices: Iterable[TimelineSlice]) -> list[list[TimelineSlice]]:
-    """Slices that overlap come into different lanes: a viewer nests what lies on one track."""
+    """Slices dealt into lanes in which none overlap: a viewer nests those that do."""
     found: list[list[TimelineSlice]] = []
     for row in sorted(slices, key=lambda row: (row.begin_ns, row.end_ns)):
         lane = next((lane for lane in found if lane[-1].end_ns <= row.begin_ns), None)

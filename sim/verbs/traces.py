@@ -96,7 +96,10 @@ def choices(
     format_: str | None = None, time: str | None = None, time_unit: str | None = None, value: str | None = None,
     meaning: str | None = None, per: str | None = None, zone: str | None = None,
 ) -> Choices:  # fmt: skip
-    """The choices of a user about files, from texts.  OptionError: no unit, or no duration.  ChoiceError: what does not go together."""
+    """The choices of a user about files, from texts.
+
+    OptionError: a text is no unit, or no duration.  ChoiceError: what does not go together.
+    """
     unit_s = None if time_unit is None else parsed("time_unit", f"1 {time_unit}", parse_duration) / 1e9
     per_ns = None if per is None else parsed("per", per, parse_duration)
     if per_ns is not None and per_ns <= 0:
@@ -142,7 +145,7 @@ def cut_windows(
         raise OptionError("cut", f"expected {', '.join(CUTS)}, not '{cut}'")
     length_s = parsed("length", length, parse_duration) / 1e9
     if length_s <= 0:
-        raise OptionError("length", "a window of 0 s has nothing in it")
+        raise OptionError("length", "expected more than 0 s")
     if not Path(tables, "rates").is_dir() and "://" not in tables:
         raise FolderError(f"{tables}: no tables of traces here: run `ckptsim traces read` first")
     if file is not None:

@@ -197,8 +197,8 @@ WATCHING = (
     Rule(
         "every completed checkpoint is judged",
         "runtime/jobmanager/coordinator_host.py",
-        "        if self.checks is not None:\n",
-        "        if self.checks is None:\n",
+        "        if self.checks is not None:\n            self.checks.completed(",
+        "        if self.checks is None:\n            self.checks.completed(",
         f"{RUNTIME}observe/test_checking.py::test_a_lost_capture_is_told",
     ),
     Rule(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.report.advice_figure import advice_block, trade
+from sim.report.advice_figure import advice_block, trade_off_chart
 
 
 def setting(protocol, checkpoint_ms, recovery_ms):
@@ -19,7 +19,7 @@ def data():
 
 
 def test_today_and_the_advised_setting_are_named(data):
-    drawn = trade(data)
+    drawn = trade_off_chart(data)
 
     assert ["aligned", "unaligned"] == list(drawn.of(0, "point")["series"])
     assert ["today: aligned, every 4 s", "advised: unaligned, every 4 s"] == list(drawn.of(0, "ring")["series"])
@@ -28,7 +28,7 @@ def test_today_and_the_advised_setting_are_named(data):
 
 def test_what_breaks_a_limit_is_shaded(data):
     """From the limit to the edge, in the unit of the axis."""
-    drawn = trade(data)
+    drawn = trade_off_chart(data)
     caption = advice_block(data).caption
 
     assert [2.0] == list(drawn.of(0, "band")["y"])
@@ -39,7 +39,7 @@ def test_what_breaks_a_limit_is_shaded(data):
 
 def test_a_limit_that_is_far_is_not_drawn(data):
     """It would push all points together."""
-    assert trade(data | {"limits": {"checkpoint_ms": 6e5, "recovery_ms": None}}).of(0, "band").empty
+    assert trade_off_chart(data | {"limits": {"checkpoint_ms": 6e5, "recovery_ms": None}}).of(0, "band").empty
 
 
 def test_one_point_is_no_picture(data):

@@ -10,7 +10,7 @@ from sim.scenario import loads
 from sim.scenario.job.document import Trace
 from sim.scenario.job.trace import TraceError, columns_and_rows, read_trace
 from sim.series.monitoring.documents import table_of_document
-from sim.series.monitoring.samples import MonitoringError
+from sim.series.monitoring.samples import MetricSamples, MonitoringError, table
 from sim.sweeps.file.definition import define
 from sim.traces.anywhere import read_anywhere
 from sim.traces.choices import Choices
@@ -244,3 +244,13 @@ def test_the_hour_after_a_change_of_clocks(tmp_path):
     for zone, rows in (("Europe/Berlin", 6), (None, 4)):
         counts = read_anywhere(list_files(str(tmp_path / "local.csv")).files, str(tmp_path / f"{zone}"), Choices(zone=zone), master="here")
         assert rows == counts.set_index("kind")["count"]["rates"]
+
+
+def test_two_samples_of_one_time():
+    """The last one counts, and the answer says so; a rate between them would divide by nothing."""
+    counted = table(
+        [MetricSamples({"__name__": "numRecordsIn"}, [(Fraction(at), Fraction(value)) for at, value in ((0, 5), (1, 6), (1, 9), (2, 12))])]
+    )
+
+    assert [["0", "4"], ["1", "3"]] == counted.rows
+    assert "1 more samples have a time of another one: the last of each counts" in counted.notes

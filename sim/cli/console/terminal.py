@@ -45,8 +45,8 @@ def put(text: str) -> None:
 def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> str:
     """Columns two spaces apart; numbers, which follow the first column, to the right, words to the left."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    to = [str.ljust, *[str.ljust if text_cells else str.rjust] * (len(widths) - 1)]
-    lines = [(align(text, width) for align, text, width in zip(to, row, widths, strict=True)) for row in (header, *rows)]
+    aligners = [str.ljust, *[str.ljust if text_cells else str.rjust] * (len(widths) - 1)]
+    lines = [(align(text, width) for align, text, width in zip(aligners, row, widths, strict=True)) for row in (header, *rows)]
     return "\n".join("  ".join(line).rstrip() for line in lines)
 
 

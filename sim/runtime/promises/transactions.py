@@ -54,15 +54,15 @@ class Transactions:
             self._held_back.setdefault(checkpoint, {})[self.names[task]] = sum(part.held_back)
 
     def keep(self, checkpoint: int, task: int, before: int) -> None:
-        """The part of the task is the one that it has in a checkpoint before."""
+        """The task takes no part in the checkpoint: what it had in an earlier one, `before`, counts for this one, too."""
         if (content := self._in_checkpoint.get(before, {}).get(task)) is not None:
             self._in_checkpoint.setdefault(checkpoint, {})[task] = content
         if records := self._held_back.get(before, {}).get(self.names[task]):
             self._held_back.setdefault(checkpoint, {})[self.names[task]] = records
 
-    def go_on(self, before: Transactions, checkpoint: int, parts: Mapping[int, TaskSnapshot]) -> Iterator[Violation]:
-        """The job begins with what another one held, dealt out as these parts."""
-        self._held_back[checkpoint] = before._held_back.get(checkpoint, {})
+    def go_on(self, earlier: Transactions, checkpoint: int, parts: Mapping[int, TaskSnapshot]) -> Iterator[Violation]:
+        """The job begins with what an earlier instance held in a checkpoint; `parts`: how that is dealt out to the tasks."""
+        self._held_back[checkpoint] = earlier._held_back.get(checkpoint, {})
         kept, dealt = Counter[str](), Counter[str]()
         for (vertex, _), records in self._held_back[checkpoint].items():
             kept[vertex] += records
@@ -74,10 +74,10 @@ class Transactions:
                 fact = f"its writers held {kept[vertex]} records back, they begin with {dealt[vertex]}"
                 yield Violation(ONCE, self.context.env.now, where, fact)
         self._begun_from = checkpoint
-        self._in_checkpoint[checkpoint] = before._in_checkpoint.get(checkpoint, {})
+        self._in_checkpoint[checkpoint] = earlier._in_checkpoint.get(checkpoint, {})
         contents = self._in_checkpoint[checkpoint].values()
         self._owed = Counter(_transaction(content.names, row) for content in contents for row in content.uncommitted.all)
-        self._ended = before.ended
+        self._ended = earlier.ended
 
     @property
     def ended(self) -> Counter[Transaction]:
@@ -86,7 +86,7 @@ class Transactions:
         return self._ended + Counter(_transaction(self.names, committable) for row in rows for committable in (*row.committed, *row.lost))
 
     def completed(self, teller: Teller) -> Iterator[Violation]:
-        """A checkpoint of this job is complete: every committer has gone through what it was restored with."""
+        """A checkpoint of this job is complete.  What the job began with must be committed by now, or known to be lost."""
         if not self._owed:
             return
         missing, self._owed = self._owed - self.ended, Counter()

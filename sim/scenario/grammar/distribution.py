@@ -13,7 +13,7 @@ from sim.scenario.text.problems import DocumentPath, Reading
 
 _KINDS = ("exponential", "uniform", "lognormal", "erlang", "shifted_exponential")
 
-_NO_PLAIN_LAW = {"constant": "write the value alone, without a mapping", "normal": "write lognormal: {mean: ..., cv: ...}"}
+_HINTS_FOR_OTHER_NAMES = {"constant": "write the value alone, without a mapping", "normal": "write lognormal: {mean: ..., cv: ...}"}
 
 
 class DurationSpread(Section):
@@ -35,9 +35,9 @@ class SizeSpread(Section):
 
 
 class DurationLaw(Section):
-    """A distribution by name; exactly one."""
+    """Exactly one of these distributions, by its name."""
 
-    HINTS = _NO_PLAIN_LAW
+    HINTS = _HINTS_FOR_OTHER_NAMES
 
     exponential: Axis[Duration] | None = None
     """Mean."""
@@ -52,9 +52,9 @@ class DurationLaw(Section):
 
 
 class SizeLaw(Section):
-    """A distribution by name; exactly one.  A size that is drawn is at least 1 B, as every record has one."""
+    """Exactly one of these distributions, by its name.  A size that is drawn is at least 1 B, as every record has one."""
 
-    HINTS = _NO_PLAIN_LAW
+    HINTS = _HINTS_FOR_OTHER_NAMES
 
     exponential: Axis[Size] | None = None
     """Mean."""

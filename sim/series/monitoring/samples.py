@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from statistics import median
@@ -40,16 +41,19 @@ class MonitoringTable(NamedTuple):
 
 def table(series: Sequence[MetricSamples]) -> MonitoringTable:
     """Rates by source: series of one source are summed, counters are differentiated.  MonitoringError: there are none."""
-    chosen, notes = _sources([member for member in series if member.points])
+    single = [member._replace(points=list(dict(member.points).items())) for member in series if member.points]
+    chosen, notes = _sources(single)
     if not chosen:
         raise MonitoringError("holds no samples: is the time range of the query right?")
+    if repeated := sum(len(member.points) for member in series) - sum(len(member.points) for member in single):
+        notes.append(f"{repeated} more samples have a time of another one: the last of each counts")
     rates, resets = dict[str, list[MetricSamples]](), 0
     for name, members in chosen.items():
         rates[name] = []
         for member in members:
-            points, again = _per_second(member.points) if member.is_counter else (list(member.points), 0)
+            points, falls = _per_second(member.points) if member.is_counter else (list(member.points), 0)
             rates[name].append(member._replace(points=points))
-            resets += again
+            resets += falls
     grid, step, apart = _grid([member for members in rates.values() for member in members])
     columns = {name: _summed(members, grid, step) for name, members in rates.items()}
     if any(member.is_counter for members in chosen.values() for member in members):
@@ -109,7 +113,7 @@ def _preference(metric: _Metric) -> tuple[bool, int, str, str]:
 
 
 def _moves(members: Iterable[MetricSamples]) -> bool:
-    """Whether any value is not 0: a source reads no records from other tasks."""
+    """Whether any value is not 0.  Flink counts no records into a source: such a metric is taken last."""
     return any(value for member in members for _, value in member.points)
 
 
@@ -152,20 +156,20 @@ def _grid(series: Sequence[MetricSamples]) -> tuple[list[Fraction], Fraction, Fr
     if not steps or min(steps) >= step * 3 / 4:
         return times, step, Fraction(0)
     own = [times[0], *own] if own[0] - times[0] > step else own
-    apart = max(min(abs(at - mine) for mine in own[max(0, i - 1) : i + 2] or own[-1:]) for at in times for i in [_place(own, at)])
+    apart = max(abs(own[_nearest(own, at)] - at) for at in times)
     return own, step, min(apart, step)
 
 
-def _place(times: Sequence[Fraction], at: Fraction) -> int:
-    from bisect import bisect_left
-
-    return bisect_left(times, at)
+def _nearest(times: Sequence[Fraction], at: Fraction) -> int:
+    """The place of the time that is nearest; of two the earlier one."""
+    place = bisect_left(times, at)
+    return min(range(max(0, place - 1), min(len(times), place + 1)), key=lambda i: abs(times[i] - at))
 
 
 def _summed(members: Sequence[MetricSamples], grid: Sequence[Fraction], step: Fraction) -> list[Fraction | None]:
     """The sum at each time; None: a series that has begun and not ended has no sample there."""
     sums: list[Fraction | None] = [Fraction(0)] * len(grid)
-    seen = [False] * len(grid)
+    is_covered = [False] * len(grid)
     for member in members:
         if not member.points:
             continue
@@ -173,11 +177,11 @@ def _summed(members: Sequence[MetricSamples], grid: Sequence[Fraction], step: Fr
         for i, at in enumerate(grid):
             if not times[0] - step / 2 <= at <= times[-1] + step / 2:
                 continue
-            near = min(range(max(0, _place(times, at) - 1), min(len(times), _place(times, at) + 1)), key=lambda k: abs(times[k] - at))
+            near = _nearest(times, at)
             value = member.points[near][1] if abs(times[near] - at) <= step * 3 / 4 else None
-            before, seen[i] = sums[i], True
+            before, is_covered[i] = sums[i], True
             sums[i] = None if value is None or before is None else before + value
-    return [value if there else None for value, there in zip(sums, seen, strict=True)]
+    return [value if covered else None for value, covered in zip(sums, is_covered, strict=True)]
 
 
 def _duration(seconds: Fraction) -> str:

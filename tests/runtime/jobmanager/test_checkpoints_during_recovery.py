@@ -81,7 +81,7 @@ def test_a_run_with_failures_ends_where_one_without_does(kind, options, placemen
 def part(served=0, *, captured=(), written=(), overtaken=(), **fields):
     none, out = np.zeros(len(captured), np.int64), np.array(written, np.int64)
     position = Position(served, none, none, np.array(captured, np.int64), out, none if not written else out, np.array(overtaken, np.int64))
-    return TaskSnapshot(position, **fields)
+    return TaskSnapshot(1, position, **fields)
 
 
 PLAN = layout(plane_spec(scenario(chain(1, stages=0))))

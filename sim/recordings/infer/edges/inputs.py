@@ -86,7 +86,7 @@ def _amounts(draft: Draft, job: RestJob, place: Place, path: str, flowed: EdgeFl
     if contradicted:
         read = flowed.vertices[reader].per_second("records_in") / edge.copies
         bounds = AmountRange(min(written, read, edge.likely_records), max(written, min(read, edge.likely_records)))
-        value = bounds.holds(edge.likely_records) / base
+        value = bounds.nearest(edge.likely_records) / base
         why = f"{_between(bounds, base)}, the counters of its two ends contradict each other."
     elif not edge.records.is_exact:
         value, why = edge.likely_records / base, f"what fulfils all sums; {_between(edge.records, base)}, nothing tells its outputs apart."

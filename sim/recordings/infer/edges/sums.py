@@ -22,7 +22,7 @@ class AmountRange:
     def is_exact(self) -> bool:
         return self.least == self.most
 
-    def holds(self, value: float) -> float:
+    def nearest(self, value: float) -> float:
         """The value of the range that is nearest to a given one."""
         return min(max(value, self.least), self.most)
 
@@ -44,14 +44,14 @@ class Sum:
 
 
 def narrowed(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[AmountRange]:
-    """The ranges that are left when all sums hold.  What is exact stays, even where a sum contradicts it."""
+    """The ranges that are left when all sums hold, by interval propagation.  What is exact stays, even where a sum contradicts it."""
     found = list(rows)
     for _ in range(len(found) + 1):
         before = list(found)
-        for total in sorted(sums, key=lambda total: len(total.factors)):
-            for i in total.factors:
+        for equation in sorted(sums, key=lambda equation: len(equation.factors)):
+            for i in equation.factors:
                 if not found[i].is_exact:
-                    found[i] = _both(found[i], total.without(found, i))
+                    found[i] = _both(found[i], equation.without(found, i))
         if found == before:
             break
     return found
@@ -60,19 +60,19 @@ def narrowed(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[AmountRan
 def alike(rows: Sequence[AmountRange], sums: Sequence[Sum]) -> list[float]:
     """A value for each amount, so that all sums hold: what a sum leaves open is as even as the ranges allow."""
     found = narrowed(rows, sums)
-    for total in sums:
-        free = [i for i in total.factors if not found[i].is_exact]
-        if free and not total.is_least:
-            rest = max(total.total - math.fsum(factor * found[i].least for i, factor in total.factors.items() if i not in free), 0.0)
-            level = _level([(total.factors[i], found[i]) for i in free], rest)
+    for equation in sums:
+        free = [i for i in equation.factors if not found[i].is_exact]
+        if free and not equation.is_least:
+            rest = max(equation.total - math.fsum(factor * found[i].least for i, factor in equation.factors.items() if i not in free), 0.0)
+            level = _level([(equation.factors[i], found[i]) for i in free], rest)
             for i in free:
-                found[i] = AmountRange(value := found[i].holds(level), value)
+                found[i] = AmountRange(value := found[i].nearest(level), value)
             found = narrowed(found, sums)
     return [row.least if row.is_exact or row.most == math.inf else (row.least + row.most) / 2 for row in found]
 
 
 def _both(before: AmountRange, left: AmountRange) -> AmountRange:
-    """The values in both ranges; one value if the counters leave no more room than they are unsure."""
+    """The values in both ranges; one value where both ends differ by less than the error of the counters."""
     if left.is_exact:
         return left
     least, most = max(before.least, left.least), min(before.most, left.most)
@@ -86,7 +86,7 @@ def _level(parts: Sequence[tuple[float, AmountRange]], rest: float) -> float:
     low, high = 0.0, max(rest / factor for factor, _ in parts)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        filled = math.fsum(factor * part.holds(middle) for factor, part in parts)
+        filled = math.fsum(factor * part.nearest(middle) for factor, part in parts)
         low, high = (middle, high) if filled < rest else (low, middle)
     return high
 

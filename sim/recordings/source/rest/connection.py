@@ -42,7 +42,8 @@ class WithinServer(HTTPRedirectHandler):
         if not location or not same:
             fp.close()
             place = one_line(_without_credentials(target), LONGEST)
-            raise RedirectError(f"sends us to {place}: if that is Flink, give its address" if location else "sends us on, and not where")
+            known = f"sends us to {place}: if that is Flink, give its address"
+            raise RedirectError(known if location else "redirects, and does not say where")
         return super().http_error_302(req, fp, code, msg, headers)
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
@@ -80,14 +81,14 @@ class _Connection(HTTPConnection):
 
     def connect(self) -> None:
         super().connect()
-        self.sock = _Watched(self.sock, self.left)
+        self.sock = _DeadlineSocket(self.sock, self.left)
 
 
 class _SecureConnection(_Connection, HTTPSConnection):
     """A TLS connection whose reads have a limit."""
 
 
-class _Watched:
+class _DeadlineSocket:
     """A socket whose reads have a limit."""
 
     def __init__(self, sock: socket.socket, left: Left) -> None:
@@ -95,13 +96,13 @@ class _Watched:
         self.left = left
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Reading(self.sock, self.left))
+        return io.BufferedReader(_DeadlineReader(self.sock, self.left))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.sock, name)
 
 
-class _Reading(io.RawIOBase):
+class _DeadlineReader(io.RawIOBase):
     """A reader of a socket with a limit."""
 
     def __init__(self, sock: socket.socket, left: Left) -> None:
