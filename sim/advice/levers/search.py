@@ -119,11 +119,19 @@ class Levers(NoLevers):
         return f"{PARTS[UPLOAD]} alone takes {ms_text(own_ms)} under any barriers" if own_ms > CLEARLY * bound_ms else ""
 
     def _pulled(self, race: Race, name: tuple[str, str]) -> Pulled:
-        return self.tried.get(name) or Pulled(parse_duration(name[0]), race.protocols.get(name[1], race.now))
+        found = self._of_protocol(name[1])
+        if found is None:
+            return Pulled(parse_duration(name[0]), race.protocols.get(name[1], race.now))
+        return replace(found, interval_ns=parse_duration(name[0]))
 
     def changes(self, name: tuple[str, str]) -> tuple[Change, ...]:
-        """The levers of a setting."""
-        return self.tried[name].changes if name in self.tried else ()
+        """The levers of a setting, also at an interval that another step of the race has tried."""
+        found = self._of_protocol(name[1])
+        return () if found is None else found.changes
+
+    def _of_protocol(self, protocol: str) -> Pulled | None:
+        """A setting with these barriers and levers: their names are part of what the race calls its protocol."""
+        return next((pulled for (_, own), pulled in self.tried.items() if own == protocol), None)
 
     def _ran(self, race: Race, found: Sequence[Pulled], what: str) -> bool:
         """Whether the budget covered these settings; they have run then."""
@@ -137,8 +145,8 @@ class Levers(NoLevers):
     def _simplify(self, race: Race) -> None:
         """Today's barriers and interval with the same levers, fewer levers, and the intervals beside it."""
         chosen = race.chosen
-        if chosen is not None and chosen.name in self.tried:
-            found = dict.fromkeys(_simpler(race, self.tried[chosen.name]))
+        if chosen is not None and self.changes(chosen.name):
+            found = dict.fromkeys(_simpler(race, self._pulled(race, chosen.name)))
             self._ran(race, list(found), "simpler settings and other intervals with the same levers")
 
 

@@ -129,3 +129,14 @@ def test_other_levers_are_tried_in_place_of_one_that_long_runs_reject(job):
     assert "aligned, changelog" == found.chosen.protocol
     assert found.has_room
     assert {"checkpoint_ms"} == {limit for own in found.settings if "RocksDB" in own.protocol and own.ran_long for limit in own.breaks}
+
+
+def test_a_lever_keeps_its_conditions_at_every_interval(job):
+    """The race tries intervals beside the best one by itself: what the lever needs is said there, too."""
+    slow = {"aligned": 9000.0, "aligned, RocksDB incremental": 2000.0, "aligned, changelog": 500.0}
+    found, levers = searched(job, slow, checkpoint_ms=1000)
+    others = {name for name in found.trials if name[1] == "aligned, changelog"} | {("7 s", "aligned, changelog")}
+
+    assert 1 < len(others)
+    assert {("changelog",)} == {tuple(change.name for change in levers.changes(name)) for name in others}
+    assert () == levers.changes(("30 s", "aligned"))
