@@ -86,7 +86,7 @@ def heat_map(results: pd.DataFrame, settings: Sequence[str], column: str) -> Cha
         for (row, place), value in np.ndenumerate(table.to_numpy(float))
     ]  # fmt: skip
     rows, places = (tuple(map(str, names)) for names in (table.index, table.columns))
-    title = f"{in_words(column)}; {_key(down)} downwards, {_key(across)} to the right"
+    title = f"{in_words(column)}, by {_key(down)}"
     return chart(marks, [Panel(title, ChartAxis(_key(across), names=places), ChartAxis(names=rows), height=34.0 * len(rows))])
 
 
