@@ -72,7 +72,7 @@ ACCOUNTS = (
         "checkers/state.py",
         "elif own[0].size_bytes != size_bytes:",
         "elif own[0].size_bytes > size_bytes:",
-        f"{_INJECTED}[changelog: the log is not replayed]",
+        "tests/checkers/test_state.py::test_state_of_another_size_is_told",
     ),
     Rule(
         "a local copy is that of the checkpoint restored",
@@ -80,13 +80,6 @@ ACCOUNTS = (
         "elif own[0].copied_from not in (None, (stamp.vertex, stamp.subtask, stamp.checkpoint)):",
         "elif own[0].copied_from == ():",
         f"{_INJECTED}[local recovery: the local copy is that of another subtask]",
-    ),
-    Rule(
-        "state goes on as after the records its checkpoint holds",
-        "runtime/promises/state_accounts.py",
-        "        if brought and stands_after != served:\n",
-        "        if brought and stands_after > served:\n",
-        f"{_INJECTED}[keyed state: state goes on as after five records fewer]",
     ),
     Rule(
         "what is in flight at a rescale is in flight behind it",

@@ -234,13 +234,6 @@ STATE = (
         f"{TESTS}backends.py::test_materialisation_truncates_the_log",
     ),
     Rule(
-        "a materialisation belongs to no checkpoint",
-        "state/changelog.py",
-        'file._replace(scope="shared") for file in step.files',
-        "file for file in step.files",
-        f"{LAWS}test_a_restored_state_is_whole_and_goes_on",
-    ),
-    Rule(
         "nobody must be left to hear of a failure",
         "storage/parallel.py",
         "            self._over.break_off(failure)  #",
