@@ -123,7 +123,7 @@ def test_checkpoints_beyond_the_limit_are_told_once(played, folder):
 
 
 def test_a_jobmanager_that_dies_and_returns(played, folder):
-    """Said once each; a request per look meanwhile, and checkpoints are held again afterwards."""
+    """Said once each; a request per look meanwhile and a second one at its start; checkpoints are held again afterwards."""
     gone = {}
 
     class Dying(WatchClock):
@@ -147,7 +147,8 @@ def test_a_jobmanager_that_dies_and_returns(played, folder):
     assert missed.data["missed"] > 20
     assert "HTTP 503" in away.text
     assert re.fullmatch(r"the JobManager answers again, after (3 min|2\d\d s)", again.text)
-    assert 3 * 60 / 30 + 1 >= len(gone["asked"]) >= 6
+    looks = 3 * 60 / 30 + 1  # the last one only if the clock's rounding puts it before the end
+    assert looks + 1 >= len(gone["asked"]) >= looks
     assert {"/jobs/overview"} == set(gone["asked"])
 
 
