@@ -69,8 +69,9 @@ def report(
     enough = [own.sentence for own in needed]
     lasts = lasting(race, planned)
     first, *others = texts.verdict(race, choice)
-    given_answer = answer(race, levers, chosen, first, enough, planned)
-    cut = enough if len(given_answer.screen.splitlines()) >= lines_below(first) else []  # the screen may hold not all of it
+    line_count = lines_below(first)
+    given_answer = answer(race, levers, chosen, line_count, enough, planned)
+    cut = enough if len(given_answer.screen.splitlines()) >= line_count else []  # the screen may hold not all of it
     parts: list[str | TextTable | None] = [
         first, given_answer.screen, *others, horizon_sentence(bench.horizon), lasting_sentence(race, lasts),
         *remarks(bench.backtest, limits), texts.comparison_with_today(race), *given_answer.parts, *cut,

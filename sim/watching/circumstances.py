@@ -101,7 +101,7 @@ def causes(usual: Circumstances, now: Circumstances) -> list[Cause]:
 
 
 def times_text(factor: float) -> str:
-    """``doubled``, ``is 1.4 times as large``, ``halved``."""
+    """``doubled``, ``is 1.4 times what it was``, ``halved``."""
     if 1.8 <= factor <= 2.2:
         return "doubled"
     if 1 / 2.2 <= factor <= 1 / 1.8:

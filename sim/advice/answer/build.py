@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.advice.answer.configuration import KeyChange, difference, patch
 from sim.advice.answer.lost import JUDGED, other_failure
-from sim.advice.answer.summary import lines_below, no_setting, summary
+from sim.advice.answer.summary import no_setting, summary
 from sim.advice.answer.watch import watch
 from sim.advice.excess import excess
 from sim.advice.levers.cautions import Caution, cautions, refusals
@@ -56,14 +56,17 @@ class AdviceAnswer:
 
 
 def answer(
-    race: Race, levers: Levers, chosen: Setting | None, verdict: str, enough: Sequence[str], planned: dict[Trial, int]
+    race: Race, levers: Levers, chosen: Setting | None, line_count: int, enough: Sequence[str], planned: dict[Trial, int]
 ) -> AdviceAnswer:
-    """`enough`: the smallest changes with which the nearest setting would fit.  `planned` collects the trials that run."""
+    """`line_count`: lines of the screen below the verdict.  `enough`: the smallest changes with which the nearest setting would fit.
+
+    `planned` collects the trials that run.
+    """
     refused = refusals(race.scenario)
     if chosen is None:
         near = dominant(situation_of(race, race.nearest.name)) if race.settings else ""
         lines = closest(race) if race.settings else []
-        screen = no_setting(near, [line.removeprefix("Closest: ") for line in lines], enough, refused, lines_below(verdict))
+        screen = no_setting(near, [line.removeprefix("Closest: ") for line in lines], enough, refused, line_count)
         return AdviceAnswer(
             screen,
             [*levers_left(race, levers, None), *_cautions(refused)],
@@ -78,7 +81,7 @@ def answer(
     others = _others(candidate, changes)
     other = other_failure(race, chosen)
     screen = summary(
-        chosen, today, race.limits, line_count=lines_below(verdict), dominant=where, changes=changes, differences=found, cautions=warnings,
+        chosen, today, race.limits, line_count=line_count, dominant=where, changes=changes, differences=found, cautions=warnings,
         refusals=refused, watch=seen, others=[f"{what}: {value}" for what, value in others.items()], other_failure=other,
         recovery=JUDGED[race.bench.failure],
     )  # fmt: skip
