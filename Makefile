@@ -26,7 +26,7 @@ help:
 	@echo "Variables, e.g. make PY=python3.13 VENV=build/venv-3.13 test:"
 	@sed -n 's/^\([A-Z]*\) ?= */    \1=/p' Makefile
 
-# Compiling the kernel takes half a minute and is kept on disk: once here, not in every process of the suite.
+# Compiling the kernel takes three seconds and is kept on disk: once here, not in every process of the suite.
 # So is bytecode, which every `ckptsim` of a test would make again where PYTHONDONTWRITEBYTECODE is set.
 WARM = $(BIN)/python -m compileall -q sim tests benchmarks && $(BIN)/python -c "from sim.plane import warm; warm()"
 
