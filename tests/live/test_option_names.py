@@ -20,7 +20,7 @@ WHERE_FLINK_DECIDES = {"pipeline.max-parallelism"}  # -1: from the parallelism
 @pytest.fixture(scope="module")
 def options():
     """Key -> (default, other keys that are read for it)."""
-    command = [str(java()), "-cp", classpath(), "ckptsim.flink.OptionNames"]
+    command = [str(java()), "-Dlog.file=/dev/null", "-cp", classpath(), "ckptsim.flink.OptionNames"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
     return {key: (default, set(others.split())) for key, default, others in (line.split("\t") for line in lines)}
 
