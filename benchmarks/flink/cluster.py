@@ -34,8 +34,7 @@ _PACKAGES = (
     "lang", "net", "io", "nio", "lang.reflect", "text", "time", "util", "util.concurrent", "util.concurrent.atomic",
     "util.concurrent.locks",
 )  # fmt: skip
-_JAVA_OPTIONS = (
-    "-Xmx1g", "-XX:TieredStopAtLevel=1",  # starts in half the time; nothing here computes much
+JAVA_OPTIONS = (
     "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
     *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _PACKAGES),
 )  # fmt: skip
@@ -74,7 +73,16 @@ class Cluster:
         self.log = self.folder / "flink.log"
         temporary = self.folder / "tmp"
         temporary.mkdir()
-        command = [*self._nice, str(java()), *_JAVA_OPTIONS, f"-Dlog.file={self.log}", f"-Djava.io.tmpdir={temporary}"]
+        # the compiler of the first tier starts in half the time; nothing here computes much
+        command = [
+            *self._nice,
+            str(java()),
+            "-Xmx1g",
+            "-XX:TieredStopAtLevel=1",
+            *JAVA_OPTIONS,
+            f"-Dlog.file={self.log}",
+            f"-Djava.io.tmpdir={temporary}",
+        ]
         own = {"io.tmp.dirs": str(temporary), "state.changelog.storage": "filesystem", _LOG_FOLDER: self.storage("log")}  # not a job's
         command += ["-cp", jars, "ckptsim.flink.LocalCluster", *self._arguments, *_arguments(own | self._options)]
         with (self.folder / "stderr").open("w") as stderr:

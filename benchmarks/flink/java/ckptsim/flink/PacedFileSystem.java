@@ -36,7 +36,8 @@ final class PacedFileSystem extends LocalFileSystem {
 
     @Override
     public FSDataOutputStream create(Path path, WriteMode mode) throws IOException {
-        return new PacedStream(super.create(path, mode));
+        Planted.checkSpace();
+        return new PacedStream(super.create(path, mode), path.getPath());
     }
 
     @Override
@@ -47,10 +48,12 @@ final class PacedFileSystem extends LocalFileSystem {
     private final class PacedStream extends FSDataOutputStream {
         private final FSDataOutputStream file;
         private final Pacer pacer = new Pacer();
+        private final String path;
         private boolean closed;
 
-        PacedStream(FSDataOutputStream file) {
+        PacedStream(FSDataOutputStream file, String path) {
             this.file = file;
+            this.path = path;
         }
 
         @Override
@@ -97,9 +100,11 @@ final class PacedFileSystem extends LocalFileSystem {
         }
 
         private void spend(long bytes) throws IOException {
-            if (bytesPerSecond > 0) {
+            Planted.checkSpace();
+            long perSecond = Planted.bandwidth(path, bytesPerSecond);
+            if (perSecond > 0) {
                 try {
-                    pacer.serve(bytes * 1_000_000_000 / bytesPerSecond);
+                    pacer.serve(bytes * 1_000_000_000 / perSecond);
                 } catch (InterruptedException interrupted) {
                     Thread.currentThread().interrupt();
                     throw new InterruptedIOException("writing");
