@@ -146,7 +146,7 @@ _DISK = Cause(
     (Question("during", "from task manager {other}: not all of the storage is slow, but the disk or network of {tm}"),),
 )  # fmt: skip
 _EXPIRED = Cause(
-    "expired", "files of one TaskManager with 0.7 MB/s for 22 s, and a timeout of 10 s", _for(22, _with(bandwidth=0.7 * MB), "map", 1),
+    "expired", "files of one TaskManager with 0.7 MB/s for 22 s, and a timeout of 10 s", _for(22, _with(bandwidth=700_000), "map", 1),
     (
         Question("during", r"map\S*\[1\] waits for a file \(upload\): its snapshot had begun, and was not acknowledged"),
         Question("during", r"(it was through [\d.]+ m?s later|it was aborted after) .*MB"),

@@ -1,6 +1,6 @@
 """``python -m benchmarks.flink.planted``: causes of slow checkpoints planted on a real Flink, and whether `ckptsim explain` names them.
 
-What names each cause is in `causes.py`.  `--asked FOLDER` asks the answers that an earlier call kept, without a Flink.
+What names each cause is in `causes.py`.  `--kept FOLDER` asks what an earlier call kept, without a Flink.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def carry_out(run: Run, folder: Path, *, nice: int = 0) -> None:
 
 
 def verdicts(folder: Path, causes: Iterable[Cause]) -> list[tuple[Cause, str, list[tuple[Question, int | None, str, bool]]]]:
-    """Of each cause that was kept: named, half or not, and what was asked and answered."""
+    """The verdict on each cause that was kept (named, half or not), and its questions with their answers."""
     found = []
     for cause in causes:
         kept = folder / f"{cause.name}.{FACTS}"
@@ -53,13 +53,13 @@ def verdicts(folder: Path, causes: Iterable[Cause]) -> list[tuple[Cause, str, li
         facts = Facts(**json.loads(kept.read_text()))
         zipped = folder / f"{cause.name}.zip"
         history = history_of(read_source([zipped if zipped.exists() else folder / cause.name]))
-        asked = [(question, *_asked(history, question, facts)) for question in cause.questions]
-        met = sum(is_met for *_, is_met in asked)
-        found.append((cause, "named" if met == len(asked) else "half" if met else "not", asked))
+        answers = [(question, *_answer_of(history, question, facts)) for question in cause.questions]
+        met = sum(is_met for *_, is_met in answers)
+        found.append((cause, "named" if met == len(answers) else "half" if met else "not", answers))
     return found
 
 
-def _asked(history: History, question: Question, facts: Facts) -> tuple[int | None, str, bool]:
+def _answer_of(history: History, question: Question, facts: Facts) -> tuple[int | None, str, bool]:
     point = _about(history, question.about, facts)
     try:
         text = answer_text(answer(history, None if point is None else point.id))
@@ -107,14 +107,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.flink.planted", description=__doc__)
     parser.add_argument("--only", help="names of causes, with commas: the runs that plant one of them")
     parser.add_argument("--out", type=Path, help="where the answers are kept")
-    parser.add_argument("--asked", type=Path, metavar="FOLDER", help="of an earlier call")
+    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="of an earlier call")
     parser.add_argument("--show", action="store_true", help="the answers in full")
     parser.add_argument("--nice", type=int, default=0)
     chosen = parser.parse_args()
     only = set(chosen.only.split(",")) if chosen.only else None
-    folder = chosen.asked or chosen.out or Path(mkdtemp(prefix="ckptsim-planted-"))
+    folder = chosen.kept or chosen.out or Path(mkdtemp(prefix="ckptsim-planted-"))
     runs = [run for run in RUNS if only is None or only & {cause.name for cause in run.causes}]
-    if chosen.asked is None:
+    if chosen.kept is None:
         folder.mkdir(parents=True, exist_ok=True)
         for run in runs:
             try:
@@ -122,8 +122,8 @@ def main() -> int:
             except Exception as error:  # noqa: BLE001 - the other runs go on
                 print(f"{', '.join(cause.name for cause in run.causes)}: {error}", file=sys.stderr, flush=True)
     found = verdicts(folder, [cause for run in runs for cause in run.causes])
-    for cause, verdict, asked in found:
-        for question, number, text, is_met in asked:
+    for cause, verdict, answers in found:
+        for question, number, text, is_met in answers:
             if chosen.show or not is_met:
                 print(f"--- {cause.name}: {verdict}; asked for {number or 'the history'}, expected: {question.pattern}\n{text}\n")
     print(table(found))

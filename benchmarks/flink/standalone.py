@@ -27,7 +27,7 @@ from benchmarks.flink.classes import classpath, java
 from benchmarks.flink.cluster import JAVA_OPTIONS, START_S, STOP_S, FlinkError
 from benchmarks.flink.job import PacedJob
 
-__all__ = ["Standalone"]
+__all__ = ["Standalone", "free_port"]
 
 _OPTIONS = {
     "jobmanager.rpc.address": "127.0.0.1", "rest.address": "127.0.0.1", "rest.bind-address": "127.0.0.1",
@@ -59,7 +59,7 @@ class Standalone:
         self._jars = classpath()
         self.folder = Path(tempfile.mkdtemp(prefix="ckptsim-planted-"))
         (self.folder / "tmp").mkdir()
-        self.rest_port, rpc_port = _free_port(), _free_port()
+        self.rest_port, rpc_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.rest_port}"
         options = self._options | {
             "rest.port": str(self.rest_port), "jobmanager.rpc.port": str(rpc_port), "io.tmp.dirs": str(self.folder / "tmp"),
@@ -86,15 +86,15 @@ class Standalone:
 
     def submit(self, job: PacedJob, options: dict[str, Any] | None = None) -> str:
         """Id of the job, whose tasks run.  FlinkError: refused, or it does not run."""
-        words = {**job.arguments(), **(options or {}), "rest.address": "127.0.0.1", "rest.port": self.rest_port}
-        said = subprocess.run(
-            self._command("client", "ckptsim.flink.Submit", [f"{key}={str(value).replace(' ', '%20')}" for key, value in words.items()],
+        chosen = {**job.arguments(), **(options or {}), "rest.address": "127.0.0.1", "rest.port": self.rest_port}
+        client = subprocess.run(
+            self._command("client", "ckptsim.flink.Submit", [f"{key}={str(value).replace(' ', '%20')}" for key, value in chosen.items()],
                           ["-Xmx256m"]),
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        found = re.search(r"job ([0-9a-f]{32})", said.stdout)
+        found = re.search(r"job ([0-9a-f]{32})", client.stdout)
         if found is None:
-            raise FlinkError(f"the job is refused: {(said.stderr or said.stdout)[-800:]}")
+            raise FlinkError(f"the job is refused: {(client.stderr or client.stdout)[-800:]}")
 
         def runs() -> bool:
             about = self.get(f"/jobs/{found[1]}")
@@ -115,7 +115,7 @@ class Standalone:
             raise FlinkError(f"{path}: {error}; logs: {self.folder}") from None
 
     def checkpoints(self, job: str) -> list[dict[str, Any]]:
-        """Those that Flink lists, oldest first."""
+        """The checkpoints that Flink lists, oldest first."""
         return sorted(self.get(f"/jobs/{job}/checkpoints")["history"], key=lambda point: int(point["id"]))
 
     def await_ended(self, job: str, number: int, *, within_s: float) -> None:
@@ -136,7 +136,7 @@ class Standalone:
         return found
 
     def savepoint(self, job: str) -> str:
-        """Its folder.  Of the canonical format."""
+        """Take a savepoint of the canonical format; its folder."""
         order = {"target-directory": self.storage("savepoints"), "cancel-job": False, "formatType": "CANONICAL"}
         request = self.get(f"/jobs/{job}/savepoints", body=order)["request-id"]
         status: dict[str, Any] = {}
@@ -161,7 +161,7 @@ class Standalone:
         fresh.rename(file)
 
     def pause(self, task_manager: int, seconds: float) -> None:
-        """Its process stands still for so long."""
+        """Let the process of a TaskManager stand still for so long."""
         process = self.task_managers[task_manager]
         process.send_signal(signal.SIGSTOP)
         try:
@@ -183,19 +183,19 @@ class Standalone:
     def _faults(self, index: int) -> Path:
         return self.folder / f"tm-{index}.faults"
 
-    def _start(self, name: str, main: str, words: list[str], options: list[str]) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, main: str, arguments: list[str], options: list[str]) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.out").open("w") as out:
             process = subprocess.Popen(
-                self._command(name, main, words, options), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
+                self._command(name, main, arguments, options), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
                 env={**os.environ, "FLINK_CONF_DIR": str(self.folder)},
             )  # fmt: skip
         self._processes.append(process)
         return process
 
-    def _command(self, name: str, main: str, words: list[str], options: list[str]) -> list[str]:
+    def _command(self, name: str, main: str, arguments: list[str], options: list[str]) -> list[str]:
         nice = ["nice", "-n", str(self._nice)] if self._nice else []
         own = [f"-Dlog.file={self.folder / name}.log", f"-Djava.io.tmpdir={self.folder / 'tmp'}", "-XX:TieredStopAtLevel=1"]
-        return [*nice, str(java()), *JAVA_OPTIONS, *own, *options, "-cp", self._jars, main, *words]
+        return [*nice, str(java()), *JAVA_OPTIONS, *own, *options, "-cp", self._jars, main, *arguments]
 
     def _await(self, happened: Any, within_s: float, otherwise: str) -> None:
         until = time.monotonic() + within_s
@@ -221,7 +221,8 @@ class Standalone:
                 process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of the loopback interface that nothing listens at."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

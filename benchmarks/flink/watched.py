@@ -7,21 +7,36 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
 from benchmarks.flink.cluster import Cluster
 from benchmarks.flink.job import PacedJob
+from benchmarks.flink.standalone import free_port
 from sim.verbs.listener import Listener
 from sim.verbs.watch import Watched, WatchOptions, watch
 from sim.watching.events import WatchEvent
 
 RATE = 2400
 """Records per second; the sink serves 4,000."""
-OPTIONS = {"execution.checkpointing.interval": "4 s"}
 STORAGE = {"fs.paced.bandwidth": "20000000", "fs.paced.close-ms": "20"}
 SETTLED = 8
 """Checkpoints before it is watched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often [s]: checkpoints, looks; how long an import samples; after how long Flink asks its TaskManagers for counters again."""
+
+    interval: float = 4
+    every: float = 20
+    sample: float = 40
+    fetched: float = 10
+
+
+USUAL = Pace()
+QUICK = Pace(interval=1, every=4, sample=12, fetched=1)
 
 
 class _Lines(Listener):
@@ -36,23 +51,29 @@ class _Lines(Listener):
 
 
 def watched(
-    folder: Path, minutes: float, *, report: Callable[[str], None], scrape: Callable[[str], None] | None = None, nice: int = 0
-) -> Watched:
+    folder: Path, minutes: float, *, report: Callable[[str], None], pace: Pace = USUAL, scrape: Callable[[str], None] | None = None,
+    nice: int = 0,
+) -> Watched:  # fmt: skip
     """Watch for so long; the load doubles in the middle.  `scrape` gets the address of the metrics while they are served."""
     middle_s = round(60 * minutes / 2)
-    begun = time.monotonic()
-    with Cluster(task_managers=2, options=STORAGE, nice=nice) as flink:
+    begun, port = time.monotonic(), free_port()
+    options = STORAGE | {"metrics.fetcher.update-interval": f"{pace.fetched:g} s"}
+    with Cluster(task_managers=2, options=options, nice=nice) as flink:
         # seconds count from when the source starts: the cluster's start and the first checkpoints are not of the watch
-        job = flink.submit(PacedJob(rate=RATE, then=2 * RATE, at=middle_s + 4 * SETTLED, record=200, sink=500, state=8_000_000), OPTIONS)
+        job = flink.submit(
+            PacedJob(rate=RATE, then=2 * RATE, at=middle_s + round(pace.interval * SETTLED), record=200, sink=500, state=8_000_000),
+            {"execution.checkpointing.interval": f"{pace.interval:g} s"},
+        )
         flink.await_checkpoints(job, SETTLED, within_s=180)
         report(f"watched from {time.monotonic() - begun:.0f} s on; the load doubles {middle_s} s later")
-        options = WatchOptions(
-            flink.url, folder, every="20 s", duration=f"{60 * minutes:g} s", sample="40 s", limit="2 s", listen="19400" if scrape else None
-        )
-        timer = None if scrape is None else threading.Timer(60 * minutes * 0.9, scrape, ["http://127.0.0.1:19400/metrics"])
+        chosen = WatchOptions(
+            flink.url, folder, every=f"{pace.every:g} s", duration=f"{60 * minutes:g} s", sample=f"{pace.sample:g} s", limit="2 s",
+            listen=None if scrape is None else str(port),
+        )  # fmt: skip
+        timer = None if scrape is None else threading.Timer(60 * minutes * 0.9, scrape, [f"http://127.0.0.1:{port}/metrics"])
         if timer is not None:
             timer.start()
-        found = watch(options, listener=_Lines(report))
+        found = watch(chosen, listener=_Lines(report))
         if timer is not None:
             timer.join()
         return found

@@ -30,6 +30,7 @@ class Course:
     back: Surprise = field(default_factory=Surprise)
     left_ms: int | None = None  # since when checkpoints are outside of the forecast
     left_by: str = ""  # the line by which they left
+    left_by_itself: bool = False  # neither load nor state had changed
     held_from_ms: int = 0  # checkpoints that were triggered earlier are of a job with other settings
     settling: int = 0  # checkpoints after a restart that are not held to the forecast
     away_ms: int | None = None  # since when the JobManager gives no answer
@@ -50,7 +51,7 @@ class Course:
     def judge_again(self) -> None:
         """Checkpoints are within the forecast again."""
         self.tail = self.upper = self.lower = self.back = Surprise()
-        self.left_ms, self.left_by = None, ""
+        self.left_ms, self.left_by, self.left_by_itself = None, "", False
 
     def begin_again(self) -> None:
         """Judge from the beginning: the forecast is another one, or none."""

@@ -26,6 +26,11 @@ class Why:
     explains: bool | None = None  # None: not simulated
 
     @property
+    def is_unchanged(self) -> bool:
+        """Whether load and state are as they were."""
+        return not any(cause.kind in ("load", "state") for cause in self.causes)
+
+    @property
     def text(self) -> str:
         if not self.causes:
             return "Why is not known: load, state, threads and the parts of checkpoints are as they were."

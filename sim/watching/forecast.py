@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import ms_text
@@ -14,6 +14,10 @@ from sim.evidence.what_ifs.factors import factors_of
 if TYPE_CHECKING:
     from sim.model.backtest import Backtest
     from sim.model.scenario import Scenario
+
+
+WANDERS = 2.0
+"""Checkpoints of a job that is as it was may be off by a smaller factor for a while: other work of its machines.  A doubling is news."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,13 @@ class Forecast:
     @property
     def longest_p90_ms(self) -> float:
         return self.p90_ms * self.factors[1]
+
+    def wandered(self, p50_ms: float, p90_ms: float) -> Forecast | None:
+        """The forecast that allows for these percentiles too.  None: they are further off than a job wanders by itself."""
+        off = max(p50_ms / self.p50_ms, self.p50_ms / p50_ms)
+        if not off < WANDERS:
+            return None
+        return replace(self, factors=(max(self.factors[0], off), max(self.factors[1], p90_ms / self.p90_ms)))
 
     def __str__(self) -> str:
         return (

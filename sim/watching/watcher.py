@@ -200,12 +200,13 @@ class Watcher:
         course = self.course
         course.left_ms, course.left_by, course.back = found.since_ms, line.name, Surprise()
         limits = {TAIL.name: forecast.longest_p90_ms, UPPER.name: forecast.longest_p50_ms, LOWER.name: forecast.shortest_p50_ms}
-        since = [point for point in self.recent if point.trigger_ms >= found.since_ms]
+        since = self._between(found.since_ms)
         p50, p90 = percentiles(since)
         side = "shorter" if line is LOWER else "longer"
         begun = clock_text(found.since_ms, now_ms)
         now = over([row for row in self.rows if row.time_ms > found.since_ms] or self.rows[-1:], since)
         why = explained(forecast, now, (p50, p90), self.study)
+        course.left_by_itself = why.is_unchanged
         text = (
             f"checkpoints leave the forecast: since {begun}, {found.beyond} of {found.count} are {side} than "
             f"{ms_text(limits[line.name])} ({forecast}); now p50 {ms_text(p50)}, p90 {ms_text(p90)}. {why.text}"
@@ -214,11 +215,23 @@ class Watcher:
 
     def _within(self, point: SeenCheckpoint, now_ms: int) -> list[WatchEvent]:
         since_ms, begun_ms = self.course.left_ms or point.trigger_ms, self.course.back.since_ms
+        learned = self._wandered(since_ms, begun_ms) if self.course.left_by_itself else ""
         self.course.judge_again()
         passed = format_duration(max(begun_ms - since_ms, 0) // 1000 * 10**9)
-        return [
-            WatchEvent(now_ms, "within", f"checkpoints are within the forecast again since {clock_text(begun_ms, now_ms)}, after {passed}")
-        ]
+        text = f"checkpoints are within the forecast again since {clock_text(begun_ms, now_ms)}, after {passed}{learned}"
+        return [WatchEvent(now_ms, "within", text)]
+
+    def _wandered(self, since_ms: int, until_ms: int) -> str:
+        """Load and state were as before: the forecast allows for what checkpoints took meanwhile, and says so."""
+        forecast = self.course.forecast
+        wider = None if forecast is None else forecast.wandered(*percentiles(self._between(since_ms, until_ms)))
+        if wider is None or wider == forecast:
+            return ""
+        self.course.forecast = wider
+        return f"; load and state had not changed, so the forecast allows for that from now on: {wider}"
+
+    def _between(self, since_ms: int, until_ms: float = inf) -> list[SeenCheckpoint]:
+        return [point for point in self.recent if since_ms <= point.trigger_ms < until_ms]
 
     # ------------------------------------------------------------------------------------------ state and limit
 
@@ -249,18 +262,31 @@ class Watcher:
                 )
 
     def _load(self, now_ms: int) -> Iterator[WatchEvent]:
-        """Load that is another one for several looks, beside what it was when it was last told."""
-        rows = self.rows[-_LASTING:]
-        if len(rows) < _LASTING or self.course.forecast is None:
+        """Load that is another one for several looks, beside what it was when it was last told; without a forecast, at the first looks."""
+        rows, forecast = self.rows[-_LASTING:], self.course.forecast
+        if len(rows) < _LASTING:
             return
+        usual = over(self.rows[:_LASTING], []) if forecast is None else forecast.usual
         for vertex in rows[-1].load:
-            before = self.course.loads.setdefault(vertex, self.course.forecast.usual.load.get(vertex, 0.0))
+            before = self.course.loads.setdefault(vertex, usual.load.get(vertex, 0.0))
             rates = [row.load.get(vertex, 0.0) for row in rows]
             if before and (min(rates) > _OTHER_LOAD * before or max(rates) * _OTHER_LOAD < before):
                 rate = over(rows, []).load[vertex]
                 self.course.loads[vertex] = rate
                 text = f"load of '{vertex}' {times_text(rate / before)} ({per_second_text(before)} -> {per_second_text(rate)})"
-                yield WatchEvent(now_ms, "load", text, {"vertex": vertex, "per_second": rate, "before": before})
+                yield WatchEvent(now_ms, "load", f"{text}{self._of_load(rows)}", {"vertex": vertex, "per_second": rate, "before": before})
+
+    def _of_load(self, rows: Sequence[MeasuredLook]) -> str:
+        """What another load does to checkpoints that had left the forecast before: their event named other causes, or none."""
+        forecast = self.course.forecast
+        if forecast is None or self.course.left_ms is None or not self.course.left_by_itself:
+            return ""
+        self.course.left_by_itself = False
+        since = self._between(rows[0].time_ms - round(1e3 * rows[0].seconds))
+        observed = percentiles(since)
+        why = explained(forecast, over(rows, since), observed, self.study)
+        now = f"now p50 {ms_text(observed[0])}, p90 {ms_text(observed[1])}"
+        return f"; checkpoints had left the forecast before; {now}. {why.simulated}".rstrip()
 
     def _limit(self, now_ms: int) -> Iterator[WatchEvent]:
         done = [point for point in self.recent if _counts(point)][-LATEST:]

@@ -1,9 +1,11 @@
-"""The metrics of a watch are OpenMetrics text: read by a strict reader here, and by Prometheus' own where that is installed."""
+"""The metrics of a watch are OpenMetrics text: read by a strict reader here, and by Prometheus' own."""
 
 import math
 import re
 
 import pytest
+from prometheus_client import parser as older
+from prometheus_client.openmetrics import parser as openmetrics
 
 from sim.watching.course import Course
 from sim.watching.exposition import text_of
@@ -65,13 +67,11 @@ def test_a_strict_reader_reads_it(text):
     assert ("gauge", {job: 1e9}) == found["ckptsim_limit_passes_timestamp_seconds"]
 
 
-@pytest.mark.extra
 def test_prometheus_own_reader_reads_it(text):
     """That of OpenMetrics, and that of the older text, which the textfile collector's is."""
-    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
-    older = pytest.importorskip("prometheus_client.parser")
-    samples = {(sample.name, sample.value) for family in parser.text_string_to_metric_families(text) for sample in family.samples}
+    families = list(openmetrics.text_string_to_metric_families(text))
+    samples = {(sample.name, sample.value) for family in families for sample in family.samples}
 
     assert ("ckptsim_forecast_factor", 1.5) in samples
     assert samples == {(sample.name, sample.value) for family in older.text_string_to_metric_families(text) for sample in family.samples}
-    assert NAME in {sample.labels["flink_job"] for family in parser.text_string_to_metric_families(text) for sample in family.samples}
+    assert NAME in {sample.labels["flink_job"] for family in families for sample in family.samples}

@@ -11,6 +11,7 @@ from sim.recordings.source.rest.client import RestError
 from sim.verbs.listener import Stopped
 from sim.verbs.options import OptionError
 from sim.verbs.watch import WatchClock, WatchOptions, watch
+from sim.watching.forecast import NoForecastError
 from sim.watching.memory import MemoryFileError
 from tests.watching.conftest import Heard, PlayedFlink
 
@@ -82,6 +83,57 @@ def test_without_a_cause_that_is_said(played, folder):
     assert "Load" not in left
     assert "tate of" not in left
     assert "Of a checkpoint, " in left
+
+
+def test_what_comes_and_goes_by_itself_is_told_once(played, folder):
+    """Work of others makes checkpoints longer for two minutes, twice; load and state are as they were."""
+    played.slower = lambda s: 1.85 if 100 <= s < 220 or 500 <= s < 620 else 1.0
+    heard = played.watched(folder, "15 min")
+    (within,) = heard.of("within")
+
+    assert 1 == len(heard.of("left"))
+    assert re.search(
+        r"; load and state had not changed, so the forecast allows for that from now on: p50 \d+ ms within a factor of 1\.[6-9]", within
+    )
+
+
+def test_a_doubling_is_told_each_time(played, folder):
+    """Whatever it was: a forecast that allowed for it would never speak again."""
+    played.slower = lambda s: 4.0 if 100 <= s < 220 or 500 <= s < 620 else 1.0
+    heard = played.watched(folder, "15 min")
+
+    assert 2 == len(heard.of("left"))
+    assert not any("from now on" in text for text in heard.of("within"))
+
+
+def test_load_that_doubles_later_is_named_and_simulated(played, folder):
+    """Checkpoints have left the forecast before, for no reason of the job; the load is told within two minutes all the same."""
+    played.slower = lambda s: 1.9 if 100 <= s < 300 else 12.0 if s >= 300 else 1.0
+    played.load = lambda s: 2.0 if s >= 300 else 1.0
+    heard = played.watched(folder, "9 min")
+    (left,), (load,) = ([event for event in heard.events if event.kind == kind] for kind in ("left", "load"))
+
+    assert left.time_ms < played.begun_ms + 300_000
+    assert 300_000 < load.time_ms - played.begun_ms < 420_000
+    assert load.text.startswith("load of 'orders' doubled (596/s -> 1.")
+    assert "; checkpoints had left the forecast before; now p50 " in load.text
+    assert ". Simulated with this load: p50 " in load.text
+
+
+def test_load_is_told_without_a_forecast(played, tmp_path, monkeypatch):
+    """Beside the first looks: nothing could be simulated."""
+
+    def none(*_):
+        raise NoForecastError("no simulation could be held to its history")
+
+    monkeypatch.setattr("sim.verbs.watch.forecast_of", none)
+    played.load = lambda s: 2.0 if s >= 150 else 1.0
+    heard = played.watched(tmp_path, "6 min")
+    (load,) = [event for event in heard.events if event.kind == "load"]
+
+    assert 150_000 < load.time_ms - played.begun_ms < 270_000
+    assert load.text.startswith("load of 'orders' doubled (")
+    assert not load.text.endswith(".")
 
 
 def test_state_that_doubles_says_when_a_limit_is_passed(play, tmp_path):
