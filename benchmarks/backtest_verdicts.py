@@ -27,11 +27,11 @@ from benchmarks.advice_kept import durations
 from benchmarks.as_answers import as_answers
 from benchmarks.blind import PAGE, ROOT, simulated
 from benchmarks.envelope_build import replaced
+from benchmarks.what_ifs_learned import CrossPrediction, is_covered, learned
 from sim.analysis.number_texts import ms_text
 from sim.evidence.backtest.backtest import NoHistoryError, backtest
 from sim.evidence.what_ifs.changes import kinds_of
 from sim.evidence.what_ifs.factors import FILE, LEAST, Learned, Pair, what_if
-from sim.evidence.what_ifs.learn import CrossPrediction, is_covered, learned
 from sim.model.backtest import OtherSettings
 from sim.quantities.observed import NEGLIGIBLE_MS
 from sim.recordings import RestSnapshot, infer, observed, read_saved, to_recording

@@ -208,12 +208,6 @@ def format_rate(per_second: Fraction | int | None) -> str:
     raise UnitError(f"{per_second} per second has no exact decimal text")
 
 
-def format_count(count: int) -> str:
-    """``format_count(20_000) == "20k"``."""
-    text = _scaled(Fraction(count))
-    return text or "0"  # whole numbers have decimal texts
-
-
 def format_share(share: Fraction) -> str:
     """``format_share(Fraction(3, 10)) == "30 %"``.  Exact or refused."""
     if (text := _exact(share * 100)) is None:

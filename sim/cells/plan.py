@@ -144,11 +144,6 @@ def distinct(planned: Sequence[Cell]) -> CellPlan:
     return plan.take(np.sort(np.unique(plan.ids, return_index=True)[1]))
 
 
-def replicated(scenario: Scenario) -> list[Scenario]:
-    """A scenario per replication; strategies that share a seed meet the same workload in each."""
-    return [cell.scenario for cell in cells([scenario])]
-
-
 def baseline(scenario: Scenario) -> Scenario:
     """The same job and workload without checkpoints, shared by all strategies of a workload."""
     stops = tuple(action for action in scenario.actions if action.stop is not None)  # savepoints cost time, too

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sim.analysis.number_texts import bytes_text, ms_text
 from sim.analysis.section import TextTable
@@ -53,8 +52,3 @@ def assumptions_table(found: Sequence[DecidingAssumption]) -> TextTable | None:
     """A row per assumption; None: none decides."""
     header = ["assumed", "tried instead", "of", "as assumed", "as tried"]
     return TextTable("Assumptions that decide", header, [own.row() for own in found]) if found else None
-
-
-def kept_assumption(row: dict[str, Any]) -> DecidingAssumption:
-    """As `comparison.json` has it."""
-    return DecidingAssumption(**row)

@@ -24,10 +24,6 @@ class Row:
     slow_ns: float  # mean
     others_ns: float  # median
 
-    @property
-    def longer_ns(self) -> float:
-        return self.slow_ns - self.others_ns
-
 
 def spent(history: History, point: RecordedCheckpoint) -> Counter[Where]:
     """What a checkpoint spent on each kind of step at each vertex [ns]."""

@@ -116,11 +116,6 @@ class CheckpointStorage(FileSystem):
         self.attempts.fail_until(until_ns)
 
     @property
-    def files_written(self) -> int:
-        """Files closed so far."""
-        return self.files.written
-
-    @property
     def bytes_written(self) -> int:
         """Bytes in them."""
         return self.files.bytes_written

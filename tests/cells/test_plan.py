@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sim.cells.plan import baseline, cells, distinct, replicated, with_baselines
+from sim.cells.plan import baseline, cells, distinct, with_baselines
 from sim.cells.seeded import SeededScenarios
 from sim.runtime.run.manifest import identity
 from sim.scenario import loads
@@ -38,7 +38,7 @@ def test_replications_have_seeds_of_their_own(study):
 
     def seeds(seed):
         scenario = study.scenarios[0]
-        return [single.run.seed for single in replicated(replace(scenario, run=replace(scenario.run, seed=seed, replications=20)))]
+        return [cell.scenario.run.seed for cell in cells([replace(scenario, run=replace(scenario.run, seed=seed, replications=20))])]
 
     assert 7 == seeds(7)[0]
     assert 20 == len(set(seeds(7)))

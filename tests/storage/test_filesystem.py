@@ -34,7 +34,7 @@ def test_a_file_takes_its_bytes_and_one_latency():
     files = storage()
 
     assert 37 * MS == taken_ns(files, files.write(1_500_000, "keyed", "map", 0, 1))
-    assert (1, 1_500_000) == (files.files_written, files.bytes_written)
+    assert (1, 1_500_000) == (files.files.written, files.bytes_written)
 
 
 def test_an_empty_file_takes_its_latency():
@@ -65,7 +65,7 @@ def test_every_file_has_its_own_stream():
     files.env.run(until=both)
 
     assert 37 * MS == files.env.now
-    assert (2, 3_000_000) == (files.files_written, files.bytes_written)
+    assert (2, 3_000_000) == (files.files.written, files.bytes_written)
 
 
 def test_metadata_takes_its_own_latency():
@@ -73,7 +73,7 @@ def test_metadata_takes_its_own_latency():
     files = storage(replace(PLAIN, slow_probability=1.0, slow_factor=10))
 
     assert 11 * MS == taken_ns(files, files.write_metadata())
-    assert (1, 0) == (files.files_written, files.bytes_written)
+    assert (1, 0) == (files.files.written, files.bytes_written)
 
 
 def test_a_slow_file_is_slow_in_both_parts():
@@ -125,7 +125,7 @@ def test_what_is_given_up_is_never_durable():
     stream.give_up()
     file = files.env.run(until=closing)
 
-    assert (False, 0) == (files.files.exists(file), files.files_written)
+    assert (False, 0) == (files.files.exists(file), files.files.written)
     assert files.files[file].given_up_ns is not None
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from benchmarks.backtest_verdicts import document, read_results
+from benchmarks.what_ifs_learned import LEVELS, ratios
 from sim.evidence.what_ifs.chances import LIKELY, chance, within
 from sim.evidence.what_ifs.factors import FILE
-from sim.evidence.what_ifs.learn import LEVELS, ratios
 
 BARRIERS = ("barriers",)
 

@@ -119,7 +119,7 @@ def test_merging_makes_fewer_files():
     over = max(completed(merged))
 
     assert completed(apart) == completed(merged)
-    assert merged.storage.files_written < apart.storage.files_written
+    assert merged.storage.files.written < apart.storage.files.written
     assert all(stored.complete for stored in merged.storage.files if stored.inside is not None and stored.given_up_ns is None)
     assert all(stored.complete for stored in merged.storage.files if stored.name[0] == "merged" and stored.name[1] < over), "subsumed"
 

@@ -99,7 +99,7 @@ def test_input_that_arrives_later_is_written_later(desk):
 
     assert (6 * PER_MS, 0) == desk.finish()
     desk.until(50)
-    assert ([29], 1, 6 * PER_MS) == (desk.closed_ms, desk.storage.files_written, desk.storage.bytes_written)
+    assert ([29], 1, 6 * PER_MS) == (desk.closed_ms, desk.storage.files.written, desk.storage.bytes_written)
 
 
 def test_buffers_do_not_wait_for_the_last_barrier(desk):
@@ -133,7 +133,7 @@ def test_without_data_nothing_waits(desk):
     assert desk.releases > 0
     assert (0, 0) == desk.finish()
     desk.until(1)
-    assert ([0], 0) == (desk.closed_ms, desk.storage.files_written)
+    assert ([0], 0) == (desk.closed_ms, desk.storage.files.written)
 
 
 def test_a_cancelled_checkpoint_releases_at_once(desk):
@@ -145,7 +145,7 @@ def test_a_cancelled_checkpoint_releases_at_once(desk):
 
     assert 1 == desk.releases
     desk.until(50)
-    assert (1, [], 0) == (desk.releases, desk.closed_ms, desk.storage.files_written)
+    assert (1, [], 0) == (desk.releases, desk.closed_ms, desk.storage.files.written)
 
 
 def test_what_is_queued_for_a_cancelled_checkpoint_is_not_written(desk):

@@ -27,7 +27,7 @@ def written(state: SubtaskState, kind: str, *, threshold: int) -> tuple[int, int
     state.begin(1, "checkpoint")
     state.take(1, 0, 0)
     files.env.run(until=files.env.process(state.write(files, kind, 1)))
-    return files.env.now, files.files_written, files.bytes_written
+    return files.env.now, files.files.written, files.bytes_written
 
 
 def stored(state: SubtaskState) -> StateSnapshot:

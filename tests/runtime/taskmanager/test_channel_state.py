@@ -81,7 +81,7 @@ def test_the_file_closes_when_all_members_completed(office):
     office.complete(20, 1, 1, "closed for 1")
 
     assert [("data of 0", 2), ("data of 1", 23), ("closed for 0", 28), ("closed for 1", 28)] == office.run()
-    assert (1, 5 * PER_MS) == (office.storage.files_written, office.storage.bytes_written)
+    assert (1, 5 * PER_MS) == (office.storage.files.written, office.storage.bytes_written)
 
 
 def test_no_data_no_file(office):
@@ -91,7 +91,7 @@ def test_no_data_no_file(office):
     office.complete(7, 1, 1, "closed for 1")
 
     assert [("closed for 0", 7), ("closed for 1", 7)] == office.run()
-    assert 0 == office.storage.files_written
+    assert 0 == office.storage.files.written
 
 
 def test_data_of_one_member_makes_a_file_for_all(office):
@@ -127,7 +127,7 @@ def test_what_is_queued_for_an_aborted_checkpoint_is_skipped(office):
     office.at(2, office.writer.abort, 1)
 
     assert [("being written", 5), ("skipped", 5), ("next", 6)] == office.run()
-    assert 0 == office.storage.files_written
+    assert 0 == office.storage.files.written
 
 
 def test_any_number_of_requests_is_skipped_at_once(office):
@@ -244,7 +244,7 @@ def test_what_the_buffer_does_not_hold_goes_to_a_file():
     office.complete(20, 1, 1, "closed for 1")
 
     assert [("in the buffer", 0), ("too much", 7), ("little", 21), ("closed for 0", 26), ("closed for 1", 26)] == office.run()
-    assert (1, 7 * PER_MS, []) == (office.storage.files_written, office.storage.bytes_written, inlined)
+    assert (1, 7 * PER_MS, []) == (office.storage.files.written, office.storage.bytes_written, inlined)
 
 
 def test_all_who_wait_hear_that_storage_gave_up():

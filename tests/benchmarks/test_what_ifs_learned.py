@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.what_ifs_learned import CrossPrediction, is_covered, learned
 from sim.evidence.what_ifs.factors import ENOUGH, MISSED_SHARE
-from sim.evidence.what_ifs.learn import CrossPrediction, is_covered, learned
 
 BARRIERS, STORAGE, LOAD, FAILURE = ("barriers",), ("storage",), ("load",), ("failure",)
 
