@@ -144,6 +144,11 @@ def test_slots_that_come_late_call_for_heartbeats_and_restarts(restart, heartbea
         assert slots_ms(now) is None or slots_ms(then) is not None
 
 
+def test_the_restart_strategy_of_the_job_is_tried_before_an_option_of_the_cluster():
+    """Heartbeats are those of all jobs of a cluster."""
+    assert [RESTARTS, HEARTBEATS] == list(outage(f"{ON_HEAP}{STUBBORN}\n"))
+
+
 def _all_restart_keys(scenario):
     from sim.scenario.flink.text import flink_lines
 

@@ -9,7 +9,7 @@ from sim.advice.levers.lever import Change, Lever, Situation
 
 LEVERS: tuple[Lever, ...] = (
     flight.BARRIERS, flight.INTERVAL, flight.MIN_PAUSE, flight.TIMEOUT, state.INCREMENTAL, state.ROCKSDB, state.CHANGELOG,
-    state.LOCAL_RECOVERY, outage.HEARTBEATS, outage.RESTARTS, state.TRANSFER_THREADS,
+    state.LOCAL_RECOVERY, outage.RESTARTS, outage.HEARTBEATS, state.TRANSFER_THREADS,
     flight.SEGMENTS, flight.FLOATING, machines.FILE_MERGING,
     machines.PARALLELISM, machines.PREFIXES, machines.CORES,
 )  # fmt: skip
