@@ -195,3 +195,12 @@ def test_what_windows_held_when_their_operator_finished_stays_lost():
     assert () == result.violations
     assert 2 == len(result.recoveries)
     assert (result.recoveries["restored_checkpoint"] > 0).all()
+
+
+def test_a_task_that_is_restored_as_finished_has_no_timer():
+    """A sink fails between the final checkpoint and the end: windows upstream are restored as finished, and two of their ends go by."""
+    result = ran("timers-of-a-finished-task")
+    restored = [row for row in result.journal if row.happening is Happening.JOB_RESTORED]
+
+    assert () == result.violations
+    assert 1 == len(restored)

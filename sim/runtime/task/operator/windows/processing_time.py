@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sim.model.job import Window
 from sim.protocol.event_time import next_end
+from sim.runtime.contents import TaskSnapshot
 from sim.runtime.task.operator.windows.windows import OperatorWindows, Timer
 from sim.runtime.task.part import PartsPort, Stage, TaskFeature
 from sim.runtime.task.slot import Slot
@@ -26,6 +27,12 @@ class ProcessingTimeWindows(OperatorWindows):
     def owes_outputs(self) -> bool:
         """Bundles are finished at the end; what other windows hold is lost with their timers."""
         return self.window.early
+
+    def restored(self, snapshot: TaskSnapshot) -> None:
+        """Operators that had finished at their snapshot are not opened again (FLIP-147): they have no timer."""
+        super().restored(snapshot)
+        if snapshot.finished:
+            self.quiesce()
 
     def begin(self) -> None:
         """The task runs: what was due when it was restored fires at once."""
