@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import chain
 from typing import NamedTuple, overload
@@ -135,6 +135,17 @@ class Journal(Sequence[Entry]):
     def story(self, checkpoint: int) -> list[Entry]:
         """All entries about one checkpoint, in order."""
         return [entry for entry in self if entry.checkpoint == checkpoint]
+
+    def only(self, happenings: Collection[Happening]) -> Iterator[Entry]:
+        """The entries of these kinds, in order."""
+        details, first = self._details, 0
+        chosen = frozenset(map(id, happenings))  # they are singletons, and an enumerator's own hash is slow
+        for block in self._columns():
+            for offset, kind in enumerate(map(id, block.happenings)):
+                if kind in chosen:
+                    cells = (column[offset] for column in block)
+                    yield Entry(*cells, details.get(first + offset, ""))  # type: ignore[call-arg, arg-type]  # a cell of each column
+            first += len(block.happenings)
 
     def places(self) -> dict[int, array[int]]:
         """The positions of entries, by checkpoint."""

@@ -106,6 +106,9 @@ class Ends(Protocol):
     def drops(self, task: int) -> bool:
         """Whether its windows waited for a watermark that never came: all its sources were idle."""
 
+    def at_work(self, task: int) -> bool:
+        """Whether the thread of the task is at work for the control plane."""
+
     def in_use(self) -> Iterator[str]:
         """What tasks and task managers use now, in words."""
 
@@ -145,6 +148,9 @@ class Checks:
 
     def limits_announced(self) -> None:
         """Sources that keep in step are told how far they may read."""
+
+    def restarting(self, restart: int) -> None:
+        """The tasks of a restart are cancelled."""
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """These tasks have just been started."""

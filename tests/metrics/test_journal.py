@@ -112,3 +112,12 @@ def test_journals_are_equal_if_all_entries_are():
 
 def test_places_say_where_the_entries_of_a_checkpoint_stand():
     assert {1: [0, 2, 3], 2: [1]} == {checkpoint: list(places) for checkpoint, places in journal().places().items()}
+
+
+def test_entries_of_some_kinds():
+    """In order, with their details, over packed blocks too."""
+    kinds = Happening.TRIGGERED, Happening.COMPLETED, Happening.ABORTED
+    rows = Journal((at, kinds[at % 3], at, -1, 0, "late" * (at % 5 == 0)) for at in range(10_000))
+    chosen = {Happening.TRIGGERED, Happening.ABORTED}
+
+    assert [row for row in rows if row.happening in chosen] == list(rows.only(chosen))

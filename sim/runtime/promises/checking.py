@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from sim.checkers import pace, restarts
 from sim.checkers.checkpoints import broken_promises, too_many_retained
 from sim.checkers.commits import broken_commits, uncommitted
 from sim.checkers.cut import Cut, Cuts
@@ -21,6 +22,7 @@ from sim.checkers.restores import ONCE, Surplus, broken_restores
 from sim.checkers.state import Brought
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
+from sim.metrics.journal import Happening
 from sim.model.faults import JobManagerDown
 from sim.plane.seam.layout import Layout
 from sim.protocol.coordinator.coordinator import Coordinator
@@ -29,8 +31,12 @@ from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot
 from sim.runtime.context import Context
 from sim.runtime.ports import Checks, Ends
 from sim.runtime.promises.accounts import Accounts
+from sim.runtime.promises.pace_account import PaceAccount
+from sim.runtime.promises.restart_account import RestartAccount
 from sim.state.files import Handle
 
+_TURNS = pace.TURNS | restarts.TURNS
+"""The rows of the journal that are rare."""
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 
 
@@ -47,6 +53,8 @@ class Checking(Checks):
         self.teller = Teller(context.journal, context.names)
         self._inputs, self._outputs = _channels(context.layout)
         self.accounts = Accounts(context, contents, ends, self._inputs, self._outputs, self.teller)
+        self.pace = PaceAccount(context)
+        self.restarts = RestartAccount(context, ends, self.teller)
         self._found: list[Violation] = []
         self._surpluses: dict[int, Surplus] = {}  # by checkpoint
         self._announced_ns = array("q")  # when sources were told how far they may read
@@ -54,6 +62,7 @@ class Checking(Checks):
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         """A task stands at its cut."""
         self.accounts.cut(checkpoint, task, part)
+        self.pace.cut(checkpoint, task, part)
 
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
         """The task takes no part in a checkpoint: the part that it has in one before stands for it."""
@@ -82,12 +91,19 @@ class Checking(Checks):
         """Sources that keep in step are told how far they may read."""
         self._announced_ns.append(self.context.env.now)
 
+    def restarting(self, restart: int) -> None:
+        """The tasks of a restart are cancelled."""
+        self.restarts.restarting(restart)
+
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """These tasks have just been started."""
+        restored = next(row for row in reversed(self.context.journal) if row.happening is Happening.JOB_RESTORED)
+        self.restarts.restarted(restored, tasks)
         self.accounts.restarted(checkpoint, tasks, known=checkpoint in self._surpluses)
 
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         """A task has got its state, which stands after so many records, and is about to run."""
+        self.restarts.restored(checkpoint, task, brought)
         self.accounts.state.restored(checkpoint, task, brought, stands_after)
         self.accounts.kept.restored(checkpoint, task, brought)
         self.accounts.windows.begun(task)
@@ -137,6 +153,9 @@ class Checking(Checks):
         context = self.context
         savepoints = {number for number, row in context.stats.items() if row.savepoint_format}
         found = [*self._found, *self.accounts.all_found()]
+        turns = list(context.journal.only(_TURNS))
+        found.extend(self.pace.found(turns, self.teller))
+        found.extend(self.restarts.found(turns))
         found.extend(broken_promises(context.journal, context.stats, self.teller))
         if any(isinstance(fault.what, JobManagerDown) for fault in context.scenario.faults):  # else there is one, and a journal is long
             found.extend(without_job_manager(context.journal, self._announced_ns, self.teller))

@@ -73,6 +73,9 @@ class Tasks:
     def drops(self, task: int) -> bool:
         return self._hosts[task].parts.drops
 
+    def at_work(self, task: int) -> bool:
+        return self._hosts[task].occupied
+
     def in_use(self) -> Iterator[str]:
         for host in self._hosts:
             vertex, index = self.context.names[host.task]

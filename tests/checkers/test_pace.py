@@ -1,0 +1,84 @@
+"""Laws 94 to 99: checkpoints begin and end as the coordinator's options say."""
+
+from sim.checkers.pace import Pace, out_of_step, too_often
+from sim.checkers.story import Teller
+from sim.metrics.journal import Entry, Happening
+from sim.metrics.stats import CheckpointStats
+
+TRIGGERED, COMPLETED, ABORTED = Happening.TRIGGERED, Happening.COMPLETED, Happening.ABORTED
+PACE = Pace(max_concurrent=1, min_pause_ns=10, timeout_ns=100, tolerable=1)
+
+
+def completed(number, begun, ended, **options):
+    return CheckpointStats(number, begun, 1, status="COMPLETED", latest_ack_ns=ended, acknowledged=1, completed_ns=ended, **options)
+
+
+def failed(number, begun, ended, reason):
+    return CheckpointStats(number, begun, 1, status="FAILED", failed_ns=ended, failure=reason)
+
+
+def facts(*rows, turns=(), pace=PACE):
+    stats = {row.number: row for row in rows}
+    journal = sorted(
+        [Entry(row.trigger_ns, TRIGGERED, row.number) for row in rows]
+        + [Entry(row.completed_ns, COMPLETED, row.number) for row in rows if row.completed_ns >= 0]
+        + [Entry(row.failed_ns, ABORTED, row.number, detail=row.failure) for row in rows if row.failed_ns >= 0]
+        + list(turns)
+    )
+    found = out_of_step(stats, journal, pace, 1, 10_000, Teller(journal, [("map", 0)]))
+    return [violation.fact for violation in found]
+
+
+def test_one_after_the_other():
+    assert [] == facts(completed(1, 0, 50), completed(2, 60, 90), completed(3, 100, 120))
+
+
+def test_two_at_a_time():
+    assert ["it begins while 1 is under way, 1 may be at a time"] == facts(completed(1, 0, 50), completed(2, 40, 90))
+    assert [] == facts(completed(1, 0, 50), completed(2, 40, 90), pace=PACE._replace(max_concurrent=2))
+    assert [] == facts(completed(1, 0, 50), completed(2, 40, 90, savepoint_format="native"))
+
+
+def test_the_pause():
+    assert ["it begins 5e-06 ms after checkpoint 1 is complete, the pause is 1e-05 ms"] == facts(completed(1, 0, 50), completed(2, 55, 60))
+
+
+def test_the_checkpoint_behind_the_end_of_all_data_does_not_wait():
+    assert [] == facts(completed(1, 0, 50), completed(2, 55, 60), turns=[Entry(54, Happening.END_OF_DATA, task=0)])
+
+
+def test_the_timeout():
+    assert [] == facts(failed(1, 0, 100, "CHECKPOINT_EXPIRED"))
+    assert ["it expires after 9e-05 ms, the timeout is 0.0001 ms"] == facts(failed(1, 0, 90, "CHECKPOINT_EXPIRED"))
+    assert ["it waits for acknowledgements for 0.000101 ms, the timeout is 0.0001 ms"] == facts(completed(1, 0, 101))
+
+
+def test_a_timeout_waits_while_metadata_is_written():
+    writes = CheckpointStats(1, 0, 1, status="COMPLETED", latest_ack_ns=99, acknowledged=1, completed_ns=130)
+
+    assert [] == facts(writes, failed(2, 20, 130, "CHECKPOINT_EXPIRED"), pace=PACE._replace(max_concurrent=2))
+    assert 1 == len(facts(writes, failed(2, 20, 131, "CHECKPOINT_EXPIRED"), pace=PACE._replace(max_concurrent=2)))
+
+
+def test_a_checkpoint_does_not_outlast_a_failure():
+    restart = Entry(30, Happening.JOB_RESTARTING, number=1)
+
+    assert ["it began before restart 1, and is under way behind it"] == facts(completed(1, 0, 50), turns=[restart])
+    assert [] == facts(failed(1, 0, 30, "CHECKPOINT_COORDINATOR_SUSPEND"), turns=[restart])
+
+
+def test_too_many_failures_in_a_row():
+    two = failed(1, 0, 5, "CHECKPOINT_DECLINED"), failed(2, 20, 25, "CHECKPOINT_DECLINED")
+
+    assert ["2 checkpoints in a row failed, 1 may, and the job goes on"] == facts(*two, completed(3, 40, 50))
+    assert [] == facts(*two, completed(3, 40, 50), turns=[Entry(25, Happening.JOB_FAILED)])
+    assert [] == facts(*two, completed(3, 40, 50), pace=PACE._replace(tolerable=2))
+
+
+def test_the_interval_of_a_backlog():
+    backlog = PACE._replace(backlog_ns=100)
+
+    assert too_often(0, [0, 100, 200], 200, backlog, first=True) is None
+    assert "5 checkpoints began" in too_often(0, [0, 50, 100, 150, 200], 200, backlog, first=True).fact
+    assert too_often(0, [0, 50], 60, backlog._replace(backlog_ns=0), first=True) is None
+    assert too_often(0, [0, 50, 60], 60, backlog._replace(backlog_ns=0), first=True) is not None

@@ -1,0 +1,93 @@
+"""Laws 100 to 106: what restarts, when, where, and from what."""
+
+import pytest
+
+from sim.checkers import restarts
+from sim.checkers.restarts import Allowance, Deployed, LocalCopy
+from sim.checkers.story import Teller
+from sim.metrics.journal import Entry, Happening
+
+TELLER = Teller([], [("a", 0), ("a", 1), ("b", 0), ("b", 1)])
+REGIONS = [0, 1, 0, 1]
+FAILED = Entry(5, Happening.TASK_FAILED, task=0)
+RESTARTING = Entry(6, Happening.JOB_RESTARTING, number=1)
+RESTORED = Entry(9, Happening.JOB_RESTORED, 1, number=1)
+OWN = Deployed(9, 1, frozenset({0, 2}))
+
+
+def facts(found):
+    return [violation.fact for violation in found]
+
+
+def test_regions_are_tasks_that_exchange_data():
+    assert REGIONS == restarts.joined(4, [0, 1], [2, 3])
+    assert [0, 0, 0, 0] == restarts.joined(4, [0, 1, 1], [2, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("tasks", "expected"),
+    [
+        ({0, 2}, []),
+        ({0, 1, 2, 3}, ["it takes a[1] along, and no task failed that exchanges data with it"]),
+        ({0}, ["it leaves b[0] alone, which exchanges data with a task of it"]),
+    ],
+)
+def test_a_restart_takes_its_region_along(tasks, expected):
+    deployed = [OWN._replace(tasks=frozenset(tasks))]
+
+    assert expected == facts(restarts.misjoined([FAILED, RESTORED], deployed, REGIONS, [0] * 4, TELLER, begun=False))
+
+
+def test_a_lost_task_manager_and_a_new_job_manager_concern_others():
+    everything = [OWN._replace(tasks=frozenset(range(4)))]
+    for row in (Entry(5, Happening.JOB_MANAGER_LOST), Entry(5, Happening.TASK_MANAGER_LOST, number=0), Entry(5, Happening.JOB_FAILED)):
+        assert [] == facts(restarts.misjoined([row, RESTORED], everything, REGIONS, [0] * 4, TELLER, begun=False))
+
+
+def test_restarts_are_counted_and_wait():
+    rows = [RESTARTING, RESTORED, Entry(20, Happening.JOB_RESTARTING, number=2)]
+
+    assert [] == facts(restarts.beyond_the_strategy(rows, Allowance(2, None, 3), TELLER, begun=False))
+    assert 1 == len(facts(restarts.beyond_the_strategy(rows, Allowance(1, None, 3), TELLER, begun=False)))
+    assert [] == facts(restarts.beyond_the_strategy(rows, Allowance(1, 10, 3), TELLER, begun=False))
+    assert [] == facts(restarts.beyond_the_strategy(rows, Allowance(1, None, 3), TELLER, begun=True))
+    assert ["its tasks are deployed 3e-06 ms later, the delay is 4e-06 ms"] == facts(
+        restarts.beyond_the_strategy(rows, Allowance(2, None, 4), TELLER, begun=False)
+    )
+
+
+def test_the_attempt_before_has_stopped():
+    assert [] == facts(restarts.still_there(OWN, [], {0: 0}, TELLER))
+    assert ["a[0] is deployed while the thread of its attempt before is at work"] == facts(restarts.still_there(OWN, [0], {}, TELLER))
+    assert ["a[0] served 2 records after it was cancelled"] == facts(restarts.still_there(OWN, [], {0: 2}, TELLER))
+
+
+def test_task_managers_are_there():
+    rows = [Entry(5, Happening.TASK_MANAGER_LOST, number=0), RESTORED]
+
+    assert [] == facts(restarts.homeless(rows, [OWN], [0] * 4, 4, TELLER))
+    assert [] == facts(restarts.homeless(rows, [OWN], [1] * 4, 9, TELLER))
+    assert 1 == len(facts(restarts.homeless(rows, [OWN], [0] * 4, 5, TELLER)))
+
+
+def test_checkpoints_wait_for_tasks():
+    begins = Entry(12, Happening.TRIGGERED, 2)
+    run = [Entry(11, Happening.TASK_RUNS, task=task) for task in (0, 2)]
+
+    assert [] == facts(restarts.too_soon([FAILED, RESTORED, *run, begins], [OWN], TELLER))
+    assert ["checkpoint 2 begins, and b[0] does not run"] == facts(restarts.too_soon([FAILED, RESTORED, run[0], begins], [OWN], TELLER))
+
+
+def test_checkpoints_go_on():
+    recovered, finished = Entry(12, Happening.JOB_RECOVERED), Entry(40, Happening.JOB_FINISHED)
+
+    assert [] == facts(restarts.never_again([recovered, Entry(30, Happening.TRIGGERED, 2), finished], 20, 99, TELLER))
+    assert 1 == len(facts(restarts.never_again([recovered, finished], 20, 99, TELLER)))
+    assert 1 == len(facts(restarts.never_again([recovered], 20, 99, TELLER)))
+
+
+def test_a_local_copy_goes_with_its_machine():
+    lost = [Entry(5, Happening.TASK_MANAGER_LOST, number=0)]
+
+    assert [] == facts(restarts.from_lost_disks([LocalCopy(9, 0, 6)], lost, [0] * 4, TELLER))
+    assert 1 == len(facts(restarts.from_lost_disks([LocalCopy(9, 0, 4)], lost, [0] * 4, TELLER)))
