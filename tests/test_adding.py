@@ -25,6 +25,9 @@ from sim.model.catalogs.catalog import pages
 from sim.model.catalogs.option import Kind, option
 from sim.model.catalogs.shipping import SHIPPING, Shipping
 from sim.model.checkpoint import CheckpointOptions
+from sim.model.job import Distribution
+from sim.model.randomness.distributions import DISTRIBUTIONS
+from sim.model.randomness.quantiles import quantile_table
 from sim.model.storage import STORAGES, Storage, StorageKind
 from sim.protocol.strategies import STRATEGIES
 from sim.runtime.run.simulate import simulate
@@ -33,7 +36,8 @@ from sim.runtime.task.parts import task_features
 from sim.scenario import ScenarioError, json_schema, loads
 from sim.scenario.checkpoint.document import Checkpoint
 from sim.scenario.flink.text import flink_lines, flink_text
-from sim.scenario.grammar.fields import ByteRate
+from sim.scenario.grammar.distribution import DurationLaw
+from sim.scenario.grammar.fields import ByteRate, Duration
 from sim.scenario.grammar.section import Section
 from sim.scenario.reference import explain_key
 from sim.scenario.storage.page import StoragePage
@@ -44,7 +48,7 @@ from sim.traces import formats
 from sim.traces.parsing import ColumnReader
 from sim.verbs.listener import Listener
 from sim.verbs.options import OptionError
-from tests.additions import added, with_options, with_storage
+from tests.additions import added, with_key, with_options, with_storage
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "adding.md").read_text()
@@ -109,6 +113,24 @@ def test_a_way_to_ship_records():
         assert durations(ship="rebalance") == durations(ship="shuffle") != []
         assert ("shuffle",) == features(scenario(ship="shuffle"))["exchanges"]
         assert "shuffle" in str(json_schema()["$defs"]["Input"])
+
+
+def test_a_distribution():
+    """A record; its key stands in sections that are made after it."""
+    same = DISTRIBUTIONS["uniform"]
+    with added(DISTRIBUTIONS, replace(same, name="even")), with_key(DurationLaw, "even", Duration):
+        even, uniform = (
+            loads(JOB.format(**USUAL).replace("service: 10 us", f"service: {{{name}: 10 us}}"))
+            .scenarios[0]
+            .job.vertex("sink")
+            .inputs[0]
+            .service
+            for name in ("even", "uniform")
+        )
+
+        assert Distribution(10_000, "even") == even
+        assert quantile_table(even) == quantile_table(uniform)
+        assert "even" in json_schema()["$defs"]["DurationLaw"]["properties"]
 
 
 @dataclass(frozen=True)

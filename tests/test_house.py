@@ -73,7 +73,7 @@ INSIDE: dict[str, set[str]] = {
     "evidence/backtest": {"evidence", "evidence/what_ifs"},
     "evidence/calibration": {"evidence"},
     "model/catalogs": set(),
-    "model/randomness": {"model"},
+    "model/randomness": {"model", "model/catalogs"},
     "plane/seam": set(),
     "plane/kernel": {"plane/seam"},  # the twins never meet
     "plane/kernel/text": {"plane/seam", "plane/kernel/rows"},

@@ -34,15 +34,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A non-negative random quantity, integer mean; `cv` = standard deviation / mean (lognormal, erlang, shifted-exponential).
+    """A non-negative random quantity, integer mean; `cv` = standard deviation / mean.
 
-    shifted-exponential: the share 1 - `cv` of the mean is constant, an exponential part is added to it.
     With several `terms` it is the sum of so many independent quantities of one kind: `mean` is the sum's, `cv` that of each.
     """
 
     mean: int  # ns or bytes, as its owner says
-    kind: Literal["constant", "exponential", "lognormal", "erlang", "uniform", "shifted-exponential"] = "constant"
-    cv: float = 1.0  # lognormal: any > 0; erlang, shifted-exponential: in (0, 1]; others ignore it
+    kind: str = "constant"  # or a name of sim.model.randomness.distributions
+    cv: float = 1.0  # of kinds that have it written beside the mean; others ignore it
     terms: int = 1
 
 

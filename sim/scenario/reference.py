@@ -10,6 +10,7 @@ from typing import Any
 from sim.foreign import Readable
 from sim.model.catalogs.option import Kind, Option
 from sim.model.job import Distribution
+from sim.model.randomness.distributions import DISTRIBUTIONS
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import below
 from sim.scenario.schemas import json_schema
@@ -176,7 +177,7 @@ def default_of(record: Option) -> str:
         return ""
     if isinstance(value, Distribution):
         mean = format_duration(value.mean) if record.kind is Kind.DURATION_LAW else format_size(value.mean)
-        spread = f", cv {value.cv:g}" if value.kind == "lognormal" else ""
+        spread = f", cv {value.cv:g}" if value.kind != "constant" and DISTRIBUTIONS[value.kind].most_cv else ""
         return mean if value.kind == "constant" else f"{value.kind}, mean {mean}{spread}"
     text = _TEXTS.get(record.kind)
     return text(value) if text is not None else str(value)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Tag
+from pydantic import Field, Tag, create_model
 
 from sim.model.job import Distribution
+from sim.model.randomness.distributions import DISTRIBUTIONS, DistributionKind
 from sim.scenario.grammar.fields import Axis, Duration, Number, Size
-from sim.scenario.grammar.section import MAP_OR_TEXT, Section
+from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.text.problems import DocumentPath, Reading
-
-_KINDS = ("exponential", "uniform", "lognormal", "erlang", "shifted_exponential")
-
-_HINTS_FOR_OTHER_NAMES = {"constant": "write the value alone, without a mapping", "normal": "write lognormal: {mean: ..., cv: ...}"}
 
 
 class DurationSpread(Section):
@@ -34,61 +31,47 @@ class SizeSpread(Section):
     """Standard deviation over the mean."""
 
 
-class DurationLaw(Section):
-    """Exactly one of these distributions, by its name."""
+class Law(Section):
+    """Exactly one distribution, by its name."""
 
-    HINTS = _HINTS_FOR_OTHER_NAMES
-
-    exponential: Axis[Duration] | None = None
-    """Mean."""
-    uniform: Axis[Duration] | None = None
-    """Mean; from 0 to twice the mean."""
-    lognormal: DurationSpread | None = None
-    """A long tail."""
-    erlang: DurationSpread | None = None
-    """cv in (0, 1]: 1 / cv^2 stages."""
-    shifted_exponential: DurationSpread | None = None
-    """cv in (0, 1]: 1 - cv of the mean is constant, the rest exponential."""
+    HINTS: ClassVar[Texts] = {"constant": "write the value alone, without a mapping", "normal": "write lognormal: {mean: ..., cv: ...}"}
 
 
-class SizeLaw(Section):
-    """Exactly one of these distributions, by its name.  A size that is drawn is at least 1 B, as every record has one."""
-
-    HINTS = _HINTS_FOR_OTHER_NAMES
-
-    exponential: Axis[Size] | None = None
-    """Mean."""
-    uniform: Axis[Size] | None = None
-    """Mean; from 1 B to twice the mean."""
-    lognormal: SizeSpread | None = None
-    """A long tail."""
-    erlang: SizeSpread | None = None
-    """cv in (0, 1]: 1 / cv^2 stages."""
+def _section(name: str, sentence: str, mean: Any, spread: type[Section], kinds: list[DistributionKind]) -> Any:
+    """A section with a key for each kind of distribution."""
+    keys: dict[str, Any] = {
+        kind.name.replace("-", "_"): ((spread if kind.most_cv else mean) | None, Field(None, description=kind.sentence)) for kind in kinds
+    }
+    return create_model(name, __base__=Law, __doc__=sentence, __module__=__name__, **keys)
 
 
-DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationLaw, Tag("map")], MAP_OR_TEXT]
-SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeLaw, Tag("map")], MAP_OR_TEXT]
+DurationLaw = _section(
+    "DurationLaw", "Exactly one of these distributions, by its name.", Axis[Duration], DurationSpread, list(DISTRIBUTIONS.values())
+)
+SizeLaw = _section(
+    "SizeLaw", "Exactly one of these distributions, by its name.  A size that is drawn is at least 1 B, as every record has one.",
+    Axis[Size], SizeSpread, [kind for kind in DISTRIBUTIONS.values() if kind.of_sizes],
+)  # fmt: skip
+DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationLaw, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]
+SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeLaw, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]
 
 
-def law(given: int | DurationLaw | SizeLaw | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:
+def law(given: int | Law | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:
     """The distribution that stands at `here`; mistakes go to `reading`."""
     if given is None:
         return default
     if isinstance(given, int):
         return Distribution(given)
-    named = [kind for kind in _KINDS if getattr(given, kind, None) is not None]
+    keys = {field.alias or name: name for name, field in type(given).model_fields.items()}
+    named = {kind: value for kind, name in keys.items() if (value := getattr(given, name)) is not None}
     if len(named) != 1:
-        known = [kind.replace("_", "-") for kind in _KINDS if hasattr(given, kind)]
-        reading.wrong(here, f"write exactly one distribution: {', '.join(known[:-1])} or {known[-1]}")
+        *known, last = keys
+        reading.wrong(here, f"write exactly one distribution: {', '.join(known)} or {last}")
         return default
-    return _named(named[0], getattr(given, named[0]), here, reading)
-
-
-def _named(kind: str, value: int | DurationSpread | SizeSpread, here: DocumentPath, reading: Reading) -> Distribution:
-    kind = kind.replace("_", "-")
+    ((kind, value),) = named.items()
     if isinstance(value, int):
-        return Distribution(value, kind)  # type: ignore[arg-type]  # a field's name
-    most = 1 if kind in ("erlang", "shifted-exponential") else 100
+        return Distribution(value, kind)
+    most = DISTRIBUTIONS[kind].most_cv
     if not 0 < value.cv <= most:
         reading.wrong((*here, kind, "cv"), f"must lie between 0 (excluded) and {most}; cv is standard deviation / mean")
-    return Distribution(value.mean, kind, float(value.cv))  # type: ignore[arg-type]
+    return Distribution(value.mean, kind, float(value.cv))

@@ -18,7 +18,6 @@ from sim.condition import parse_condition
 from sim.model.scenario import AUTO_WARM_UP
 from sim.scenario.text.problems import did_you_mean
 
-"""Records that may be simulated as one."""
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sim.model.catalogs.shipping import SHIPPING
 from sim.model.job import Alignment, AsyncIO, Backlog, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark
-from sim.scenario.grammar.distribution import DurationLaw, SizeLaw, law
+from sim.scenario.grammar.distribution import Law, law
 from sim.scenario.grammar.options import built
 from sim.scenario.job import document as doc
 from sim.scenario.job.graph import topological
@@ -244,7 +244,7 @@ def _async_io(given: doc.Vertex, name: str, reading: Reading) -> AsyncIO | None:
     return built(AsyncIO, given.async_io, here, reading)
 
 
-def _law(given: int | DurationLaw | SizeLaw | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:
+def _law(given: int | Law | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:
     found = law(given, default, here, reading)
     if here[-1] == "record" and found.mean == 0:
         reading.wrong(here, "a record has at least 1 B")
