@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Literal
 
 from sim.model.catalogs.option import Flink, Kind, option
+from sim.model.catalogs.restarts import RESTARTS
 from sim.model.job import Distribution
 
 _MS, _SECOND = 1_000_000, 1_000_000_000
@@ -103,8 +104,8 @@ class Restart:
     pekko.ask.timeout.
     """
 
-    strategy: Literal["none", "fixed-delay", "exponential-delay", "failure-rate"] = option(
-        Kind.WORD, "exponential-delay", "Default: exponential-delay.",
+    strategy: str = option(
+        Kind.WORD, "exponential-delay", "Default: exponential-delay.", choices=lambda: RESTARTS,
         flink=Flink("restart-strategy.type", older={"restart-strategy": "1.16"}, form="strategy"),
     )  # fmt: skip
     delay_ns: int = option(
@@ -203,7 +204,9 @@ class Restart:
     @property
     def most_restarts(self) -> int | None:
         """Before the strategy gives up at the earliest; None: it never does."""
-        return {"none": 0, "failure-rate": self.rate}.get(self.strategy, self.attempts)
+        limit = RESTARTS[self.strategy].limit
+        most: int | None = getattr(self, limit) if limit else 0
+        return most
 
 
 @dataclass(frozen=True, slots=True)

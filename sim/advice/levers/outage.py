@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sim.advice.failures import slots_ms
 from sim.advice.levers.lever import OUTAGE, Change, Lever, Situation
+from sim.model.catalogs.restarts import RESTARTS as KINDS
 from sim.model.faults import Restart
 from sim.sweeps.file.design import Point
 from sim.units import format_duration
@@ -23,6 +24,7 @@ WITHOUT_END = 2**31 - 1
 """Attempts: Flink's largest integer."""
 OFTEN = 100
 """Failures of a rate: more than deployments fail while a lost task manager is not missed."""
+_PATIENT = {"attempts": ("restarts without end", WITHOUT_END), "rate": (f"{OFTEN} failures tolerated", OFTEN)}
 
 
 def _heartbeats(situation: Situation) -> Iterator[Change]:
@@ -40,17 +42,18 @@ def _heartbeats(situation: Situation) -> Iterator[Change]:
 def _restarts(situation: Situation) -> Iterator[Change]:
     """The strategy stays: it does not give up before there are slots, and does not wait for long once there are."""
     scenario, restart = situation.scenario, situation.scenario.restart
+    kind = KINDS[restart.strategy]
     if slots_ms(scenario) is None:
-        if restart.strategy == "failure-rate":
-            yield Change(RESTARTS, f"{OFTEN} failures tolerated", {"restart.rate": OFTEN})
-        elif restart.strategy != "none":
-            yield Change(RESTARTS, "restarts without end", {"restart.attempts": WITHOUT_END})
-    elif restart.strategy == "exponential-delay":
-        if restart.max_ns > SOON_NS:
-            first = {"restart.initial": format_duration(SOON_NS)} if restart.initial_ns > SOON_NS else {}
-            yield Change(RESTARTS, f"restart delays up to {format_duration(SOON_NS)}", {"restart.max": format_duration(SOON_NS), **first})
-    elif restart.delay_ns > SOON_NS and _lasts(scenario, replace(restart, delay_ns=SOON_NS)):
-        yield Change(RESTARTS, f"restart delay {format_duration(SOON_NS)}", {"restart.delay": format_duration(SOON_NS)})
+        if kind.limit:
+            name, value = _PATIENT[kind.limit]
+            yield Change(RESTARTS, name, {f"restart.{kind.limit}": value})
+        return
+    long = [name for name in kind.delays if getattr(restart, f"{name}_ns") > SOON_NS]
+    shorter: dict[str, Any] = {f"{name}_ns": SOON_NS for name in long}
+    if long and _lasts(scenario, replace(restart, **shorter)):
+        soon = format_duration(SOON_NS)
+        name = f"restart delays up to {soon}" if len(kind.delays) > 1 else f"restart delay {soon}"
+        yield Change(RESTARTS, name, {f"restart.{name}": soon for name in long})
 
 
 def _lasts(scenario: Scenario, restart: Restart) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
@@ -103,15 +104,16 @@ class FailureRate:
         return after, Attempt(None if spent else self.delay_ns)
 
 
+MAKERS: dict[str, Callable[[Restart], RestartStrategy]] = {
+    "none": lambda _: NoRestart(),
+    "fixed-delay": lambda given: FixedDelay(given.delay_ns, given.attempts),
+    "exponential-delay": lambda given: ExponentialDelay(
+        given.initial_ns, given.max_ns, given.multiplier, given.jitter, given.reset_ns, given.attempts
+    ),
+    "failure-rate": lambda given: FailureRate(given.delay_ns, given.rate, given.rate_interval_ns),
+}
+"""One for each name of RESTARTS."""
+
+
 def restart_strategy(options: Restart) -> RestartStrategy:
-    match options.strategy:
-        case "none":
-            return NoRestart()
-        case "fixed-delay":
-            return FixedDelay(options.delay_ns, options.attempts)
-        case "exponential-delay":
-            return ExponentialDelay(
-                options.initial_ns, options.max_ns, options.multiplier, options.jitter, options.reset_ns, options.attempts
-            )
-        case "failure-rate":
-            return FailureRate(options.delay_ns, options.rate, options.rate_interval_ns)
+    return MAKERS[options.strategy](options)

@@ -14,6 +14,8 @@ from typing import Any
 from sim import units
 from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
+from sim.model.catalogs.restarts import RESTARTS
+from sim.model.faults import Restart
 from sim.scenario.flink.keys import NOT_MODELLED, ROOTS, STRICT, UNLIMITED, current_names, modelled_keys
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean, dotted
@@ -160,7 +162,7 @@ class _Move:
         """Move the keys of the strategy in force; keys of the others have no effect."""
         strategy = self._single(_RESTART + "type")
         if strategy is None:
-            strategy = "exponential-delay"
+            strategy = Restart().strategy
         else:
             self._put(("restart", "strategy"), strategy, _RESTART + "type")
         for name, key in self.keys.items():
@@ -333,17 +335,7 @@ def _backend(value: object) -> str:
     return _one_of(*BACKENDS)(value)
 
 
-_STRATEGIES = {
-    "none": "none",
-    "off": "none",
-    "disable": "none",
-    "fixeddelay": "fixed-delay",
-    "fixed_delay": "fixed-delay",
-    "exponentialdelay": "exponential-delay",
-    "exponential_delay": "exponential-delay",
-    "failurerate": "failure-rate",
-    "failure_rate": "failure-rate",
-}
+_STRATEGIES = {spelling: kind.name for kind in RESTARTS.values() for spelling in kind.spellings}
 """Flink's spellings of a restart strategy (RestartStrategyOptions), hyphens as underscores."""
 
 
