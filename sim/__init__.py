@@ -15,6 +15,7 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from sim.api.advice import Advice, advise
     from sim.api.compared import compare, simulate
+    from sim.api.diffed import diff
     from sim.api.files import columns, read_traces, schema, trace_windows, write_report
     from sim.api.imported import ImportedJob, explain_job, import_job
     from sim.api.results import Results
@@ -26,6 +27,7 @@ if _typing.TYPE_CHECKING:
     from sim.scenario.reference import explain_key
     from sim.scenario.text.problems import ScenarioError
     from sim.verbs.calibrate import Calibration
+    from sim.verbs.diff import Diff
     from sim.verbs.display import Picture
     from sim.verbs.explanation import Explanation
     from sim.verbs.sweep import Sweep
@@ -33,9 +35,9 @@ if _typing.TYPE_CHECKING:
     from sim.verbs.watch import Watched
 
 __all__ = [
-    "Advice", "Calibration", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep", "Validation",
-    "Watched",
-    "advise", "calibrate", "columns", "compare", "cross_validate", "explain_job", "explain_key", "import_job", "load", "loads",
+    "Advice", "Calibration", "Diff", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep",
+    "Validation", "Watched",
+    "advise", "calibrate", "columns", "compare", "cross_validate", "diff", "explain_job", "explain_key", "import_job", "load", "loads",
     "read_traces", "schema", "simulate", "sweep", "trace_windows", "validate", "watch", "write_report",
 ]  # fmt: skip
 __version__ = "0.1.0"
@@ -55,6 +57,8 @@ _HOME = {
     "import_job": "sim.api.imported",
     "explain_job": "sim.api.imported",
     "ImportedJob": "sim.api.imported",
+    "diff": "sim.api.diffed",
+    "Diff": "sim.verbs.diff",
     "sweep": "sim.api.swept",
     "Sweep": "sim.verbs.sweep",
     "calibrate": "sim.api.validated",

@@ -16,6 +16,7 @@ BELOW_RUNTIME = LEAVES | {"protocol", "plane", "storage", "state", "metrics", "c
 BELOW_CLI = BELOW_RUNTIME | {"runtime", "scenario", "analysis", "sheet"}
 BELOW_VERBS = BELOW_CLI | {
     "recordings", "evidence", "cells", "comparison", "explain", "history", "report", "sweeps", "advice", "timeline", "traces", "watching",
+    "differences",
 }  # fmt: skip
 MAY_IMPORT: dict[str, set[str]] = {
     "condition": set(),
@@ -51,6 +52,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "advice": BELOW_CLI | {"cells", "evidence", "series", "sweeps"},  # it tries settings by sweeps
     "traces": BELOW_CLI | {"recordings", "cells", "series", "sweeps"},  # how the package gets to where Spark works
     "watching": BELOW_CLI | {"evidence", "folder_lock", "history", "recordings", "report"},  # a job that runs, look by look
+    "differences": BELOW_CLI | {"cells", "comparison", "evidence", "explain", "report", "watching"},  # of two scenarios or answers
     "verbs": BELOW_VERBS,  # what the command and Python have in common
     "api": BELOW_VERBS | {"verbs"},
     "cli": BELOW_VERBS | {"examples", "verbs"},

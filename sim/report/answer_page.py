@@ -20,8 +20,8 @@ from sim.report.results import provenance_text
 from sim.report.sweep_figures import heat_map, intervals, sensitivity, trade_off
 from sim.report.window_figure import MOST_WINDOWS, WINDOW, per_window
 
-ANSWER, ADVICE = "answer.json", "advice.json"
-"""What `sweep` and `advise` keep for a report, beside their rows."""
+ANSWER, ADVICE, DIFF = "answer.json", "advice.json", "diff.json"
+"""What `sweep`, `advise` and `diff` keep for a report, beside their rows."""
 
 
 def answer_page(folder: Path, name: str) -> Page:
@@ -67,8 +67,10 @@ def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:
         list(kept.get("settings", ())),
         [name for name in kept.get("show", ()) if pd.api.types.is_numeric_dtype(table[name])],
     )
+    if not settings or not columns:
+        return
     rows = table[(table["status"] == "ok") & (table["strategy"] != "none")]
-    if not settings or not columns or rows.empty:
+    if rows.empty:
         return
     pair = " and ".join(in_words(column) for column in columns[:2])
     if (drawn := intervals(table, settings, columns)) is not None:

@@ -51,8 +51,7 @@ def test_how_many_machines_is_said_otherwise(key, message):
     ("arguments", "message"),
     [
         (["sweep", "x.yaml", "--spark"], "--master 'local[*]'"),
-        (["diff", "a", "b"], "ckptsim run FILE compares"),
-        (["compare", "a"], "ckptsim run FILE compares"),
+        (["compare", "a"], "ckptsim diff A B"),
         (["run", "a.yaml", "--output", "x"], "--out"),
     ],
 )

@@ -15,9 +15,8 @@ _USAGE = 2
 """The exit code of mistakes in a command line."""
 
 
-_SIDE_BY_SIDE = "ckptsim run FILE compares the lists of a scenario; from Python sim.compare({'a': ..., 'b': ...})"
+_SIDE_BY_SIDE = "ckptsim diff A B, or ckptsim run FILE for the lists of a scenario"
 INSTEAD = {
-    "diff": _SIDE_BY_SIDE,
     "compare": _SIDE_BY_SIDE,
     "simulate": "ckptsim run FILE",
     "plot": "ckptsim report RESULTS -o FILE, or run --picture",

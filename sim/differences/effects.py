@@ -1,0 +1,228 @@
+"""What differences of inputs do to an answer: both sides and every step between them, under the same random numbers.
+
+A step is A with its options changed alone.  What all changes together do beyond the sum of the steps is their interaction.
+Differences are run by run: each replication meets the same load on all sides (common random numbers; Law, chapter 11).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sim.analysis.intervals import half_width
+from sim.analysis.number_texts import NONE, bytes_text, change_text, count_text, ms_text, per_second_text, share_text
+from sim.analysis.sweeps.observed import DEAD
+from sim.cells.cell import Row, outcome
+from sim.cells.local import Watch, no_watch, run_each
+from sim.cells.plan import cells
+from sim.quantities.results import STATISTICS, has_sample, unit
+
+if TYPE_CHECKING:
+    from sim.differences.inputs import InputDifferences
+    from sim.plane import Engine
+
+Values: TypeAlias = NDArray[np.float64]
+A, B = "A", "B"
+SIDE = "side"
+"""The column that says of what a row is: A, B, or the name of a step."""
+LEADING = ("end_to_end_p50_ms", "end_to_end_max_ms", "throughput_per_second", "visible_p99_ms", "caught_up_ms", "checkpointed_bytes")
+"""What the screen shows first, in this order."""
+WORTH_NAMING = 0.1
+"""Repetitions of one real job differ by as much (`sim.analysis.strategies.noise`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedChange:
+    """The change of a mean.  `half_width`: of its 95 % confidence interval; infinite for a single pair, 0 where all pairs agree."""
+
+    value: float
+    half_width: float
+
+    def is_shown(self, column: str) -> bool:
+        """Whether it is more than nothing in the digits of a text."""
+        return value_text(column, abs(self.value)) != value_text(column, 0.0)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval leaves out zero; a single pair has none, and its difference is exact for its seed."""
+        return self.value != 0 and (abs(self.value) > self.half_width or math.isinf(self.half_width))
+
+    def text(self, column: str) -> str:
+        if math.isnan(self.value):
+            return NONE
+        sign = "+" if self.value > 0 else "-" if self.value < 0 else ""
+        spread = f" ± {value_text(column, self.half_width)}" if math.isfinite(self.half_width) and self.half_width else ""
+        return f"{sign}{value_text(column, abs(self.value))}{spread}"
+
+
+@dataclass(frozen=True, slots=True)
+class QuantityDifference:
+    """A quantity of the catalogue on both sides.  `steps`: what each change alone does to it, by name."""
+
+    column: str
+    before: float
+    after: float
+    change: PairedChange
+    bounds: str  # of which side a run did not see the end: "", "A", "B" or "AB"
+    steps: Mapping[str, PairedChange]
+
+    @property
+    def title(self) -> str:
+        return STATISTICS[self.column].title
+
+    @property
+    def is_same(self) -> bool:
+        """As far as texts show, which have two or three digits."""
+        nothing = value_text(self.column, 0.0)
+        return self.sides_text()[0] == self.sides_text()[1] and value_text(self.column, abs(self.change.value)) in (nothing, NONE)
+
+    @property
+    def interaction(self) -> float:
+        """What all changes do together beyond what each does alone; nan: a step has no value."""
+        return self.change.value - sum(step.value for step in self.steps.values())
+
+    @property
+    def largest(self) -> str:
+        """The step that does most; empty: none does anything."""
+        known = {name: abs(step.value) for name, step in self.steps.items() if step.value and math.isfinite(step.value)}
+        return max(known, key=lambda name: known[name]) if known else ""
+
+    @property
+    def share(self) -> float:
+        """The change as a share of the value before."""
+        return abs(self.change.value / self.before) if self.before else math.inf
+
+    def sides_text(self) -> tuple[str, str]:
+        before, after = (value_text(self.column, value) for value in (self.before, self.after))
+        return (f"> {before}" if "A" in self.bounds else before), (f"> {after}" if "B" in self.bounds else after)
+
+    def change_text(self) -> str:
+        """With its sign; of a bound the side that is known."""
+        if self.bounds == "AB":
+            return NONE
+        known = PairedChange(self.change.value, math.inf) if self.bounds else self.change
+        return {"": "", "A": "< ", "B": "> "}[self.bounds] + known.text(self.column)
+
+    def relative_text(self) -> str:
+        return change_text(self.change.value / self.before) if self.before and not self.bounds and math.isfinite(self.before) else NONE
+
+    def plain(self) -> dict[str, Any]:
+        """JSON-ready; null: no value."""
+        steps = {name: {"change": _finite(step.value), "half_width": _finite(step.half_width)} for name, step in self.steps.items()}
+        return {
+            "quantity": self.column, "title": self.title, "unit": unit(self.column), "before": _finite(self.before),
+            "after": _finite(self.after), "change": _finite(self.change.value), "half_width": _finite(self.change.half_width),
+            "bounds": self.bounds, "steps": steps, "interaction": _finite(self.interaction),
+        }  # fmt: skip
+
+
+def value_text(column: str, value: float) -> str:
+    """A value of a column as tables have it."""
+    if column.endswith("_ms"):
+        return ms_text(value)
+    if column.endswith("_bytes"):
+        return bytes_text(value)
+    if column.endswith("_per_second"):
+        return per_second_text(value)
+    if column.endswith("_s"):
+        return ms_text(1e3 * value)
+    return share_text(value) if column.endswith(("_share", "_change")) else count_text(value)
+
+
+def runs(found: InputDifferences, *, engine: Engine = "compiled", jobs: int | None = None, watch: Watch = no_watch) -> pd.DataFrame:
+    """A row per side or step and replication: columns of `sim.cells.columns`."""
+    named = [(A, found.before), *((step.name, step.scenario) for step in found.steps), (B, found.after)]
+    if len(found.steps) == 1:
+        named = [named[0], named[-1]]  # the step is B
+    planned = [(name, cell) for name, scenario in named for cell in cells([scenario])]
+    rows = dict(run_each(partial(_row, engine), [cell for _, cell in planned], jobs=jobs, watch=watch))
+    made = [{SIDE: name, "replication": cell.replication, **rows[i]} for i, (name, cell) in enumerate(planned)]
+    return pd.DataFrame(made)
+
+
+def _row(engine: Engine, cell: Any, progress: Any) -> Row:
+    return outcome(cell, engine, progress)
+
+
+def simulated_ns(found: InputDifferences) -> tuple[int, int]:
+    """(cells, simulated time of all) that `runs` will run."""
+    sides = 2 + (len(found.steps) if len(found.steps) > 1 else 0)
+    count = sides * found.before.run.replications
+    return count, count * found.before.run.duration_ns
+
+
+def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
+    """Every quantity of the catalogue that either side has."""
+    sides = {name: rows[rows[SIDE] == name].sort_values("replication").to_dict("records") for name in dict.fromkeys(rows[SIDE])}
+    before, after = sides[A], sides[B]
+    steps = {name: own for name, own in sides.items() if name not in (A, B)}
+    columns = [column for column in STATISTICS if column in rows]
+    found = []
+    for column in columns:
+        old, new = _values(column, before), _values(column, after)
+        if np.isnan(old).all() and np.isnan(new).all():
+            continue
+        bounds = "".join(name for name, own in ((A, before), (B, after)) if any(_is_bound(column, row) for row in own))
+        alone = {name: change(old, _values(column, own)) for name, own in steps.items()}
+        found.append(QuantityDifference(column, _mean(old), _mean(new), change(old, new), bounds, alone))
+    return found
+
+
+def change(before: Values, after: Values) -> PairedChange:
+    """The mean of the differences of pairs.  A pair without a value on a side makes it unknown."""
+    apart = after - before
+    if not len(apart) or not np.isfinite(apart).all():
+        return PairedChange(math.nan, math.nan)
+    return PairedChange(float(apart.mean()), float(half_width(apart)))
+
+
+def leading(found: Sequence[QuantityDifference]) -> QuantityDifference | None:
+    """What the screen explains: the first of the leading quantities that surely changes by a tenth, else the one that changes most."""
+    known = [own for column in LEADING for own in found if own.column == column and not own.is_same and own.change.is_sure]
+    return next((own for own in known if own.share >= WORTH_NAMING), max(known, key=lambda own: own.share, default=None))
+
+
+def trouble(rows: pd.DataFrame) -> list[str]:
+    """What went wrong in runs: failed cells, broken promises, jobs that died."""
+    found = []
+    for name, own in rows.groupby(SIDE, sort=False):
+        failed = own[own["status"] != "ok"]
+        if len(failed):
+            found.append(f"{name}: {len(failed)} of {len(own)} runs failed: {failed.iloc[0]['error']}")
+            continue
+        broken, dead = own[own["violations"] > 0], own[own["job_status"].str.startswith(DEAD)]
+        if len(broken):
+            found.append(f"{name}: a run broke what checkpoints promise: {str(broken.iloc[0]['violation']).splitlines()[0]}")
+        if len(dead):
+            found.append(f"{name}: the job died in {len(dead)} of {len(own)} runs: {dead.iloc[0]['job_status']}")
+    return found
+
+
+def _values(column: str, rows: Sequence[Mapping[Any, Any]]) -> Values:
+    """One value per row; nan: a failed run, nothing measured, or a sample too small for the percentile."""
+    return np.array([_value(column, row) for row in rows], dtype=float)
+
+
+def _value(column: str, row: Mapping[Any, Any]) -> float:
+    if row["status"] != "ok" or not has_sample(column, row) or column in str(row.get("nothing", "")).split():
+        return math.nan
+    return float(row[column])
+
+
+def _is_bound(column: str, row: Mapping[Any, Any]) -> bool:
+    return column in str(row.get("unfinished", "")).split()
+
+
+def _mean(values: Values) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

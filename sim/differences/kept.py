@@ -1,0 +1,63 @@
+"""What lies in a folder that a verb kept: the scenario of a watch, the answer and rows of a sweep or an advice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sim.analysis.number_texts import ms_text
+from sim.explain.runs import FolderError
+from sim.report.answer_page import ADVICE, ANSWER
+from sim.watching.memory import STATE
+
+JOB = "job.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """The answer of a sweep or an advice, and its rows."""
+
+    folder: Path
+    verdict: str
+    data: dict[str, Any]  # of an advice; empty: of a sweep
+    rows: pd.DataFrame
+
+
+def kept_answer(folder: Path) -> KeptAnswer | None:
+    """The answer in a folder.  None: no sweep and no advice was kept there.  FolderError: it cannot be read."""
+    name = next((name for name in (ANSWER, ADVICE) if (folder / name).is_file()), None)
+    if name is None:
+        return None
+    try:
+        kept = json.loads((folder / name).read_text(encoding="utf-8"))
+        return KeptAnswer(folder, str(kept["verdict"]), dict(kept.get("data", {})), pd.read_parquet(folder / "results.parquet"))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise FolderError(f"{folder}: is not what 'ckptsim sweep' or 'advise' wrote: {error}".splitlines()[0]) from None
+
+
+def scenario_in(place: Path) -> Path | None:
+    """The import that a watch made its forecast of.  None: no watch was kept there."""
+    return place / JOB if (place / STATE).is_file() and (place / JOB).is_file() else None
+
+
+def observed_text(a: Path, b: Path) -> str:
+    """What two watches saw of the durations of checkpoints; empty: they are no watches, or saw none."""
+    seen = [_durations_ms(place) for place in (a, b)]
+    if any(own is None or own.empty for own in seen):
+        return ""
+    sides = [f"{ms_text(float(own.median()))} (n = {len(own)})" for own in seen if own is not None]
+    return f"Observed by the watches: median checkpoint {sides[0]} -> {sides[1]}."
+
+
+def _durations_ms(folder: Path) -> pd.Series | None:
+    if scenario_in(folder) is None:
+        return None
+    files = sorted(folder.glob("checkpoints-*.parquet"))
+    if not files:
+        return None
+    table = pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
+    return table.loc[table["status"] == "COMPLETED", "duration_ms"].dropna()

@@ -1,0 +1,192 @@
+"""`diff`: what differs between the inputs of two scenarios, jobs or folders of results, and what that does to the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.analysis.section import TextTable
+from sim.differences import effects, texts
+from sim.differences.inputs import InputDifferences, input_differences
+from sim.differences.kept import KeptAnswer, kept_answer, observed_text, scenario_in
+from sim.differences.side import Side, kept_side, side_of
+from sim.explain.runs import FolderError
+from sim.recordings import read_source
+from sim.report.answer_page import DIFF
+from sim.scenario.text.plain import read_text
+from sim.units import format_duration
+from sim.verbs.command_lines import command_line
+from sim.verbs.display import paragraph, preformatted, section_html, section_text
+from sim.verbs.importing import draft_of, text_of
+from sim.verbs.kept import keep_answer
+from sim.verbs.listener import Listener, Stopped
+from sim.verbs.options import OptionError, writable_folder
+from sim.whole_file import replace_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sim.differences.effects import QuantityDifference
+    from sim.plane import Engine
+
+REPLICATIONS = 5
+"""Enough for an interval; each side and each change runs so often."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRequest:
+    """Two places to compare, and the changes to what they say."""
+
+    a: Path
+    b: Path
+    changes: tuple[str, ...] = ()  # ``key=value``, of both sides
+    changes_of_b: tuple[str, ...] = ()
+    strategy: str | None = None
+    replications: int = REPLICATIONS
+
+    def command(self, folder: Path | None) -> str:
+        often = None if self.replications == REPLICATIONS else self.replications
+        options = {"set": self.changes, "set-b": self.changes_of_b, "strategy": self.strategy, "replications": often, "out": folder}
+        return command_line("diff", [self.a, self.b], options)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Diff:
+    """What differs, and what that does: a screen first, tables below, all rows in `table`."""
+
+    verdict: str
+    parts: tuple[str | TextTable, ...]
+    data: dict[str, Any]  # JSON-ready
+    trouble: tuple[str, ...]  # of runs; empty: none
+    table: pd.DataFrame = field(repr=False)  # a row per run: columns of `sim.cells.columns`, and `side`
+    folder: Path | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        return bool((self.table["status"] != "ok").any()) if len(self.table) else False
+
+    @property
+    def has_violations(self) -> bool:
+        return bool((self.table["violations"] > 0).any()) if len(self.table) else False
+
+    def __repr__(self) -> str:
+        return "\n\n".join(part if isinstance(part, str) else section_text(part) for part in self.parts)
+
+    def _repr_html_(self) -> str:
+        return "".join(preformatted(part) if isinstance(part, str) and "\n" in part else _html(part) for part in self.parts)
+
+
+def _html(part: str | TextTable) -> str:
+    return paragraph(part) if isinstance(part, str) else section_html(part)
+
+
+def diff(
+    request: DiffRequest, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None,
+    listener: Listener | None = None,
+) -> Diff:  # fmt: skip
+    """Compare A with B.  Scenarios and jobs run like with like; what `sweep` and `advise` kept is read.  `folder` keeps the result.
+
+    ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: the two cannot be compared.
+    """
+    listener = listener or Listener()
+    kept = [kept_answer(place) for place in (request.a, request.b)]
+    if folder is not None:
+        writable_folder(folder)
+    first, second = kept
+    if first is not None and second is not None:
+        found = _of_answers(request, first, second)
+    elif first is None and second is None:
+        found = _of_scenarios(request, engine, jobs, listener)
+    else:
+        there, other = (request.a, request.b) if first is not None else (request.b, request.a)
+        raise OptionError("b", f"{there} holds the answer of a sweep or an advice, and {other} does not: compare two of a kind")
+    if folder is not None:
+        found = _kept(found, request, folder)
+    listener.result(found)
+    return found
+
+
+def _of_scenarios(request: DiffRequest, engine: Engine, jobs: int | None, listener: Listener) -> Diff:
+    a = _side(request.a, request.changes, request.strategy)
+    b = _side(request.b, (*request.changes, *request.changes_of_b), request.strategy)
+    found = input_differences(a, b, request.replications)
+    if not found.changes:
+        return _result(request, found, [], _no_rows(), [*a.notes, *b.notes])
+    count, total_ns = effects.simulated_ns(found)
+    with listener.progress(f"{a.name} and {b.name}", total_ns, count, what_each="runs") as watch:
+        try:
+            rows = effects.runs(found, engine=engine, jobs=jobs, watch=watch)
+        except KeyboardInterrupt:
+            raise Stopped("nothing is kept of an unfinished comparison") from None
+    length = format_duration(found.before.run.duration_ns)
+    notes = [f"{count} runs of {length}, {request.replications} seeds on each side", *a.notes, *b.notes, *filter(None, [found.runs])]
+    return _result(request, found, effects.quantities(rows), rows, notes)
+
+
+def _result(
+    request: DiffRequest, found: InputDifferences, answer: Sequence[QuantityDifference], rows: pd.DataFrame, notes: Sequence[str]
+) -> Diff:
+    trouble = effects.trouble(rows) if len(rows) else []
+    observed = observed_text(request.a, request.b)
+    screen = texts.screen(found, answer, notes)
+    others = [*notes[1:], *trouble, texts.same_quantities(answer), observed]
+    parts: tuple[str | TextTable, ...] = (screen, *texts.tables(found, answer), *filter(None, others))
+    inputs = [
+        {
+            "key": own.key, "before": own.before_text, "after": own.after_text, "flink": list(own.flink), "about": own.kind,
+            "step": step.name,
+        }
+        for step in found.steps for own in step.changes
+    ]  # fmt: skip
+    data = {
+        "a": str(request.a), "b": str(request.b), "verdict": texts.verdict(found, answer), "inputs": inputs,
+        "renamed": [list(pair) for pair in found.renamed], "added": list(found.added), "removed": list(found.removed),
+        "quantities": [own.plain() for own in answer], "notes": list(notes), "trouble": trouble, "observed": observed,
+    }  # fmt: skip
+    return Diff(str(data["verdict"]), parts, data, tuple(trouble), rows)
+
+
+def _of_answers(request: DiffRequest, first: KeptAnswer, second: KeptAnswer) -> Diff:
+    """Two answers as they were kept: nothing runs."""
+    given = {"set": request.changes, "set_b": request.changes_of_b, "strategy": request.strategy}
+    if wrong := next((name for name, value in given.items() if value), None):
+        raise OptionError(wrong, f"{request.a} and {request.b} are read as they were kept: compare scenarios to change a value")
+    from sim.differences.answers import compared
+
+    found = compared(first, second)
+    data = {"a": str(request.a), "b": str(request.b), **found.data}
+    return Diff(found.verdict, (found.screen, *found.tables), data, (), found.rows)
+
+
+def _side(place: Path, changes: Sequence[str], strategy: str | None) -> Side:
+    """A scenario, the scenario of a folder, or what `import` reads."""
+    if (kept := scenario_in(place)) is not None:
+        return side_of(str(place), read_text(kept), kept.parent, changes, strategy)
+    if place.is_dir() and (place / "comparison.json").is_file():
+        return kept_side(place, changes, strategy)
+    if (place / DIFF).is_file():
+        raise FolderError(f"{place}: holds a comparison already: 'ckptsim report {place} -o FILE' shows it")
+    if place.suffix in (".yaml", ".yml"):
+        return side_of(str(place), read_text(place), place.parent, changes, strategy)
+    return side_of(str(place), text_of(draft_of(read_source([place]))), Path(), changes, strategy)
+
+
+def _no_rows() -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame()
+
+
+def _kept(found: Diff, request: DiffRequest, folder: Path) -> Diff:
+    """The rows and the answer, for a report."""
+    replace_file(folder / "results.parquet", found.table.to_parquet)
+    _, *others = found.parts
+    keep_answer(
+        folder, DIFF, title=f"{request.a} and {request.b}", question="What differs, and what does that do?", verdict=found.verdict,
+        parts=[found.parts[0], *others], findings=[],
+        assumptions=["Simulated; both sides and all changes meet the same random numbers."] if len(found.table) else [],
+        command=request.command(folder), data=found.data,
+    )  # fmt: skip
+    return Diff(found.verdict, found.parts, found.data, found.trouble, found.table, folder)

@@ -1,0 +1,21 @@
+"""A comparison of two jobs is kept alike by the command and by Python."""
+
+import sim
+from tests.verbs.conftest import TINY, contents
+
+JOB = TINY.replace("[aligned, unaligned]", "aligned")
+
+
+def test_the_same_bytes_are_kept(both_ways, tmp_path):
+    """The answer, its rows, and the command that makes them again."""
+    done, found = both_ways(
+        {"a.yaml": JOB},
+        "diff a.yaml a.yaml --set-b job.sink.parallelism=1 --replications 2 --jobs 1 --out kept",
+        lambda: sim.diff("a.yaml", "a.yaml", changes_b={"job.sink.parallelism": 1}, replications=2, jobs=1, folder="kept"),
+    )
+    command, python = contents(tmp_path / "command" / "kept"), contents(tmp_path / "python" / "kept")
+
+    assert 0 == done.exit_code, done.stderr
+    assert {"diff.json", "results.parquet"} == set(command)
+    assert command == python
+    assert repr(found).splitlines()[0] in done.stdout
