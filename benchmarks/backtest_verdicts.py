@@ -27,7 +27,7 @@ from benchmarks.advice_kept import durations
 from benchmarks.as_answers import as_answers
 from benchmarks.blind import PAGE, ROOT, simulated
 from benchmarks.envelope_build import replaced
-from benchmarks.what_ifs_learned import CrossPrediction, is_covered, learned
+from benchmarks.what_ifs_learned import CrossPrediction, is_covered, is_promised, learned
 from sim.analysis.number_texts import ms_text
 from sim.evidence.backtest.backtest import NoHistoryError, backtest
 from sim.evidence.what_ifs.changes import kinds_of
@@ -122,15 +122,18 @@ def read_results(path: Path = RESULTS) -> list[CrossPrediction]:
 def document(found: Sequence[CrossPrediction]) -> str:
     """The text of the file in the package."""
     rows = [{"changes": change, **asdict(row)} for change, row in learned(found).items() if len(change) < 2]
-    rounded = [
-        {**row, "beyond": [math.ceil(value * 1000) / 1000 for value in row["beyond"]], "covered": _shares(row["covered"])} for row in rows
-    ]
+    rounded = [{**row, "beyond": [_rounded_up(value) for value in row["beyond"]], "covered": _shares(row["covered"])} for row in rows]
     recordings = len({setting.imported for setting in found})
     made_by = "python -m benchmarks.backtest_verdicts --again --write"
     origin = f"{recordings} recordings in tests/data (Apache-2.0, made by this project), paired by what-ifs.csv"
     lines = ",\n".join(f"    {json.dumps(row)}" for row in rounded)
     head = f'  "made by": {json.dumps(made_by)},\n  "from": {json.dumps(origin)},\n'
     return f'{{\n{head}  "what-ifs": [\n{lines}\n  ]\n}}\n'
+
+
+def _rounded_up(factor: float) -> float | None:
+    """None: infinite, which JSON has not."""
+    return math.ceil(factor * 1000) / 1000 if math.isfinite(factor) else None
 
 
 def _shares(covered: Pair | None) -> list[float] | None:
@@ -142,8 +145,10 @@ def table(found: Sequence[CrossPrediction]) -> str:
     head = ["what if", "settings", "jobs", "off by, p50 and p90 (median; worst)", "said: within (median)", "within, their job left out"]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
     lines += [_row(change, row, [setting for setting in found if setting.kinds == change]) for change, row in learned(found).items()]
-    missed = [setting for setting in found if not all(is_covered(setting, found))]
-    lines += ["", f"Outside, their job left out: {len(missed)} of {len(found)}.", ""]
+    promised = [setting for setting in found if is_promised(setting, found)]
+    missed = [setting for setting in promised if not all(is_covered(setting, found))]
+    nothing = f" For {len(found) - len(promised)} others nothing is promised without their job." if len(promised) < len(found) else ""
+    lines += ["", f"Outside, their job left out: {len(missed)} of {len(promised)}.{nothing}", ""]
     columns = ["imported", "predicted", "what if", "p50, recorded and predicted", "p90, recorded and predicted"]
     lines += [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
     return "\n".join([*lines, *(_missed_row(setting) for setting in missed)])
@@ -151,14 +156,14 @@ def table(found: Sequence[CrossPrediction]) -> str:
 
 def _row(change: Sequence[str], row: Learned, own: Sequence[CrossPrediction]) -> str:
     name = what_if(change) if len(change) < 2 else f"{what_if(change)} at once"
-    if row.covered is None:
+    if not own:
         return f"| {name} | 0 | 0 | – | not known | – |"
     off, claimed = [], []
     for level in (0, 1):
         factors = [setting.off_by[level] for setting in own]
         off.append(f"{median(factors):.2f}; {max(factors):.2f}")
         claimed.append(f"{median(max(setting.history[level] * row.beyond[level], LEAST) for setting in own):.2f}")
-    inside = ", ".join(f"{share:.0%}" for share in row.covered)
+    inside = "nothing is promised" if row.covered is None else ", ".join(f"{share:.0%}" for share in row.covered)
     return f"| {name} | {row.settings} | {row.families} | {', '.join(off)} | {', '.join(claimed)} | {inside} |"
 
 

@@ -3,8 +3,8 @@
 A setting is a recording that was predicted from the import of another one.  The history of the import tells a factor: chance, machine
 and backtest.  A kind is off by a factor beyond that: the smallest one with few enough settings outside.  Of a job that was not among the
 recordings the expected share outside is at most `MISSED_SHARE`.  That is conformal risk control (Angelopoulos et al. 2022); its units are
-families of jobs, and it takes `ENOUGH` of them.  A kind with fewer has what all changes together have, or its own worst
-if that is more.  A kind without a recording has the worst of all changes.
+families of jobs, and it takes `ENOUGH` of them.  Fewer tell no such share: a kind with fewer has the worst of all changes.  Changes
+that bring in what a job has never done (`UNSEEN`) are apart: they have their own worst, and nothing is said of one without a recording.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from sim.evidence.what_ifs.changes import KINDS, Kind
+from sim.evidence.what_ifs.changes import KINDS, UNSEEN, Kind
 from sim.evidence.what_ifs.factors import ENOUGH, LEAST, MISSED_SHARE, Learned, Pair, combined
 
 LEVELS = tuple(step / 20 for step in range(1, 20))
@@ -48,11 +48,10 @@ def learned(settings: Sequence[CrossPrediction]) -> dict[tuple[Kind, ...], Learn
 
 def _learned(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> Learned:
     own = [setting for setting in settings if setting.kinds == change]
-    covered = [is_covered(setting, settings) for setting in own]
-    p50, p90 = (sum(inside[level] for inside in covered) / max(len(own), 1) for level in (0, 1))
-    return Learned(
-        len(own), len({setting.family for setting in own}), _beyond(change, settings), (p50, p90) if own else None, ratios(change, settings)
-    )
+    covered = [is_covered(setting, settings) for setting in own if is_promised(setting, settings)]
+    p50, p90 = (sum(inside[level] for inside in covered) / max(len(covered), 1) for level in (0, 1))
+    families, beyond = len({setting.family for setting in own}), _beyond(change, settings)
+    return Learned(len(own), families, beyond, (p50, p90) if covered else None, ratios(change, settings))
 
 
 def ratios(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> tuple[float, ...]:
@@ -74,25 +73,29 @@ def ratios(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> tup
 
 def is_covered(setting: CrossPrediction, settings: Sequence[CrossPrediction]) -> tuple[bool, bool]:
     """Whether p50 and p90 of a setting lie inside of the factors that the recordings of all other families give."""
-    beyond = _beyond(setting.kinds, [other for other in settings if other.family != setting.family])
+    beyond = _without(setting, settings)
     return setting.beyond(0) <= beyond[0], setting.beyond(1) <= beyond[1]
+
+
+def is_promised(setting: CrossPrediction, settings: Sequence[CrossPrediction]) -> bool:
+    """Whether the recordings of all other families give factors at all."""
+    return math.isfinite(max(_without(setting, settings)))
+
+
+def _without(setting: CrossPrediction, settings: Sequence[CrossPrediction]) -> Pair:
+    return _beyond(setting.kinds, [other for other in settings if other.family != setting.family])
 
 
 def _beyond(change: tuple[Kind, ...], settings: Sequence[CrossPrediction]) -> Pair:
     if len(change) > 1:
         return combined([_beyond((kind,), settings) for kind in change])
     own = [setting for setting in settings if setting.kinds == change]
-    changes = [setting for setting in settings if len(setting.kinds) == 1]
-    p50, p90 = (_at(level, own, changes) for level in (0, 1))
-    return p50, p90
-
-
-def _at(level: int, own: Sequence[CrossPrediction], changes: Sequence[CrossPrediction]) -> float:
-    if not own:
-        return max(setting.beyond(level) for setting in changes)
+    changes = [setting for setting in settings if len(setting.kinds) == 1 and UNSEEN.isdisjoint(setting.kinds)]
     if len({setting.family for setting in own}) >= ENOUGH:
-        return _controlled(own, level)
-    return max(_controlled(changes, level), *(setting.beyond(level) for setting in own))
+        return _controlled(own, 0), _controlled(own, 1)
+    judged = [*own, *changes] if UNSEEN.isdisjoint(change) else own
+    p50, p90 = (max((setting.beyond(level) for setting in judged), default=math.inf) for level in (0, 1))
+    return p50, p90
 
 
 def _controlled(settings: Iterable[CrossPrediction], level: int) -> float:

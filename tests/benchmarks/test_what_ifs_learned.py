@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from benchmarks.what_ifs_learned import CrossPrediction, is_covered, learned
+from benchmarks.what_ifs_learned import CrossPrediction, is_covered, is_promised, learned
 from sim.evidence.what_ifs.factors import ENOUGH, MISSED_SHARE
 
-BARRIERS, STORAGE, LOAD, FAILURE = ("barriers",), ("storage",), ("load",), ("failure",)
+BARRIERS, STORAGE, LOAD, INTERVAL = ("barriers",), ("storage",), ("load",), ("interval",)
+BACKEND, FAILURE = ("backend",), ("failure",)
 
 
 def setting(family, kinds, off_by, history=1.25):
@@ -36,19 +37,25 @@ def test_a_family_counts_once_however_many_runs_it_has():
     assert 4.0 == beyond([*even, *one_of_few], BARRIERS)
 
 
-def test_a_kind_with_few_families_has_what_all_changes_have_or_its_own_worst():
-    families = [setting(k, BARRIERS, 2.5) for k in range(2 * ENOUGH)]
+def test_a_kind_with_few_families_has_the_worst_of_all_changes():
+    """A share of them is not known from so few.  The job as it is is no change."""
+    families = [*(setting(k, BARRIERS, 1.25) for k in range(2 * ENOUGH)), setting("b", BARRIERS, 2.5), setting("b", (), 50.0)]
 
-    assert 2.0 == beyond([*families, setting("a", STORAGE, 1.25)], STORAGE)
+    assert 2.0 == beyond([*families, setting("a", STORAGE, 1.25)], STORAGE) == beyond(families, INTERVAL)
     assert 4.0 == beyond([*families, setting("a", STORAGE, 5.0)], STORAGE)
 
 
-def test_a_kind_without_a_recording_has_the_worst_of_all():
-    """The job as it is is no change."""
-    given = [setting("a", BARRIERS, 2.5), setting("b", LOAD, 5.0), setting("b", (), 50.0)]
+def test_what_a_job_has_never_done_has_its_own_worst_or_nothing():
+    """Flushes of RocksDB, say: other changes do not tell how long they take, and are not judged by them."""
+    others = [setting("a", BARRIERS, 2.5), setting("b", LOAD, 2.5)]
+    alone = [*others, setting("c", BACKEND, 5.0)]
 
-    assert 4.0 == beyond(given, FAILURE)
-    assert learned(given)[FAILURE].covered is None
+    assert 4.0 == beyond(alone, BACKEND)
+    assert 2.0 == beyond(alone, LOAD)
+    assert (np.inf, np.inf) == learned(others)[BACKEND].beyond == learned(others)[FAILURE].beyond
+    assert not is_promised(alone[2], alone)
+    assert None is learned(alone)[BACKEND].covered
+    assert (0.5, 0.5) == learned([*alone, setting("d", BACKEND, 7.5)])[BACKEND].covered
 
 
 def test_left_out_means_without_any_run_of_that_job():

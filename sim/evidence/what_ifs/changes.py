@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sim.model.checkpoint import CheckpointOptions
     from sim.model.job import Job, Vertex
     from sim.model.scenario import Scenario
+    from sim.model.state import State
 
-Kind = Literal["barriers", "network", "interval", "parallelism", "load", "storage", "failure", "other"]
+Kind = Literal["barriers", "network", "interval", "parallelism", "load", "storage", "backend", "failure", "other"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """In the order of reading; `other` is what no other kind names."""
+UNSEEN: frozenset[Kind] = frozenset({"backend", "failure", "other"})
+"""Kinds that bring in what the imported job has never done.  Flushes of RocksDB are an example: under a changelog no checkpoint waits for
+one.  What other kinds are off by says nothing of these."""
 AS_IT_IS: tuple[Kind, ...] = ()
 """A scenario that changes nothing."""
 
@@ -43,9 +48,10 @@ _SCENARIO: dict[str, Kind] = {
 
 def kinds_of(imported: Scenario, changed: Scenario) -> tuple[Kind, ...]:
     """What `changed` changes, in the order of `KINDS`.  How long, how often and with which seed it runs is no change."""
-    found = {
+    found: set[Kind] = {
         *_differing(imported, changed, _SCENARIO),
-        *_differing(imported.checkpoint, changed.checkpoint, _CHECKPOINT),
+        *_differing(imported.checkpoint, _same_backend(imported.checkpoint, changed.checkpoint), _CHECKPOINT),
+        *_of_backends(imported, changed),
         *_differing(imported.cluster, changed.cluster, _CLUSTER),
         *_differing(imported.overheads, changed.overheads, _OVERHEADS),
         *_of_jobs(imported.job, changed.job),
@@ -61,12 +67,37 @@ def _differing(before: Any, after: Any, kinds: dict[str, Kind]) -> Iterator[Kind
             yield kinds.get(field.name, "other")
 
 
+def _of_backends(before: Scenario, after: Scenario) -> Iterator[Kind]:
+    """Another backend, a changelog put on or taken off, or snapshots that are incremental where they were not."""
+    theirs = {vertex.name: vertex.state for vertex in after.job.vertices}
+    states = ((vertex.state, theirs.get(vertex.name)) for vertex in before.job.vertices)
+    others = any(mine and other and _backend(mine) != _backend(other) for mine, other in states)
+    if others or before.checkpoint.state.incremental != after.checkpoint.state.incremental:
+        yield "backend"
+
+
+def _backend(state: State) -> tuple[str, bool]:
+    return state.backend, state.changelog is not None
+
+
+def _same_backend(before: CheckpointOptions, after: CheckpointOptions) -> CheckpointOptions:
+    return replace(after, state=replace(after.state, incremental=before.state.incremental))
+
+
+def _same_state_backend(before: Vertex, after: Vertex) -> Vertex:
+    """`after` with the backend of `before`, if they have another: what is left is a matter of storage."""
+    mine, other = before.state, after.state
+    if mine is None or other is None or _backend(mine) == _backend(other):
+        return after
+    return replace(after, state=replace(other, backend=mine.backend, changelog=mine.changelog))
+
+
 def _of_jobs(before: Job, after: Job) -> Iterator[Kind]:
     if [vertex.name for vertex in before.vertices] != [vertex.name for vertex in after.vertices] or before.edges != after.edges:
         yield "other"
         return
     for mine, theirs in zip(before.vertices, after.vertices, strict=True):
-        apart = mine.parallelism != theirs.parallelism
+        apart, theirs = mine.parallelism != theirs.parallelism, _same_state_backend(mine, theirs)
         yield from _differing(_of_all_subtasks(mine) if apart else mine, _of_all_subtasks(theirs) if apart else theirs, _VERTEX)
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sim.evidence.what_ifs.changes import AS_IT_IS, KINDS, Kind, kinds_of
+from sim.evidence.what_ifs.changes import AS_IT_IS, KINDS, UNSEEN, Kind, kinds_of
 from sim.model.backtest import OtherSettings
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ Pair = tuple[float, float]
 
 _CHANGES: dict[Kind, str] = {
     "barriers": "other barriers", "network": "other buffers or network", "interval": "another interval",
-    "parallelism": "another parallelism", "load": "another load", "storage": "other state or storage", "failure": "failures",
+    "parallelism": "another parallelism", "load": "another load", "storage": "other state or storage",
+    "backend": "another state backend or changelog", "failure": "failures",
     "other": "another job",
 }  # fmt: skip
 
@@ -43,8 +44,8 @@ class Learned:
 
     settings: int
     families: int
-    beyond: Pair  # factors on top of what the history of a job tells
-    covered: Pair | None = None  # share of settings inside, of families left out; None: there are no settings
+    beyond: Pair  # factors on top of what the history of a job tells; infinite: not known
+    covered: Pair | None = None  # share of settings inside, of families left out; None: no factor is known without a family
     ratios: tuple[float, ...] = ()  # observed over predicted p90, equally likely; each family counts once
 
     @property
@@ -68,12 +69,17 @@ def read_factors(text: str) -> dict[tuple[Kind, ...], Learned]:
         tuple(given["changes"]): Learned(
             given["settings"],
             given["families"],
-            tuple(given["beyond"]),
+            (_known(given["beyond"][0]), _known(given["beyond"][1])),
             None if given["covered"] is None else tuple(given["covered"]),
             tuple(given["ratios"]),
         )
         for given in json.loads(text)["what-ifs"]
     }
+
+
+def _known(factor: float | None) -> float:
+    """JSON has no infinity."""
+    return math.inf if factor is None else factor
 
 
 def factors_of(backtest: Backtest, kinds: Sequence[Kind]) -> OtherSettings | None:
@@ -121,9 +127,11 @@ def _sentence(backtest: Backtest, kinds: tuple[Kind, ...]) -> str:
     text = f"{what_if(kinds)}: checkpoints have {_factors_text(backtest, kinds)}"
     rows = {kind: evidence()[(kind,)] for kind in kinds}
     if none := [kind for kind, row in rows.items() if not row.settings]:
-        return f"{text} if no worse than the worst change recorded: not known, no recording of ours changes just that ({_listed(none)})"
+        return f"{what_if(kinds)}: how far checkpoints are off is not known, no recording of ours changes just that ({_listed(none)})"
+    if alone := [kind for kind, row in rows.items() if kind in UNSEEN and row.families == 1]:
+        return f"{text}, as those of the one job recorded with {_listed(alone)}: it brings in what this job has never done"
     if few := [kind for kind, row in rows.items() if not row.is_enough]:
-        return f"{text}, as all recorded changes do: too few jobs were recorded with {_listed(few)}"
+        return f"{text}, as far as the worst change recorded: too few jobs were recorded with {_listed(few)}"
     return text
 
 

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from sim.evidence.what_ifs import factors
+from sim.evidence.what_ifs.changes import UNSEEN
 from sim.evidence.what_ifs.factors import LEAST, Learned, by_kind, combined, evidence, factors_of, sentences
 from sim.model.backtest import Backtest, OtherSettings
 from sim.scenario import loads
@@ -18,9 +19,10 @@ KNOWN = {
     ("interval",): Learned(6, 1, (1.1, 1.2), (1.0, 1.0)),
     ("parallelism",): Learned(8, 2, (1.1, 1.2), (1.0, 1.0)),
     ("load",): Learned(5, 2, (1.2, 1.4), (0.8, 0.8)),
-    ("storage",): Learned(6, 1, (1.9, 1.2), (0.5, 1.0)),
-    ("failure",): Learned(0, 0, (1.9, 2.0)),
-    ("other",): Learned(0, 0, (1.9, 2.0)),
+    ("storage",): Learned(10, 2, (1.2, 1.2), (1.0, 1.0)),
+    ("backend",): Learned(6, 1, (1.9, 1.2), None),
+    ("failure",): Learned(0, 0, (math.inf, math.inf)),
+    ("other",): Learned(0, 0, (math.inf, math.inf)),
 }
 
 
@@ -62,11 +64,14 @@ def test_a_sentence_names_the_kind_and_how_much_is_known_of_it(known):
     interval, both = (
         next(text for text in texts(*overrides[:2]) if text.startswith(of)) for of in ("another interval", "other barriers and")
     )
-    assert interval.endswith("as all recorded changes do: too few jobs were recorded with another interval")
+    assert interval.endswith("as far as the worst change recorded: too few jobs were recorded with another interval")
     assert both.startswith("other barriers and another interval: checkpoints have p50 within a factor of 2, p90 within a factor of 4.8")
     (failure,) = texts(overrides[2])
-    assert failure.startswith("failures: checkpoints have p50 within a factor of 2.5, p90 within a factor of 4 if no worse")
-    assert failure.endswith("not known, no recording of ours changes just that (failures)")
+    assert "failures: how far checkpoints are off is not known, no recording of ours changes just that (failures)" == failure
+    job = job.replace("service: 1 ms,", "service: 1 ms, state: {size: 4 MB},")
+    (other,) = texts("job.sink.state.backend=rocksdb")
+    assert other.startswith("another state backend or changelog: checkpoints have p50 within a factor of 2.5, p90 within a factor of 2.4")
+    assert "as those of the one job recorded with another state backend or changelog: it brings in what" in other
 
 
 def test_an_old_file_says_nothing():
@@ -88,4 +93,4 @@ def test_the_package_has_evidence_of_what_advice_changes():
     """Barriers are what most recordings differ in; of every kind there is a row."""
     assert set(KNOWN) == set(evidence())
     assert evidence()[("barriers",)].is_enough
-    assert all(row.covered is not None for row in evidence().values() if row.settings)
+    assert all(row.covered is not None for kinds, row in evidence().items() if row.settings and UNSEEN.isdisjoint(kinds))

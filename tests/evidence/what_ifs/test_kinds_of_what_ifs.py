@@ -48,6 +48,23 @@ def test_each_option_has_its_kind(overrides, expected):
     assert expected == kinds(*overrides)
 
 
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (("backend=rocksdb",), ("backend",)),
+        (("backend=rocksdb", "size=9 MB"), ("storage", "backend")),
+        (("changelog=on",), ("backend",)),
+        (("value=9 kB",), ("storage",)),
+    ],
+)
+def test_another_backend_is_something_else_than_more_state(overrides, expected):
+    """It brings in what the job has never done: flushes, a log, files that are merged."""
+    job = JOB.replace("service: 1 ms,", "service: 1 ms, state: {size: 4 MB},")
+    study = loads(job, overrides=[f"job.sink.state.{override}" for override in overrides])
+
+    assert expected == kinds_of(study.backtest.imported, study.scenarios[-1])
+
+
 def test_another_parallelism_changes_no_load():
     """The rate of a source is divided among its subtasks, and its weights are those of single ones."""
     study = loads(JOB)
