@@ -2,13 +2,15 @@
 
 Busy time counts a thread that waits for a core as busy.  So the time per record that counters give grows with the number of threads, and
 with the parallelism.  A scenario has the time on an idle core, and says how many cores there are.
+
+It counts a thread that blocks or sleeps as busy, too.  Processor time of the processes tells both apart: only work uses it.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +23,8 @@ from sim.units import format_duration, format_number, parse_duration
 
 _LEAST = 0.02
 """A smaller slowdown is no more than what counters are off by."""
+_WORKS = 0.7
+"""Threads whose processes use a smaller share of the cores that work would use do not wait for each other: they block."""
 _SERVICES = re.compile(r"^(service|window\.(fire|flush)|input\.[^.]+\.service)$")
 
 
@@ -46,19 +50,32 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
     dearest = max(hosts, key=threads.__getitem__)
     slower = slowdown(busy[dearest], cores)
     threads_busy = f"{format_number(Fraction(round(10 * threads[dearest]), 10))} threads of tasks are busy at once"
-    slowed = (
-        f"{threads_busy}{'' if len(hosts) == 1 else ' on the busiest host'}, so records take {slower:.3g} times as long as on idle cores"
-    )
-    draft.put("cluster.cores", cores, f"hardware.cpuCores in /taskmanagers; {slowed}")
+    used_cores = _cores_used(job, [manager for manager in used if address[manager] == dearest])
+    contend = slower > 1 + _LEAST
+    blocked = contend and used_cores is not None and used_cores < _WORKS * threads[dearest] / slower
+    where = "" if len(hosts) == 1 else " on the busiest host"
+    slowed = f", so records take {slower:.3g} times as long as on idle cores" if not blocked else ""
+    draft.put("cluster.cores", cores, f"hardware.cpuCores in /taskmanagers; {threads_busy}{where}{slowed}")
     if len(used) > len(hosts):
         where = "one address" if len(hosts) == 1 else f"{len(hosts)} addresses"
         draft.put("cluster.hosts", len(hosts), f"{len(used)} task managers on {where}: more of them bring no more cores")
+    if blocked:
+        wait = f"; their processes use {used_cores:.2g} cores (Status.JVM.CPU.Time): tasks block, sleep, or wait for other processes"
+        draft.put("cluster.services", "side-by-side", f"busy time / records{wait}")
+        return
     origin = "busy time / records, divided by what threads waited for cores"
     question = "; do tasks block or sleep? Flink counts that as busy, too: then they waited for no core, and services are too short"
-    draft.put("cluster.services", "idle-core", f"{origin}{question if slower > 1 + _LEAST else ''}")
-    if slower > 1 + _LEAST:
+    proof = question if used_cores is None else f"; their processes use {used_cores:.2g} cores (Status.JVM.CPU.Time)"
+    draft.put("cluster.services", "idle-core", f"{origin}{proof if contend else ''}")
+    if contend:
         draft.scarce.append(f"{threads_busy} on {cores} cores, so records take {slower:.2g} times as long as on idle ones")
         _divide(draft, slower, f"{threads_busy} on {cores} cores")
+
+
+def _cores_used(job: RestJob, managers: Collection[str]) -> float | None:
+    """The cores that these TaskManagers use together; None: not known of all."""
+    known = [job.cores_used[manager] for manager in managers if manager in job.cores_used]
+    return math.fsum(known) if len(known) == len(managers) else None
 
 
 def _divide(draft: Draft, slower: float, why: str) -> None:

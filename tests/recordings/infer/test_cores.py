@@ -66,3 +66,47 @@ def test_cores_that_are_free_leave_services_as_they_are():
 
     assert (2, ()) == (found.document["cluster"]["cores"], found.scarce)
     assert not any("threads of tasks" in comment and "divided" in comment for comment in found.comments.values())
+
+
+def with_processor_time(name, cores):
+    """The scenario where each task manager uses so many cores; its metric is refreshed every 10 s."""
+    snapshot = read_saved(USERS / f"{name}.zip")
+    managers = [row["id"] for row in snapshot.answers["/taskmanagers"]["taskmanagers"]]
+    begun = min(snapshot.samples)
+    samples = {
+        now: {**sample, **{f"/taskmanagers/{manager}/metrics": processor_time((now - begun) // 10_000, cores) for manager in managers}}
+        for now, sample in snapshot.samples.items()
+    }
+    return infer_scenario(RestSnapshot(snapshot.source, snapshot.job, snapshot.answers, samples))
+
+
+def processor_time(changes, cores):
+    return [{"id": "Status.JVM.CPU.Time", "value": str(7e9 + changes * 10e9 * cores)}]
+
+
+def test_threads_that_are_busy_without_processor_time_block():
+    """7.7 threads of two processes that use 0.6 cores: services are as measured, and no core is scarce."""
+    blocked, working = with_processor_time("R7-cores-aligned", 0.3), with_processor_time("R7-cores-aligned", 0.95)
+    service = [parse_duration(found.document["job"]["stage1"]["service"]) for found in (working, blocked)]
+
+    assert "side-by-side" == blocked.document["cluster"]["services"]
+    assert "use 0.6 cores (Status.JVM.CPU.Time): tasks block" in " ".join(blocked.comments["cluster.services"].split())
+    assert () == tuple(blocked.scarce)
+    assert 3.5 < service[1] / service[0] < 4.2
+
+
+def test_threads_that_use_all_cores_work():
+    """The question is answered."""
+    found = with_processor_time("R7-cores-aligned", 0.95)
+
+    assert "idle-core" == found.document["cluster"]["services"]
+    assert "use 1.9 cores" in found.comments["cluster.services"]
+    assert "block" not in found.comments["cluster.services"]
+    assert inferred("R7-cores-aligned").document == found.document
+
+
+@pytest.mark.parametrize("value", ["-1", "NaN", "", None])
+def test_processor_time_that_a_platform_does_not_tell_proves_nothing(value, monkeypatch):
+    monkeypatch.setitem(globals(), "processor_time", lambda *_: [{"id": "Status.JVM.CPU.Time", "value": value}])
+
+    assert "do tasks block or sleep?" in with_processor_time("R7-cores-aligned", 0.3).comments["cluster.services"]

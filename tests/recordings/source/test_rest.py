@@ -8,6 +8,7 @@ import pytest
 from sim.history.reading import history_of
 from sim.recordings import RecordingError, fetch, infer_scenario, to_recording
 from sim.recordings.source.rest import fetching
+from sim.recordings.source.rest.answers import PROCESSOR_TIME
 from sim.recordings.source.rest.client import Client, RestError
 from sim.recordings.source.rest.fetching import NoJobError
 
@@ -104,6 +105,20 @@ def test_garbage_collections_of_its_task_managers(fake_flink, ask):
     assert {"10.0.0.1:6122-a1": (3, 70)} == {
         name: (garbage.full, garbage.full_ms) for name, garbage in history_of(snapshot).garbage.items()
     }
+
+
+def test_processor_time_of_task_managers_is_sampled(fake_flink, ask):
+    """It stands beside the metrics of vertices, and an id that is no part of a path is not asked for."""
+    fake = fake_flink()
+    fake.answers["/taskmanagers"] = {"taskmanagers": [{"id": "10.0.0.1:6122-a1"}, {"id": "../config"}]}
+    for number, sample in enumerate(fake.samples):
+        sample["/taskmanagers/10.0.0.1:6122-a1/metrics"] = [{"id": PROCESSOR_TIME, "value": str(number * 10**9)}]
+    snapshot = ask(fake)
+    path = "/taskmanagers/10.0.0.1:6122-a1/metrics"
+
+    assert all(path in sample for sample in snapshot.samples.values())
+    assert {path} == {path for sample in snapshot.samples.values() for path in sample if path.startswith("/taskmanagers")}
+    assert [f"{path}?get={PROCESSOR_TIME}"] == sorted({request for request in fake.requests if request.startswith(path)})
 
 
 def test_a_long_window_is_not_cut_short(fake_flink, monkeypatch):

@@ -16,6 +16,8 @@ from sim.recordings.source.rest.snapshot import ID
 
 MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
 MOST_VERTICES = 1000  # a job has tens
+PROCESSOR_TIME = "Status.JVM.CPU.Time"
+"""A metric of a TaskManager: processor time of its process [ns].  Busy time counts threads that block, this does not."""
 Parallelism = Annotated[int, Field(ge=1, le=MOST)]
 Id = Annotated[str, Field(pattern=rf"\A{ID}\z")]
 Ms = Annotated[int, Field(ge=-1, le=10**15)]  # the year 33658

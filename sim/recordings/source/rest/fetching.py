@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from sim.foreign import one_line
 from sim.recordings.source.recorded_job import LARGEST_ID
-from sim.recordings.source.rest.answers import MOST_VERTICES
+from sim.recordings.source.rest.answers import MOST_VERTICES, PROCESSOR_TIME
 from sim.recordings.source.rest.client import ATTEMPTS, Client, RestError
 from sim.recordings.source.rest.snapshot import RestSnapshot, first_names, is_id, is_path
 
@@ -30,6 +30,7 @@ LEARN_S = 12.0  # the first request makes Flink fetch its metrics: longer than i
 LONGEST_LINE = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
 MOST_CHECKPOINTS = 30  # of a history, the newest: each takes a request per vertex
 MOST_MANAGERS = 50  # whose garbage collections are asked for
+MOST_WATCHED = 10  # TaskManagers whose processor time is sampled
 MOST_IN_VAIN = 3  # requests in a row without an answer: then the server is gone
 PATIENCE_S = 600.0  # for all requests, besides the sampling: a cluster may be slow
 
@@ -259,6 +260,10 @@ def _sample(
 ) -> None:
     """Sample the metrics of all subtasks, and the checkpoints in between, whose history is short."""
     questions = {vertex: _questions(answers, f"{about}/vertices/{vertex}/metrics", sample_s) for vertex in vertices}
+    listed = answers.by_path.get("/taskmanagers")
+    managers = _list(listed.get("taskmanagers") if isinstance(listed, dict) else None)
+    metrics = [f"/taskmanagers/{row.get('id')}/metrics" for row in managers if isinstance(row, dict)]
+    paths = [path for path in metrics if is_path(path)][:MOST_WATCHED]
     begun = monotonic()
     while True:
         job = answers.optional(about)
@@ -269,6 +274,9 @@ def _sample(
             values = [value for question in asking for value in _values(answers, question, now)]
             if values:
                 sample[f"{about}/vertices/{vertex}/metrics"] = values
+        for path in paths:
+            if values := _values(answers, f"{path}?get={PROCESSOR_TIME}", now):
+                sample[path] = values
         answers.optional(f"{about}/checkpoints")
         _checkpoints(answers, about)
         passed = monotonic() - begun

@@ -6,15 +6,17 @@ It only reads and checks the answers of a snapshot; the `infer` modules make a s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sim.foreign import one_line
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedTask
 from sim.recordings.source.rest.answers import (
+    PROCESSOR_TIME,
     CheckpointConfig,
     CheckpointCounts,
     ConfigEntry,
@@ -108,6 +110,23 @@ class RestJob:
         return {path.removeprefix(start): self._answer(TaskManagerDetails, path).metrics.garbage_collectors for path in paths}
 
     @cached_property
+    def cores_used(self) -> Mapping[str, float]:
+        """TaskManager -> cores that its process used: processor time over time.  Those without two values that differ are left out.
+
+        Flink refreshes a metric every few seconds, so a value is as old as its last change.
+        """
+        changes: dict[str, list[tuple[int, float]]] = {}
+        for now_ms, sample in self.snapshot.samples.items():
+            for path, values in sample.items():
+                if path.startswith("/taskmanagers/") and (time_ns := _processor_ns(values)) is not None:
+                    known = changes.setdefault(path.split("/")[2], [])
+                    if not known or known[-1][1] != time_ns:
+                        known.append((now_ms, time_ns))
+        # the first value may be of any age: time runs from the second one on
+        spans = {name: (known[1], known[-1]) for name, known in changes.items() if len(known) > 2}
+        return {name: (last[1] - first[1]) / (last[0] - first[0]) / 1e6 for name, (first, last) in spans.items() if last[1] > first[1]}
+
+    @cached_property
     def counts(self) -> Mapping[str, int]:
         return self._of_job(CheckpointCounts, "/checkpoints", CheckpointCounts()).counts
 
@@ -194,3 +213,13 @@ class RestJob:
     def _of_job(self, kind: type[T], path: str, default: D) -> T | D:
         full_path = f"/jobs/{self.snapshot.job}{path}"
         return self._answer(kind, full_path) if full_path in self.snapshot.answers else default
+
+
+def _processor_ns(values: Any) -> float | None:
+    """The processor time in a sample of a TaskManager's metrics; None: it is not there, or the platform does not tell it."""
+    for metric in values if isinstance(values, list) else []:
+        if isinstance(metric, dict) and metric.get("id") == PROCESSOR_TIME:
+            with suppress(TypeError, ValueError):
+                found = float(metric["value"])
+                return found if 0 < found < 1e18 else None
+    return None
