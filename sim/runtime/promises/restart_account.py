@@ -82,7 +82,7 @@ class RestartAccount:
                 return Allowance(options.attempts, None, options.delay_ns)
             case "failure-rate":
                 return Allowance(options.rate, options.rate_interval_ns, options.delay_ns)
-            case "exponential-delay":  # failures before the restart that they would cause are merged into it
+            case _:  # exponential-delay: failures before the restart that they would cause are merged into it; an added one: not known
                 return Allowance()
 
     def _resumes_within_ns(self) -> int | None:
