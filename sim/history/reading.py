@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sim.history.garbage import garbage_of
 from sim.history.history import MS, History, SubtaskId, ThreadShares
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
+from sim.model.catalogs.shipping import shipping_of
 from sim.model.randomness.contention import slowdown
 from sim.recordings import JobLog, Recording, RestSnapshot, to_document
 from sim.recordings.infer.windows.plan import planned_window
@@ -23,7 +24,6 @@ from sim.units import parse_flink_duration
 _KEPT = "web.checkpoints.history"
 _SCARCE = 1.2
 """Records that take so many times as long as on idle cores are spoken about."""
-_SHIPS = {"keyby": "HASH"}  # our recorder's word; the others are Flink's
 
 
 def history_of(source: RecordingSource) -> History:
@@ -154,7 +154,7 @@ def _of_recording(recording: Recording) -> History:
     vertices = tuple(
         RestVertex(
             node.id, node.id, (node.id,), node.parallelism, -1,
-            tuple(RestInput(edge.upstream, _SHIPS.get(edge.exchange, edge.exchange.upper())) for edge in node.inputs),
+            tuple(RestInput(edge.upstream, shipping_of(edge.exchange).name.upper()) for edge in node.inputs),
         )
         for node in recording.config.nodes
     )  # fmt: skip

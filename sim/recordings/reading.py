@@ -48,11 +48,18 @@ def read_source(paths: Sequence[Path], job: str | None = None) -> RecordingSourc
 def read_any(path: str | Path, job: str | None = None) -> RecordedJob:
     """The recorded job in a source of any kind, with its tables of checkpoints and metrics."""
     path = Path(path)
-    source = read_source([path], job)
-    if isinstance(source, Recording):
-        return source
-    name = path.name.removesuffix(".zip") or str(path)
-    return to_recording(source, name) if isinstance(source, RestSnapshot) else to_log_recording(source, name)
+    return recorded_job(read_source([path], job), path.name.removesuffix(".zip") or str(path))
+
+
+def recorded_job(source: RecordingSource, name: str = "") -> RecordedJob:
+    """The job of a source, with its tables of checkpoints and metrics; `name`: where the source has none of its own."""
+    match source:
+        case Recording():
+            return source
+        case RestSnapshot():
+            return to_recording(source, name)
+        case JobLog():
+            return to_log_recording(source, name)
 
 
 def _logs_in(path: Path) -> list[Path]:

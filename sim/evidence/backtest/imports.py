@@ -11,9 +11,9 @@ from sim.evidence.backtest.runs import TooLargeError, Watch
 from sim.evidence.backtest.texts import lines_of
 from sim.plane import warm
 from sim.quantities.observed import QUANTITIES
-from sim.recordings import Inference, RecordedJob, RestSnapshot, observed, to_recording
-from sim.recordings.observe.measured import to_log_recording
+from sim.recordings import Inference, observed
 from sim.recordings.observe.tidy import WHOLE_RUN
+from sim.recordings.reading import recorded_job
 from sim.scenario.history.writer import section_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def with_backtest(
     """The same with the section `backtest` and its table at the head, and its lines; as it is where nothing can be compared."""
     try:
         warm()
-        result = backtest(_recorded(source), chains=_chains(imported), unbalanced=getattr(imported, "unbalanced", ()), watch=watch)
+        result = backtest(recorded_job(source), chains=_chains(imported), unbalanced=getattr(imported, "unbalanced", ()), watch=watch)
     except (NoHistoryError, TooLargeError) as reason:
         return imported, [f"no backtest: {reason}"]
     except Exception as error:  # noqa: BLE001 - a mistake of ours, and no reason to lose what was imported
@@ -42,7 +42,7 @@ def with_backtest(
 
 def checkpoints_of(source: RecordingSource) -> Checkpoints:
     """The columns of a history file: the completed checkpoints, without savepoints."""
-    table = observed(_recorded(source))
+    table = observed(recorded_job(source))
     rows = table[(table["checkpoint"] != WHOLE_RUN) & (table["vertex"] == "")]
     if rows.empty:
         return {}
@@ -58,12 +58,6 @@ def checkpoints_of(source: RecordingSource) -> Checkpoints:
 def _known(value: float) -> float | None:
     """A number without an empty fraction; None: Flink did not say."""
     return None if math.isnan(value) or value < 0 else int(value) if value == int(value) else value
-
-
-def _recorded(source: RecordingSource) -> RecordedJob:
-    if isinstance(source, RecordedJob):
-        return source
-    return to_recording(source) if isinstance(source, RestSnapshot) else to_log_recording(source)
 
 
 def _chains(imported: Import | Inference) -> dict[str, str]:

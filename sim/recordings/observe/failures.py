@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from sim.model.catalogs.shipping import shipping_of
 from sim.recordings.observe.tidy import RunValue
 from sim.recordings.source.lab.recording import Recording
 
@@ -69,7 +70,7 @@ def _caught_up_ms(recording: Recording, failed_ms: float, checkpoint: int) -> fl
     config = recording.config
     ends = {node.id for node in config.nodes if not config.is_read(node.id)}
     served, snapshots = recording.event_table("sink_second"), recording.event_table("snapshot")
-    multiplied = any(node.selectivity != 1 or any(edge.exchange == "broadcast" for edge in node.inputs) for node in config.nodes)
+    multiplied = any(node.selectivity != 1 or any(shipping_of(edge.exchange).copies for edge in node.inputs) for node in config.nodes)
     if served.empty or snapshots.empty or multiplied:
         return None
     ours = served[served["node"].isin(ends)]

@@ -36,7 +36,7 @@ class EdgeFlows:
 def infer_inputs(draft: Draft, job: RestJob, vertex: RestVertex, flowed: EdgeFlows) -> None:
     """Set `input` and `combine`."""
     names = input_names([edge.upstream for edge in vertex.inputs], [other.name for other in job.vertices])
-    ways = [_taken_as(edge.ship)[0] for edge in vertex.inputs]
+    ways = [SHIPPING[_taken_as(edge.ship)[0]] for edge in vertex.inputs]
     shares = keyed_shares(job, vertex, ways, flowed.vertices, flowed.edges)
     for i, (edge, name) in enumerate(zip(vertex.inputs, names, strict=True)):
         path = f"input.{name}"

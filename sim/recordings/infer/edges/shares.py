@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sim.model.catalogs.shipping import Shipping
 from sim.recordings.infer.edges.counted import Edge, Place
 from sim.recordings.infer.edges.sums import TOLERANCE
 from sim.recordings.infer.flows import Flows
@@ -34,16 +35,16 @@ class Shares:
 
 
 def keyed_shares(
-    job: RestJob, vertex: RestVertex, ways: Sequence[str], flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]
+    job: RestJob, vertex: RestVertex, ways: Sequence[Shipping], flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]
 ) -> dict[int, Shares]:
     """Input -> shares of the subtasks; inputs whose subtasks differ by no more than chance are left out.
 
-    `ways`: how each input is sent, as a scenario says it.
+    `ways`: how each input is sent.
 
     A few per cent matter: under back-pressure the channels to subtasks with a smaller share run empty, and hold no in-flight data.
     """
     flow = flowed[vertex.name]
-    keyed = [i for i, way in enumerate(ways) if way == "hash"]
+    keyed = [i for i, way in enumerate(ways) if way.keyed]
     read = [_per_second(own.records_in, own.elapsed_ms) for own in flow.subtasks]
     if not keyed or vertex.parallelism < 2 or len(read) < 2 or any(map(math.isnan, read)):
         return {}
@@ -75,18 +76,18 @@ def _differ(counts: Sequence[float]) -> bool:
 
 
 def _unkeyed(
-    job: RestJob, vertex: RestVertex, i: int, way: str, flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]
+    job: RestJob, vertex: RestVertex, i: int, way: Shipping, flowed: Mapping[str, Flows], edges: Mapping[Place, Edge]
 ) -> list[float] | None:
     """Records per second that each subtask reads from an input without keys; None: nothing tells."""
     edge, readers = edges.get((vertex.name, i)), vertex.parallelism
     if edge is None:
         return None
-    if way == "broadcast":
+    if way.copies:
         return [edge.likely_records] * readers
-    if way == "global":
+    if way.to_one:
         return [edge.likely_records] + [0.0] * (readers - 1)
     writers = flowed[edge.upstream].subtasks
-    if way == "forward" and job.vertex(edge.upstream).parallelism == readers == len(writers):
+    if way.one_to_one and job.vertex(edge.upstream).parallelism == readers == len(writers):
         written = [_per_second(own.records_out, own.elapsed_ms) for own in writers]
         total = math.fsum(written)
         return [edge.likely_records * own / total for own in written] if total > 0 else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from sim.model.catalogs.shipping import Shipping, shipping_of
 from sim.recordings.source.lab.config import Configuration, Node
 
 
@@ -26,12 +27,12 @@ def mean_bytes(config: Configuration) -> dict[str, float]:
         if node.kind == "source":
             flows[node.id] = _Flow(node.rate * node.parallelism or math.inf, node.record_bytes)
         else:
-            flows[node.id] = _mixed(node, [_arriving(node, flows[edge.upstream], edge.exchange) for edge in node.inputs])
+            flows[node.id] = _mixed(node, [_arriving(node, flows[edge.upstream], shipping_of(edge.exchange)) for edge in node.inputs])
     return {name: flow.mean_bytes for name, flow in flows.items()}
 
 
-def _arriving(node: Node, flow: _Flow, exchange: str) -> _Flow:
-    return flow._replace(per_second=flow.per_second * (node.parallelism if exchange == "broadcast" else 1))
+def _arriving(node: Node, flow: _Flow, way: Shipping) -> _Flow:
+    return flow._replace(per_second=flow.per_second * (node.parallelism if way.copies else 1))
 
 
 def _mixed(node: Node, inputs: list[_Flow]) -> _Flow:

@@ -9,6 +9,7 @@ import re
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from sim.model.catalogs.shipping import shipping_of
 from sim.recordings.infer.edges.names import input_names
 from sim.recordings.infer.lab.lost_task_managers import kills, replacement
 from sim.recordings.infer.lab.not_modelled import TASK_MANAGERS, is_known_action, not_modelled
@@ -43,7 +44,6 @@ TIMEOUT_OPTION = "execution.checkpointing.aligned-checkpoint-timeout"
 BARRIER_OPTIONS = ("execution.checkpointing.unaligned.enabled", TIMEOUT_OPTION, "execution.checkpointing.mode")
 CONCURRENT_OPTION = "execution.checkpointing.max-concurrent-checkpoints"
 ALIGNED_TIMEOUT = "1 s"  # default for the comparison
-SHIP = {"keyby": "hash"}  # the others have Flink's names
 
 
 class Import(NamedTuple):
@@ -163,7 +163,7 @@ def _edge(config: Configuration, node: Node, i: int, name: str) -> str | dict[st
     """An input: only its ship strategy if it has no further details."""
     edge = node.inputs[i]
     details: dict[str, Any] = {} if name == edge.upstream else {"from": edge.upstream}
-    details["ship"] = SHIP.get(edge.exchange, edge.exchange)
+    details["ship"] = shipping_of(edge.exchange).name
     weights = config.node(edge.upstream).out_weights
     if weights and edge.exchange == "keyby":
         details["weights"] = [_plain(weight) for weight in weights]
