@@ -63,6 +63,13 @@ class TwoPlaneEnvironment(simpy.Environment):
         """Have `action` called in a turn of its own, before anything else of this instant."""
         _Turn(self, action)
 
+    def call_every(self, period_ns: int, action: Callable[[], None]) -> None:
+        """Have `action` called once per period until the end, first in one period from now.
+
+        The order is that of a process which waits for a timeout of one period after the other.
+        """
+        _Repetition(self, period_ns, action)
+
     def next_place(self) -> int:
         """A place in the queue, behind all events that are scheduled."""
         return next(self._eid)
@@ -98,6 +105,24 @@ class _Round(simpy.Event):
     def _go_on(self, _: simpy.Event) -> None:
         if any(action() for action in self._remaining):
             self._queue(self._clock.now)
+
+
+class _Repetition(simpy.Event):
+    """One event that goes back to the queue, a period later each time: a timeout and a turn of a process take several times as long."""
+
+    def __init__(self, env: TwoPlaneEnvironment, period_ns: int, action: Callable[[], None]) -> None:
+        super().__init__(env)
+        self._ok, self._value = True, None
+        self._clock, self._period_ns, self._action = env, period_ns, action
+        self._queue()
+
+    def _queue(self) -> None:
+        self.callbacks = [self._go_on]
+        self._clock.queue(self, self._clock.now + self._period_ns, self._clock.next_place())
+
+    def _go_on(self, _: simpy.Event) -> None:
+        self._action()
+        self._queue()
 
 
 class _Turn(simpy.Event):

@@ -164,3 +164,22 @@ def test_the_plane_catches_up_before_each_event():
     env.run(until=env.timeout(9))
 
     assert [3, 3, 8, 9] == plane.advances
+
+
+def test_a_repetition_stands_where_a_process_would():
+    """Events of one instant come in the order in which they were scheduled, and a period is scheduled when the one before it is over."""
+    story = []
+    env = clock()
+
+    def process():
+        while True:
+            yield env.timeout(10)
+            story.append((env.now, "process"))
+
+    env.call_in(20, lambda: story.append((env.now, "earlier")))
+    env.call_every(10, lambda: story.append((env.now, "repetition")))
+    env.process(process())
+    env.call_in(15, lambda: env.call_in(5, lambda: story.append((env.now, "later"))))
+    env.run(until=25)
+
+    assert [(10, "repetition"), (10, "process"), (20, "earlier"), (20, "repetition"), (20, "process"), (20, "later")] == story

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,11 @@ TOTALS = {  # column: (of the task's earlier attempts, end of the channel, of th
     "bytes_in": ("earlier_in", "reader", "taken"),
     "bytes_out": ("earlier_out", "writer", "written"),
 }
-CLOCKS = {  # column: the states in which its time runs
-    "idle_ns": (ThreadState.IDLE,),
-    "busy_ns": (ThreadState.BUSY, ThreadState.HELD),
-    "soft_ns": (ThreadState.SOFT,),
-    "hard_ns": (ThreadState.HARD,),
+CLOCKS = {  # column: the states in which its time runs; as plain numbers, which NumPy compares ten times faster than members
+    "idle_ns": (int(ThreadState.IDLE),),
+    "busy_ns": (int(ThreadState.BUSY), int(ThreadState.HELD)),
+    "soft_ns": (int(ThreadState.SOFT),),
+    "hard_ns": (int(ThreadState.HARD),),
 }
 
 
@@ -78,9 +79,14 @@ def assign(rows: Any, name: str, places: Sequence[int], values: Any) -> None:
         setattr(rows[place], name, value)
 
 
+@cache
+def _row(names: tuple[str, ...]) -> np.dtype[Any]:
+    return np.dtype([(name, np.int64) for name in names])
+
+
 def table(columns: dict[str, Column]) -> np.ndarray[Any, Any]:
     n = len(next(iter(columns.values())))
-    rows = np.zeros(n, [(name, np.int64) for name in columns])
+    rows = np.empty(n, _row(tuple(columns)))
     for name, values in columns.items():
         rows[name] = values
     return rows

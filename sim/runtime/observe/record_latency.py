@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -22,21 +22,23 @@ class RecordLatency:
         self._copies = {
             v: [(source, float(number)) for source, number in copies.items()] for v, copies in enumerate(_copies(job)) if copies
         }
-        self._latency = {v: Latency(now, *self._curves(v, positions)) for v in self._copies}
+        self._latency = {v: Latency(now, *begun) for v in self._copies for begun in self._curves(v, positions[None])}
 
-    def look(self, now: int, positions: np.ndarray) -> None:
-        """`positions`: records each task has served, each counted once."""
+    def look(self, times: Sequence[int], positions: np.ndarray) -> None:
+        """A row of `positions` per time: records each task has served, each counted once."""
         for v, latency in self._latency.items():
-            latency.count(now, *self._curves(v, positions))
+            for now, (emitted, served) in zip(times, self._curves(v, positions), strict=True):
+                latency.count(now, emitted, served)
 
     def mean_ms(self, v: int) -> float:
         """Mean of the records a vertex has served since the last call [ms]; -1: none, or the vertex is read by others."""
         mean_ns = self._latency[v].mean() if v in self._latency else -1.0
         return mean_ns / _MS if mean_ns >= 0 else -1.0
 
-    def _curves(self, v: int, positions: np.ndarray) -> tuple[float, float]:
-        emitted = sum([copies * float(positions[self._tasks[source]].sum()) for source, copies in self._copies[v]])
-        return emitted, float(positions[self._tasks[v]].sum())
+    def _curves(self, v: int, positions: np.ndarray) -> Iterable[tuple[float, float]]:
+        """(records emitted, records served) per row of positions."""
+        emitted = sum(copies * positions[:, self._tasks[source]].sum(axis=1).astype(float) for source, copies in self._copies[v])
+        return zip(emitted.tolist(), positions[:, self._tasks[v]].sum(axis=1).astype(float).tolist(), strict=True)
 
 
 def _copies(job: Job) -> list[dict[int, Fraction]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from operator import itemgetter
 
 import numpy as np
-import simpy
 
 from sim.metrics.packed import PackedRows
 from sim.metrics.schema import SERIES
@@ -25,7 +24,7 @@ _OF_CHANNELS = ("written", "sent", "arrived", "taken", "queued", "received")
 
 
 class Sampler:
-    """A process that looks at the plane every `SAMPLE_NS`; `progress` hears the simulated time; `only`: columns that are asked for."""
+    """The samples of a run: it looks at the plane every `SAMPLE_NS`; `progress` hears the simulated time; `only`: columns that are asked for."""
 
     def __init__(
         self, context: Context, counters: Counters, progress: Callable[[int], None] | None, only: Collection[str] | None = None
@@ -47,20 +46,31 @@ class Sampler:
         self._channels = np.searchsorted(np.array(layout.edge), range(len(edges)))  # the first of each edge: they stand together (N3)
         self._record_latency = RecordLatency(context.scenario.job, self._tasks, context.env.now, context.plane.served())
         self._local = np.array(layout.local, dtype=bool)
-        context.env.process(self._run())
+        self._times: list[int] = []  # of the looks since the last sample
+        self._positions: list[np.ndarray] = []  # that each of them saw
+        self._before: dict[str, np.ndarray] = {}  # totals at the last sample
+        context.env.call_next(self._begin)
 
-    def _run(self) -> Generator[simpy.Event, None, None]:
-        before = self._totals()
-        while True:
-            for _ in range(_LOOKS):
-                yield self.context.env.timeout(SAMPLE_NS // _LOOKS)
-                positions = self.context.plane.served()
-                self._record_latency.look(self.context.env.now, positions)
-            after = self._totals()
-            self._sample({name: after[name] - before[name] for name in _OF_TASKS}, positions)
-            before = after
-            if self.progress is not None:
-                self.progress(self.context.env.now)
+    def _begin(self) -> None:
+        self._before = self._totals()
+        self.context.env.call_every(SAMPLE_NS // _LOOKS, self._look)
+
+    def _look(self) -> None:
+        self._times.append(self.context.env.now)
+        self._positions.append(self.context.plane.served())
+        if len(self._times) == _LOOKS:
+            self._take_sample()
+
+    def _take_sample(self) -> None:
+        positions = self._positions[-1]
+        self._record_latency.look(self._times, np.array(self._positions))
+        self._times.clear()
+        self._positions.clear()
+        after = self._totals()
+        self._sample({name: after[name] - self._before[name] for name in _OF_TASKS}, positions)
+        self._before = after
+        if self.progress is not None:
+            self.progress(self.context.env.now)
 
     def _totals(self) -> dict[str, np.ndarray]:
         """By column, a number per vertex."""
@@ -85,19 +95,17 @@ class Sampler:
         """By vertex: (input bytes, output bytes, input buffers, output buffers)"""
         rows = self.context.plane.channels(*_OF_CHANNELS)
         at_hand = np.where(self._local, rows["queued"], rows["received"])
-        sums = (
-            self._summed(self._reader, rows["arrived"] - rows["taken"]),
-            self._summed(self._writer, rows["written"] - rows["sent"]),
-            self._summed(self._reader, at_hand),
-            self._summed(self._writer, rows["queued"]),
-        )
-        return [tuple(map(int, of_vertex)) for of_vertex in zip(*sums, strict=True)]
+        read = self._summed(self._reader, rows["arrived"] - rows["taken"], at_hand)
+        written = self._summed(self._writer, rows["written"] - rows["sent"], rows["queued"])
+        return list(zip(read[0], written[0], read[1], written[1], strict=True))
 
-    def _summed(self, vertex: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def _summed(self, vertex: np.ndarray, *values: np.ndarray) -> list[list[int]]:
         """Values by channel added up by vertex; `vertex` is that of each edge."""
-        total = np.zeros(len(self._tasks), np.int64)
-        np.add.at(total, vertex, np.add.reduceat(values, self._channels))
-        return total
+        of_edges = np.add.reduceat(values, self._channels, axis=1)
+        total = np.zeros((len(values), len(self._tasks)), np.int64)
+        np.add.at(total.T, vertex, of_edges.T)
+        sums: list[list[int]] = total.tolist()
+        return sums
 
     def _behind(self, v: int, emitted: np.ndarray) -> tuple[int, float]:
         """(records due and not emitted, age of the oldest of them in s) of a source."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from sim.runtime.context import Context
 from sim.runtime.observe.backlog import due_records
-from sim.storage.work import Work
 
 LEAST_NS = 10_000_000_000
 """Looks go back so far at least [ns], and over a whole checkpoint interval and a whole window."""
@@ -30,14 +29,12 @@ class UsualBacklog:
         self._looks: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=LOOKS)  # time, served by task, in flight by channel
         scenario = context.scenario
         windows_ns = (vertex.window.size_ns for vertex in scenario.job.vertices if vertex.window is not None)
-        self._every_ns = max(LEAST_NS, scenario.checkpoint.interval_ns or 0, *windows_ns) // LOOKS
-        context.env.process(self._run())
+        every_ns = max(LEAST_NS, scenario.checkpoint.interval_ns or 0, *windows_ns) // LOOKS
+        context.env.call_next(lambda: context.env.call_every(every_ns, self._look))
 
-    def _run(self) -> Work[None]:
-        while True:
-            yield self.context.env.timeout(self._every_ns)
-            if not self.catching_up and self.is_up():
-                self._looks.append((self.context.env.now, self.context.plane.served().copy(), self.in_flight()))
+    def _look(self) -> None:
+        if not self.catching_up and self.is_up():
+            self._looks.append((self.context.env.now, self.context.plane.served(), self.in_flight()))
 
     def in_flight(self) -> np.ndarray:
         """Records written and not read yet, by channel."""
