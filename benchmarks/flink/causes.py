@@ -184,6 +184,10 @@ _WINDOW = Cause(
     "window", "timers of 400 keys fire together every 11 s, and take 2 ms each; no plan names them", _since_start,
     (Question("history", r"keep the rhythm of (the windows|timers) of firing"),),
 )  # fmt: skip
+_TIMERS = Cause(
+    "timers", "the same every 13 s, and 7 ms each", _since_start,
+    (Question("history", r"(keep the rhythm of (the windows|timers) of firing|come every (13|26) s)"),),
+)  # fmt: skip
 
 _EVERY = {"execution.checkpointing.timeout": "10 s", "fs.paced.close-ms": "10", "fs.paced.bandwidth": str(40 * MB)}
 
@@ -219,5 +223,9 @@ RUNS = (
     Run(
         PacedJob(shape="window", rate=800, record=300, map=200, sink=200, window=11_000, keys=400, fire=2000), (_WINDOW,),
         {**_EVERY, "execution.checkpointing.interval": "2 s"}, settled=36,
+    ),
+    Run(
+        PacedJob(shape="window", rate=800, record=300, map=200, sink=200, window=13_000, keys=400, fire=7000), (_TIMERS,),
+        {**_EVERY, "execution.checkpointing.interval": "2 s"}, settled=48,
     ),
 )  # fmt: skip
