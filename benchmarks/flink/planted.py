@@ -54,7 +54,7 @@ def verdicts(folder: Path, causes: Iterable[Cause]) -> list[tuple[Cause, str, li
         zipped = folder / f"{cause.name}.zip"
         history = history_of(read_source([zipped if zipped.exists() else folder / cause.name]))
         answers = [(question, *_answer_of(history, question, facts)) for question in cause.questions]
-        met = sum(is_met for *_, is_met in answers)
+        met = sum(fits for *_, fits in answers)
         found.append((cause, "named" if met == len(answers) else "half" if met else "not", answers))
     return found
 
@@ -65,14 +65,16 @@ def _answer_of(history: History, question: Question, facts: Facts) -> tuple[int 
         text = answer_text(answer(history, None if point is None else point.id))
     except MissingCheckpointError as error:
         return None, str(error), False
-    line = " ".join(re.sub(r"-\n\s*", "-", text).split())
-    return None if point is None else point.id, text, re.search(_filled(question.pattern, facts.names), line) is not None
+    names = {name: re.escape(value) for name, value in facts.names.items()}
+    return None if point is None else point.id, text, is_met(question, text, names)
 
 
-def _filled(pattern: str, names: dict[str, str]) -> str:
+def is_met(question: Question, text: str, names: dict[str, str]) -> bool:
+    """Whether an answer has the words.  `names`: patterns in place of {names}."""
+    pattern = question.pattern
     for name, value in names.items():
-        pattern = pattern.replace(f"{{{name}}}", re.escape(value))
-    return pattern
+        pattern = pattern.replace(f"{{{name}}}", value)
+    return re.search(pattern, " ".join(re.sub(r"-\n\s*", "-", text).split())) is not None
 
 
 def _about(history: History, about: str, facts: Facts) -> RecordedCheckpoint | None:
@@ -123,8 +125,8 @@ def main() -> int:
                 print(f"{', '.join(cause.name for cause in run.causes)}: {error}", file=sys.stderr, flush=True)
     found = verdicts(folder, [cause for run in runs for cause in run.causes])
     for cause, verdict, answers in found:
-        for question, number, text, is_met in answers:
-            if chosen.show or not is_met:
+        for question, number, text, fits in answers:
+            if chosen.show or not fits:
                 print(f"--- {cause.name}: {verdict}; asked for {number or 'the history'}, expected: {question.pattern}\n{text}\n")
     print(table(found))
     print(folder)

@@ -12,7 +12,7 @@ from sim.history.garbage import is_much
 from sim.history.history import MS, History, SubtaskId, subtasks_of
 from sim.history.moments import Moments, moments
 from sim.history.path import PathStep, failed_asynchronously
-from sim.history.rhythms import chances
+from sim.history.rhythms import RARE, chances, unnamed, unnamed_text
 from sim.history.stillness import Stillness, stillnesses
 from sim.metrics.critical_path import PathKind
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
@@ -30,8 +30,8 @@ _SLOW = 3
 """A file is slow for its bytes from so many times the usual on."""
 _AT_ONCE = 0.1
 """Asynchronous parts end with another if they do within this share of its length."""
-_FEWEST, _RARE = 8, 0.05
-"""A rhythm is told from so many checkpoints on, where chance explains it less often than this."""
+_FEWEST = 8
+"""A rhythm is told from so many checkpoints on."""
 
 
 def place(step: PathStep) -> str:
@@ -214,8 +214,10 @@ class HistoryCauses:
         text = "".join(
             f"; long checkpoints of this history keep the rhythm of {rhythm.of} (p = {p:.2g})"
             for rhythm, p in chances(self.history)
-            if p < _RARE
+            if p < RARE
         )
+        if (rhythm := unnamed(self.history)) is not None:
+            text += f"; long checkpoints of this history {unnamed_text(rhythm)} (p = {rhythm.p:.2g})"
         if text in self._clauses:
             return ""
         self._clauses.add(text)

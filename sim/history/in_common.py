@@ -22,7 +22,7 @@ from sim.history.history import History
 from sim.history.moments import is_acknowledged
 from sim.history.path import PathStep, steps
 from sim.history.profile import Where
-from sim.history.rhythms import chance, rhythms
+from sim.history.rhythms import chance, rhythms, unnamed, unnamed_text
 from sim.metrics.critical_path import PathKind
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 
@@ -154,6 +154,8 @@ def _manager(history: History, path: Sequence[PathStep]) -> str:
 def _in_rhythm(history: History, points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
     for rhythm in rhythms(history):
         yield Finding(f"the longer a checkpoint, the more it {rhythm.text} ({len(points)} checkpoints)", chance(rhythm, points), 1.0)
+    if (found := unnamed(history)) is not None:  # its probability is corrected for all periods
+        yield Finding(f"long checkpoints {unnamed_text(found)}", found.p, 1.0)
 
 
 # ------------------------------------------------------------------------------------------ amounts

@@ -10,9 +10,12 @@ from sim.foreign import one_line
 from sim.history.history import MS, History
 from sim.recordings.infer.windows.inferred import timers_of
 from sim.recordings.infer.windows.rhythm import gathering
+from sim.recordings.infer.windows.unknown_rhythm import UnknownRhythm, unknown_rhythm
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.units import format_duration
 
+RARE = 0.05
+"""A rhythm is told where chance explains it less often than this."""
 _MERGED = 4
 """Files of level 0 that RocksDB merges at once (level0_file_num_compaction_trigger); each checkpoint flushes one."""
 
@@ -63,6 +66,30 @@ def _turn_of_merge(point: RecordedCheckpoint) -> float:
 def chances(history: History) -> tuple[tuple[Rhythm, float], ...]:
     """The rhythms of a history and their `chance` over its usual checkpoints.  Each step of each path asks; the draws are made once."""
     return tuple((rhythm, chance(rhythm, history.usual)) for rhythm in rhythms(history))
+
+
+@lru_cache(maxsize=1)
+def unnamed(history: History) -> UnknownRhythm | None:
+    """A rhythm that nothing Flink tells of the job has.  None: there is none, or one that the job has explains long checkpoints."""
+    if any(p < RARE for _, p in chances(history)):
+        return None
+    found = unknown_rhythm(
+        [point.trigger_timestamp for point in history.usual], [point.end_to_end_duration for point in history.usual]
+    )  # fmt: skip
+    return found if found is not None and found.p < RARE else None
+
+
+def unnamed_text(rhythm: UnknownRhythm) -> str:
+    """The rhythm as a clause: ``come every 9.1 s (2.6 s and 1.6 s would look the same ...``"""
+    alike = " and ".join(_about_text(period_ms) for period_ms in rhythm.others_ms)
+    return (
+        f"come every {_about_text(rhythm.period_ms)} ({alike} would look the same at these checkpoints): timers, windows, "
+        "or something beside the job that Flink does not tell of"
+    )
+
+
+def _about_text(period_ms: float) -> str:
+    return f"{period_ms / 1000:.3g} s"
 
 
 def chance(rhythm: Rhythm, points: Sequence[RecordedCheckpoint]) -> float:

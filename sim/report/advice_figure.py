@@ -35,7 +35,7 @@ def advice_block(data: Mapping[str, Any]) -> Block | None:
 
 
 def _by_interval(data: Mapping[str, Any]) -> Block | None:
-    rows = [row for row in data.get("settings", ()) if row.get(Y)]
+    rows = [row for row in data.get("settings", ()) if row.get(Y) is not None]
     bound = _limit(data, Y)
     shaded = f" Shaded: beyond the limit (checkpoints at most {ms_text(bound)})." if bound else ""
     limits = {**data.get("limits", {}), X: None}
@@ -63,7 +63,7 @@ def trade_off_chart(data: Mapping[str, Any], across: str = "recovery") -> Chart 
     marks += [{"series": row["protocol"], "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row, across)} for row in points]
     for key in ("today", "advised"):
         row = data.get(key)
-        if row and row.get(X) and row.get(Y):
+        if row and _is_known(row):
             name = f"{key}: {row['protocol']}, every {row['interval']}"
             marks.append({"series": name, "shape": "ring", "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row, across)})
     protocols = {name: number for number, name in enumerate(dict.fromkeys(row["protocol"] for row in points))}
@@ -76,7 +76,12 @@ def _text(row: Mapping[str, Any], across: str) -> str:
 
 
 def _drawn(settings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [row for row in settings if row.get(X) and row.get(Y)]
+    return [row for row in settings if _is_known(row)]
+
+
+def _is_known(row: Mapping[str, Any]) -> bool:
+    """Whether it has both durations; 0 ms is one."""
+    return row.get(X) is not None and row.get(Y) is not None
 
 
 def _limit(data: Mapping[str, Any], key: str) -> float | None:
@@ -90,6 +95,6 @@ def _axis(title: str, values: Sequence[float], limit: float | None) -> tuple[Cha
     near = limit if limit is not None and limit < 3 * high else None
     low, high = min(low, near or low), max(high, near or high)
     ending, size = unit_of_ticks("_ms", high)
-    is_log = high > APART * low
-    ends = (low / 1.5, high * 1.5) if is_log else (0.0, high * 1.1)
+    is_log = high > APART * low > 0  # a logarithm has no place for 0 ms
+    ends = (low / 1.5, high * 1.5) if is_log else (0.0, high * 1.1 or 1.0)
     return ChartAxis(title, ending, ends[0] / size, ends[1] / size, is_log=is_log), size, near

@@ -83,6 +83,7 @@ class Watcher:
         before, self.course.look = self.course.look, replace(look, checkpoints=())
         if before is not None and (row := measured(before, look)) is not None:
             self.rows = [*self.rows, row][-MOST_RECENT:]
+            self._catch_up()
         events += [*self._load(now_ms), *self._missed(look, now_ms)]
         kept: list[dict[str, Any]] = []
         for point in look.checkpoints:
@@ -97,6 +98,14 @@ class Watcher:
         if len(events) > MOST_LINES:
             events = [*events[:MOST_LINES], WatchEvent(now_ms, "strange", f"and {len(events) - MOST_LINES} more at this look")]
         return events, kept
+
+    def _catch_up(self) -> None:
+        """Flink's counters are late: what the job did until the forecast was made is known at the look after it only."""
+        forecast = self.course.forecast
+        if forecast is None or len(later := [row for row in self.rows if row.time_ms > forecast.made_ms]) != 1:
+            return
+        usual = over([*[row for row in self.rows if row.time_ms <= forecast.made_ms][-LATEST:], *later], [])
+        self.course.forecast = replace(forecast, usual=replace(forecast.usual, load=usual.load))
 
     def _missed(self, look: Look, now_ms: int) -> Iterator[WatchEvent]:
         """Flink lists its latest checkpoints only."""

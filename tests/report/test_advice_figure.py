@@ -37,6 +37,16 @@ def test_what_breaks_a_limit_is_shaded(data):
     assert "Not drawn: 1 without a completed checkpoint" in caption
 
 
+def test_a_duration_of_0_ms_is_drawn(data):
+    """It is one, though no logarithm has a place for it: then the axis begins at 0."""
+    none = setting("channel", 0.0, 9e3)
+    drawn = trade_off_chart(data | {"settings": [*data["settings"], none], "advised": none})
+
+    assert (0.0, False) == (drawn.panels[0].y.low, drawn.panels[0].y.is_log)
+    assert "advised: channel, every 4 s" in set(drawn.of(0, "ring")["series"])
+    assert "Not drawn: 1 without" in advice_block(data | {"settings": [*data["settings"], none]}).caption
+
+
 def test_a_limit_that_is_far_is_not_drawn(data):
     """It would push all points together."""
     assert trade_off_chart(data | {"limits": {"checkpoint_ms": 6e5, "recovery_ms": None}}).of(0, "band").empty

@@ -120,6 +120,18 @@ def test_load_that_doubles_later_is_named_and_simulated(played, folder):
     assert ". Simulated with this load: p50 " in load.text
 
 
+def test_counters_that_are_late_make_no_other_load(play, tmp_path):
+    """Flink shows at the first looks what it had counted ten seconds before; a load of 596/s stays one."""
+    late = play()
+    late.load = lambda s: 0.6 if s < 30 else 1.4 if s < 60 else 1.0  # as they are shown; the job reads 596/s all the time
+    late.watched(tmp_path, "60 s")
+    late.load = lambda s: 0.6 if s < 30 else 1.4 if s < 60 else 2.0 if s >= 200 else 1.0
+    late.slower = lambda s: 12.0 if s >= 200 else 1.0
+    (left,) = late.watched(tmp_path, "6 min").of("left")
+
+    assert "Load of 'orders' doubled (596/s -> 1." in left
+
+
 def test_load_is_told_without_a_forecast(played, tmp_path, monkeypatch):
     """Beside the first looks: nothing could be simulated."""
 
