@@ -1,4 +1,4 @@
-"""A rhythm in durations whose period nobody has named: all periods are tried, and chance may try as many."""
+"""A rhythm in durations whose period is not known: all periods are tried, and chance may try as many."""
 
 from __future__ import annotations
 
