@@ -1,11 +1,12 @@
-"""Drawings as SVG text: boxes, arrows, words, and lanes of time; they are light or dark as the reader's screen is."""
+"""Drawings as SVG text: boxes, arrows, words, lanes of time, and a house; they are light or dark as the reader's screen is."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-__all__ = ["Drawing", "lanes", "layers"]
+__all__ = ["Drawing", "lanes", "storeys"]
 
 _STYLE = """
 .d{--ink:#1b1f24;--soft:#57606a;--line:#8c959f;--paper:#ffffff;--a:#0072b2;--b:#c44f00;--c:#00795a;--d:#b0508a;--e:#a86f00;--f:#56b4e9}
@@ -104,29 +105,22 @@ def lanes(
     return drawing.svg()
 
 
-def layers(title: str, edges: Mapping[str, Sequence[str]]) -> str:
-    """A picture of who uses whom: what uses others stands above them, by the longest way down."""
-    names = sorted({*edges, *(below for found in edges.values() for below in found)})
-    heights: dict[str, int] = {}
-
-    def height(name: str) -> int:
-        if name not in heights:
-            heights[name] = 1 + max((height(below) for below in edges.get(name, ())), default=-1)
-        return heights[name]
-
-    rows: dict[int, list[str]] = {}
-    for name in names:
-        rows.setdefault(height(name), []).append(name)
-    width, high = 760, 74
-    drawing = Drawing(width, 12 + high * len(rows), title)
-    places = {}
-    for level, found in rows.items():
-        for i, name in enumerate(sorted(found, key=lambda name: sum(map(ord, name)) % 7)):
-            places[name] = (width * (i + 0.5) / len(found), 12 + high * (len(rows) - 1 - level))
-    for name, found in edges.items():
-        for below in found:
-            drawing.line((places[name][0], places[name][1] + 30), places[below], arrow=True)
-    for name, (middle, y) in places.items():
-        wide = len(name) * _CHARACTER + 16
-        drawing.box((middle - wide / 2, y), (wide, 30), "a", name)
+def storeys(title: str, floors: Sequence[tuple[str, str, Sequence[str]]]) -> str:
+    """A house: (name, what it is for, rooms) from top to bottom, rooms of a storey side by side."""
+    left, high, width, most = 250, 40, 960, 7
+    rows = [math.ceil(len(rooms) / most) for _, _, rooms in floors]
+    drawing, top = Drawing(width, sum(rows) * high + 10 * len(floors) + 16, title), 8
+    for k, (name, what, rooms) in enumerate(floors):
+        drawing.box((8, top), (width - 16, rows[k] * high + 6), "abcdef"[k])
+        drawing.text((20, top + rows[k] * high / 2 - 1), name, style="head")
+        drawing.text((20, top + rows[k] * high / 2 + 16), what, style="soft")
+        each = math.ceil(len(rooms) / rows[k])
+        for row in range(rows[k]):
+            beside = rooms[row * each : (row + 1) * each]
+            wide = (width - 16 - left) / len(beside)
+            for place, label in enumerate(beside):
+                if len(label) * _CHARACTER > wide - 6:
+                    raise ValueError(f"{title}: '{label}' does not fit its room")
+                drawing.box((left + place * wide, top + 6 + row * high), (wide - 8, high - 6), "line", label)
+        top += rows[k] * high + 10
     return drawing.svg()

@@ -1,6 +1,6 @@
-"""The rooms of the package as a picture and a table, drawn from its imports and docstrings.
+"""The rooms of the package: the storeys where they lie, and a table from their docstrings.
 
-python -m docs.house          writes both into docs/architecture.md
+python -m docs.house          writes the table into docs/architecture.md
 python -m docs.house circles  prints the modules that import each other in a circle
 """
 
@@ -9,16 +9,48 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
-from graphlib import TopologicalSorter
 from pathlib import Path
 
-__all__ = ["BEGIN", "END", "ROOT", "SIM", "circles", "imports", "module_imports", "modules", "page", "room", "room_imports"]
+__all__ = [
+    "BEGIN", "END", "ROOT", "SIM", "STOREYS", "circles", "imports", "module_imports", "modules", "page", "room",
+    "room_imports",
+]  # fmt: skip
 
 ROOT = Path(__file__).parent.parent
 SIM = ROOT / "sim"
 PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- drawn by docs/house.py -->", "<!-- end of the drawing -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Storey:
+    """A storey of the house: its rooms import from each other and from storeys below."""
+
+    name: str
+    what: str
+    rooms: tuple[str, ...]
+
+
+STOREYS = (
+    Storey("Doors", "who asks, and in which form", ("cli", "api", "verbs", "examples")),
+    Storey(
+        "Answers", "what many runs, or a real job, tell",
+        ("comparison", "explain", "differences", "sweeps", "advice", "traces",
+         "evidence", "history", "watching", "timeline", "report"),
+    ),
+    Storey("Jobs", "a job, and one run of it", ("scenario", "recordings", "cells", "analysis", "series", "sheet")),
+    Storey(
+        "Simulator", "Flink on two planes and one clock",
+        ("runtime", "checkers", "protocol", "plane", "state", "storage", "metrics"),
+    ),
+    Storey(
+        "Ground", "nouns, units and files",
+        ("model", "quantities", "units", "condition", "prose", "foreign", "packed_records", "whole_file", "folder_lock"),
+    ),
+)  # fmt: skip
+"""From top to bottom."""
 
 
 def modules() -> Iterator[Path]:
@@ -74,10 +106,10 @@ def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def page(text: str) -> str:
-    """The page with its drawing and its table made again."""
+    """The page with its table made again."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{_picture()}\n{_table()}\n{END}{after}"
+    return f"{before}{BEGIN}\n{_table()}\n{END}{after}"
 
 
 def _dotted(path: Path) -> str:
@@ -92,27 +124,6 @@ def _reachable(start: str, edges: Mapping[str, set[str]]) -> set[str]:
         found |= new
         waiting += new
     return found
-
-
-def _picture() -> str:
-    """A Mermaid graph: an arrow points to what a room imports, unless a longer way shows it already."""
-    edges = {here: below for here, below in room_imports().items() if not here.startswith("__")}
-    order = [here for level in _levels(edges) for here in level]
-    lines = ["```mermaid", "graph TD"]
-    for here in reversed(order):
-        implied = set().union(*(_reachable(below, edges) for below in edges[here])) if edges[here] else set()
-        lines += [f"  {here} --> {below}" for below in sorted(edges[here] - implied)]
-    return "\n".join([*lines, "```", ""])
-
-
-def _levels(edges: Mapping[str, set[str]]) -> Iterator[list[str]]:
-    """Rooms by height, from those that import nothing upwards."""
-    sorter = TopologicalSorter(edges)
-    sorter.prepare()
-    while sorter.is_active():
-        level = sorted(sorter.get_ready())
-        yield level
-        sorter.done(*level)
 
 
 def _table() -> str:

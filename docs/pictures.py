@@ -8,7 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.drawing import Drawing, lanes
+from docs.drawing import Drawing, lanes, storeys
+from docs.house import STOREYS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -220,11 +221,17 @@ def _alone(drawn: Chart, name: str) -> str:
     )
 
 
+def house() -> str:
+    """The rooms of the package, storey by storey."""
+    return storeys("The house", [(storey.name, storey.what, storey.rooms) for storey in STOREYS])
+
+
 PICTURES = {
     "barriers": barriers,
     "end-of-job": end_of_job,
     "failures-lag": failures_lag,
     "first-durations": first_durations,
+    "house": house,
     "model": model,
     "operator-io": operator_io,
     "phases": phases,

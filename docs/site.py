@@ -1,14 +1,13 @@
 """Hooks of mkdocs: what makes the site of the pages of this repository.
 
-`make site` builds it into build/site.  Pages that lie outside docs/, reference pages and the gallery are added; graphs are drawn here,
-since nothing may be fetched when somebody reads.
+`make site` builds it into build/site.  Pages that lie outside docs/, reference pages and the gallery are added.
+Nothing is fetched when somebody reads.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,14 +39,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Links lead to pages of the site, and graphs become drawings."""
+    """Links lead to pages of the site."""
     place = page.file.src_uri
     up = "../" * place.count("/")
     for file, target in OUTSIDE.items():
         markdown = re.sub(rf"\]\((?:\.\./)*{file}(#[^)]*)?\)", lambda link, target=target: f"]({up}{target}{link[1] or ''})", markdown)
     if place in OUTSIDE.values():
         markdown = re.sub(r"(\]\(|src=\")docs/", r"\1", markdown)
-    return re.sub(r"```mermaid\n(.*?)```", _drawn, markdown, flags=re.DOTALL)
+    return markdown
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -55,13 +54,3 @@ def on_post_build(config: MkDocsConfig) -> None:
     folder = Path(config.site_dir, "search")
     index = (folder / "search_index.json").read_text(encoding="utf-8")
     (folder / "search_index.js").write_text(f"var __index = {index}", encoding="utf-8")
-
-
-def _drawn(block: re.Match[str]) -> str:
-    from docs.drawing import layers
-
-    edges: dict[str, list[str]] = {}
-    for upper, lower in re.findall(r"^ *(\w+) --> (\w+)", block[1], re.MULTILINE):
-        edges.setdefault(upper, []).append(lower)
-    drawn = layers("Who imports whom", edges).replace("\n", "")
-    return f'<figure class="scrolls" aria-label="{escape("Who imports whom")}">\n{drawn}\n</figure>\n'

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.house import ROOT, SIM, circles, imports, module_imports, modules, room
+from docs.house import ROOT, SIM, STOREYS, circles, imports, module_imports, modules, room
 
 # A room may import the rooms named here and itself, nothing else of sim/.  Read upwards: what stands lower knows more.
 LEAVES = {"condition", "foreign", "model", "packed_records", "prose", "quantities", "units", "whole_file"}
@@ -222,6 +222,15 @@ def test_no_modules_import_each_other_in_a_circle():
 def test_every_room_stands_in_the_table():
     """A new room says first what it may know."""
     assert {room(path) for path in modules()} <= set(MAY_IMPORT)
+
+
+def test_no_room_imports_from_a_storey_above():
+    """The picture of the house has each room once, and what may be imported lies beside it or below."""
+    height = {name: -number for number, storey in enumerate(STOREYS) for name in storey.rooms}
+
+    assert sorted(height) == sorted(name for storey in STOREYS for name in storey.rooms)
+    assert set(height) == {name for name in MAY_IMPORT if not name.startswith("__")}
+    assert [] == [(name, below) for name in height for below in MAY_IMPORT[name] if height[below] > height[name]]
 
 
 @pytest.mark.parametrize("library", ONLY_IN)

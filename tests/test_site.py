@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from matplotlib.image import imread
 
-from docs.drawing import lanes, layers
+from docs.drawing import lanes, storeys
 from docs.pictures import FOLDER, PICTURES
 from tests.browser import Sight, browser, needs_browser, served
 
@@ -63,17 +63,8 @@ def test_a_label_that_does_not_fit_is_an_error():
     """Nobody looks at every picture after every change."""
     with pytest.raises(ValueError, match="'much too long' does not fit"):
         lanes("Short", [("row", [(0, 1, "a", "much too long"), (1, 20, "a", "")])])
-
-
-def test_a_graph_is_drawn_from_the_top():
-    """What uses others stands above them."""
-    heights = {
-        name: float(re.search(rf'y="([\d.]+)"[^>]*>{name}<', text)[1])
-        for text in [layers("", {"a": ["b", "c"], "b": ["c"]})]
-        for name in "abc"
-    }
-
-    assert heights["a"] < heights["b"] < heights["c"]
+    with pytest.raises(ValueError, match="does not fit its room"):
+        storeys("Narrow", [("Attic", "", ["a much too long name", *"bcdefg"])])
 
 
 @pytest.mark.slow
