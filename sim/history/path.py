@@ -82,7 +82,7 @@ def near_paths(history: History, point: RecordedCheckpoint) -> Iterator[tuple[Pa
 
 def failed_asynchronously(point: RecordedCheckpoint) -> bool:
     """Whether a subtask declined the checkpoint because its asynchronous part failed."""
-    return point.failure_message.startswith(FailureReason.CHECKPOINT_ASYNC_EXCEPTION.value.rstrip("."))
+    return point.failure_message.startswith(FailureReason.CHECKPOINT_ASYNC_EXCEPTION.text.rstrip("."))
 
 
 class _Search:

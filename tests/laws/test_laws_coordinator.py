@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.metrics.journal import Happening
-from sim.protocol.reasons import COUNTED
+from sim.protocol.reasons import FailureReason
 from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario, scenarios
 
 ENGINE = "interpreted"
-COUNTED_NAMES = {reason.name for reason in COUNTED}
+COUNTED_NAMES = {reason.name for reason in FailureReason if reason.counts}
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 
 

@@ -22,8 +22,7 @@ UNLIMITED = 10**6
 ROOM = ("B to stage", "B left", "503 Slow Down")
 """What failures say of limits that no time is held against: space, requests per second."""
 SAVED = (
-    "CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE_CHECKPOINT_FAILURE", "CHANNEL_STATE_SHARED_STREAM_EXCEPTION",
-    "an upload of the changelog has failed",
+    "CHECKPOINT_ASYNC_EXCEPTION", "IO_EXCEPTION", "FINALIZE_CHECKPOINT_FAILURE", "an upload of the changelog has failed",
 )  # fmt: skip
 """What a checkpoint, or a task, fails with whose files could not be written."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sim.protocol.reasons import COUNTED, FailureReason
+from sim.protocol.reasons import FailureReason
 from sim.protocol.value_class import value_class
 
 
@@ -22,7 +22,7 @@ class FailureCounter:
         if checkpoint is not None and checkpoint <= self.last_success:
             return self, False
         after = self
-        if reason in COUNTED and (checkpoint is None or checkpoint not in self.counted):
+        if reason.counts and (checkpoint is None or checkpoint not in self.counted):
             ids = self.counted if checkpoint is None else self.counted | {checkpoint}
             after = replace(self, count=self.count + 1, counted=ids)
         if after.count > after.tolerable:

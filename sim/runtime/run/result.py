@@ -61,7 +61,7 @@ class Result:
         if not scenario.actions and not any(rescale.savepoint for rescale in scenario.rescale):
             return []  # a journal is long
         rows = (row for row in self.journal if row.happening is Happening.REFUSED and row.number)
-        return [f"a savepoint or stop at {at(row.time_ns)}: {FailureReason[row.detail].value.rstrip('.')}" for row in rows]
+        return [f"a savepoint or stop at {at(row.time_ns)}: {FailureReason[row.detail].text.rstrip('.')}" for row in rows]
 
     def __repr__(self) -> str:
         status = self.checkpoints["status"].value_counts()

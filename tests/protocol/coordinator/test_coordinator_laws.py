@@ -6,7 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from sim.model.checkpoint import Barriers, CheckpointOptions
 from sim.protocol.coordinator.coordinator import Coordinator
-from sim.protocol.reasons import COUNTED, FailureReason
+from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import (
     Acknowledged,
     ArmCheckpointTimeout,
@@ -253,7 +253,7 @@ class Laws(RuleBasedStateMachine):
             assert kind is not SAVEPOINT
             assert n < self.completed[-1]
         self.forget(n)
-        if command.reason in COUNTED and n > self.last_success and (kind is not SAVEPOINT or task is not None):
+        if command.reason.counts and n > self.last_success and (kind is not SAVEPOINT or task is not None):
             self.counted.add(n)
             self.failing = len(self.counted) > self.tolerable
 
