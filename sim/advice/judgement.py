@@ -23,6 +23,7 @@ from sim.advice.settings import protocols
 from sim.advice.trials import FAILURE, INTERVAL, LATE, PROTOCOL, TRIAL, UNDISTURBED, WORLD, observed_s
 from sim.analysis.sweeps.answers import Limit
 from sim.analysis.sweeps.observed import ended
+from sim.quantities.prices import S3_STANDARD, USE, Prices
 from sim.units import parse_duration
 
 SAME, NEGLIGIBLE = 0.02, 0.001
@@ -43,7 +44,7 @@ KEEPS_UP = 0.005
 MEASURED = (
     "checkpoint_ms", "checkpoint_p50_ms", "loss", "visible_ms", "recovery_ms", "again_ms", "replayed", "completed", "persisted_bytes",
     "written_per_hour", "per_second", "longest_ms",
-    "checkpoint_p90_ms",
+    "checkpoint_p90_ms", "storage_cost",
 )  # fmt: skip
 _AT = {column: i for i, column in enumerate(MEASURED)}
 _LOSING = ("recovery_ms", "again_ms", "replayed", "per_second", "loss")
@@ -119,6 +120,7 @@ class Setting:
     per_second: float  # throughput
     longest_ms: float  # checkpoint
     checkpoint_p90_ms: float  # inf: checkpoints expired
+    storage_cost: float  # of an object store, per month; NaN: checkpoints are kept elsewhere
     lost: float  # share of time, mean over worlds
     breaks: tuple[str, ...]  # limits, by the names above
     tight: tuple[Tight, ...] = ()  # limits kept without room
@@ -145,7 +147,7 @@ class Choice:
     others: tuple[tuple[_Name | None, float], ...]  # other choices with their shares, the most frequent first
 
 
-def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
+def measured(results: pd.DataFrame, *, now: str, unlimited: bool, prices: Prices = S3_STANDARD) -> Trials:
     """The values of every setting that ran.
 
     `now` is a protocol with today's network.  Losses are relative to its runs without checkpoints, as debloating costs throughput, too.
@@ -175,11 +177,22 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool) -> Trials:
         "per_second": served,
         "longest_ms": steady["end_to_end_max_ms"],
         "checkpoint_p90_ms": steady["end_to_end_p90_ms"].where((expired == 0) & (steady["completed"] > 0), math.inf),
+        "storage_cost": _storage_cost(steady, prices),
     })[list(MEASURED)]  # fmt: skip
     found: dict[_Name, dict[str, list[list[float]]]] = {}
     for (world, interval, protocol, _), values in zip(table.index, table.to_numpy(dtype=float).tolist(), strict=True):
         found.setdefault((interval, protocol), {}).setdefault(world, []).append(values)
     return {name: {world: _pooled(np.array(values)) for world, values in worlds.items()} for name, worlds in found.items()}
+
+
+def _storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
+    """Per month, of what each run asked an object store for."""
+    known = set(USE) <= set(steady)
+    return (
+        [prices.cost_per_month(dict(zip(USE, row, strict=True))) for row in steady[list(USE)].to_numpy()]
+        if known
+        else [math.nan] * len(steady)
+    )
 
 
 def recoveries_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float, *, unlimited: bool) -> pd.Series[float]:

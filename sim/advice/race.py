@@ -253,7 +253,7 @@ class Race:
         counts = {candidate.name: count for candidate, count in self.runs.items()}
         own = zip(rows[INTERVAL], rows[PROTOCOL], rows["replication"], strict=True)
         counted = [replication < counts.get((interval, protocol), 0) for interval, protocol, replication in own]
-        self._measured = measured(rows[counted], now=self.now.name, unlimited=self.unlimited)
+        self._measured = measured(rows[counted], now=self.now.name, unlimited=self.unlimited, prices=self.bench.prices)
         self._correct()
 
     def _scenarios(self, runs: Mapping[Candidate, int]) -> tuple[list[Scenario], list[Scenario]]:
@@ -287,7 +287,7 @@ class Race:
         longer_ms: Mapping[tuple[str, str], float] | None = None,
     ) -> Trials:  # fmt: skip
         """The corrected values of these runs alone, and of the longest checkpoints of long ones."""
-        found = measured(self.run(steady, failing), now=self.now.name, unlimited=unlimited)
+        found = measured(self.run(steady, failing), now=self.now.name, unlimited=unlimited, prices=self.bench.prices)
         return self._with_losses(corrected(found, self.bench.backtest, self._today, longer_ms or {}))
 
     def seen(self, name: tuple[str, str]) -> int:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from sim.advice.failures import slots_ms
 from sim.advice.future.horizon import Horizon, horizon
+from sim.quantities.prices import S3_STANDARD
 from sim.sweeps.file.design import Point, override
 from sim.units import format_duration, parse_duration
 
@@ -81,6 +82,7 @@ class Bench:
         self.file = file
         self.common = common
         self.failure = failure
+        self.prices = S3_STANDARD  # of an object store; the command sets others
         self.patience_ns = max(patience_ns, PATIENCE_NS)
         self.worlds = worlds or {"": {}}
         self._loaded: dict[str, Scenario] = {}

@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 
 def diff(
     a: str | PathLike[str], b: str | PathLike[str], *, changes: Changes = (), changes_b: Changes = (), strategy: str | None = None,
-    replications: int = REPLICATIONS, folder: str | PathLike[str] | None = None, jobs: int | None = None, engine: Engine = "compiled",
-    progress: bool = True,
+    replications: int = REPLICATIONS, prices: str | PathLike[str] | None = None, folder: str | PathLike[str] | None = None,
+    jobs: int | None = None, engine: Engine = "compiled", progress: bool = True,
 ) -> Diff:  # fmt: skip
     """Say what differs in the inputs of `a` and `b`, and which change accounts for how much of the difference of their answers.
 
     Scenario files, what `import_job` reads, or folders of `run`, `sweep`, `advise` or `watch`.  `changes` apply to both sides, `changes_b`
     to `b` only; `strategy` chooses one of several combinations.  `replications`: runs of each side and each change.
+    `prices`: a price list of an object store (YAML).
     `folder` keeps the answer and all rows.  Raises ScenarioError, RecordingError, FolderError, OptionError (the two cannot be compared).
     """
-    request = DiffRequest(Path(a), Path(b), tuple(lines_of(changes)), tuple(lines_of(changes_b)), strategy, replications)
+    listed = None if prices is None else Path(prices)
+    request = DiffRequest(Path(a), Path(b), tuple(lines_of(changes)), tuple(lines_of(changes_b)), strategy, replications, listed)
     place = None if folder is None else Path(folder)
     return verb.diff(request, place, engine=engine, jobs=jobs, listener=Notebook(show=progress))

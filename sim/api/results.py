@@ -148,6 +148,11 @@ class Results(Guessed):
         return self.frame("path")
 
     @property
+    def requests(self) -> pd.DataFrame:
+        """A row per second in which an object store was asked for something, bytes among the counts."""
+        return self.frame("requests")
+
+    @property
     def consequences(self) -> pd.DataFrame:
         """A row per strategy: when output became visible, what failures cost, how the job ended; as texts.  Empty: nothing happened."""
         import pandas as pd

@@ -15,9 +15,11 @@ from sim.api.progress import Notebook
 from sim.api.results import Results
 from sim.comparison.comparison import label
 from sim.foreign import one_line
+from sim.quantities.prices import S3_STANDARD
 from sim.scenario.axes import Axis
 from sim.scenario.flink.block import apply_flink
 from sim.scenario.overrides import apply
+from sim.scenario.prices import load_prices
 from sim.scenario.study import ScenarioFile as Read
 from sim.scenario.study import loads as read
 from sim.scenario.text.plain import compose
@@ -126,18 +128,19 @@ class Study(Guessed):
 
     def run(
         self, *, folder: str | PathLike[str] | None = None, jobs: int | None = None, engine: Engine = "compiled", checks: bool = True,
-        progress: bool = True, try_assumptions: bool = True,
+        progress: bool = True, try_assumptions: bool = True, prices: str | PathLike[str] | None = None,
     ) -> Results:  # fmt: skip
         """Simulate every combination, and the same job without checkpoints beside them.
 
         `folder` keeps everything as `ckptsim run --out` does.  `jobs`: processes side by side, by default one per core, and none for what
         is over at once.  `engine`: "compiled", "interpreted" or "reference", the results are the same.  `checks`: watch runs for what
         checkpoints promise.  `try_assumptions`: at most two more short runs say which values that the scenario leaves out decide.
-        A combination that breaks is in `errors`.
+        `prices`: a price list of an object store (YAML).  A combination that breaks is in `errors`.
         """
         request = read_request(self.origin, self.read, self.pinned)
         place, listener = None if folder is None else Path(folder), Notebook(show=progress)
-        options = {"engine": engine, "jobs": jobs, "checks": checks, "try_assumptions": try_assumptions}
+        listed = S3_STANDARD if prices is None else load_prices(Path(prices))
+        options = {"engine": engine, "jobs": jobs, "checks": checks, "try_assumptions": try_assumptions, "prices": listed}
         return Results.of(run(request, place, listener=listener, **options))  # type: ignore[arg-type]
 
     def explain(self, checkpoint: int | None = None, *, strategy: str | None = None, verify: bool = False) -> Explanation:

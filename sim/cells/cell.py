@@ -11,6 +11,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.strategies.consequences import consequences
+from sim.analysis.strategies.storage_use import storage_use
 from sim.analysis.strategies.summary import summarize
 from sim.analysis.strategies.unfinished_checkpoints import durations_of_checkpoints
 from sim.analysis.strategies.warm_up import warm_up
@@ -113,6 +114,7 @@ def _columns(result: Result, check: bool) -> Row:
         "warmup_ms": warmup_ms,
         **summary.row(),
         **asdict(cost),
+        **asdict(storage_use([result.tables], [end_ms / 1e3], warmup_s=warm.ns / 1e9)),
         **{name: duration.value for name, duration in checkpoints.items()},
         "lag_s": max(cost.lag_s, _never_emitted_s(result)) if dead else cost.lag_s,
     }

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sim.analysis.strategies.consequences import Consequences
 from sim.analysis.strategies.path import BarrierPath
+from sim.analysis.strategies.storage_use import StorageUse
 from sim.analysis.strategies.summary import Summary
 
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -45,6 +46,7 @@ OUTCOME: dict[str, pa.DataType] = {
     **_of(BarrierPath, "path_"),
     **_of(BarrierPath, "tail_"),
     **_of(Consequences),
+    **_of(StorageUse),
 }
 """Columns of an outcome: the same bytes wherever the cell ran."""
 
@@ -73,6 +75,7 @@ MEANING: dict[str, str] = {
     **_meanings(BarrierPath, "path_"),
     **_meanings(BarrierPath, "tail_"),
     **_meanings(Consequences),
+    **_meanings(StorageUse),
     "throughput_change": "against the same job under the same load without checkpoints",
     "host": "where the cell ran",
     "attempt": "0: the first",
@@ -103,6 +106,7 @@ _CHECKPOINT = ComparedColumn("more", ends="complete its checkpoints within the r
 _RULES: dict[str, ComparedColumn] = {
     **dict.fromkeys(("warmup_ms", "completed", "busiest_subtask", "interrupted", "first_uploads"), _NEITHER),
     **dict.fromkeys(("violations", "failed", "in_progress", "lost_records", "restarts", "backlog_growth"), _COST),
+    **dict.fromkeys((field.name for field in fields(StorageUse)), _COST),
     **dict.fromkeys(("busy_share", "busiest_subtask_share", "backpressured_share", "most_backpressured_share"), _COST),
     **dict.fromkeys(("lag_s", "delay_mean_s", "delay_p99_s"), ComparedColumn("more", ends="live until the end of the run")),
     **dict.fromkeys(("throughput_per_second", "throughput_change", "commits", "committed_records"), _GAIN),

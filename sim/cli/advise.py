@@ -12,7 +12,7 @@ from sim.cli.console.errors import Code, UserError, speaking
 from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put, show
-from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, SetOption, spark_settings
+from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, PricesOption, SetOption, spark_settings
 
 if TYPE_CHECKING:
     from sim.verbs.advise import Advised
@@ -49,6 +49,7 @@ def advise_on(
     within: Annotated[str, typer.Option(metavar="DURATION", help="Time until the answer; what it cuts is listed.")] = "5 min",
     horizon: Annotated[str, typer.Option(metavar="DURATION", help="For how long limits have to be kept where state grows.")] = "2 h",
     unknowns: Annotated[bool, typer.Option("--unknowns/--no-unknowns", help="Try other values of what is marked UNKNOWN.")] = True,
+    prices: PricesOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
     out: OutOption = None,
     engine: EngineOption = Engine.COMPILED,
@@ -69,6 +70,7 @@ def advise_on(
         options = AdviceOptions(
             p99=p99, recovery=recovery, loss=loss, visible=visible, failure=failure, mtbf=mtbf, load=load or (),
             replications=replications, budget=budget, within=within, horizon=horizon, unknowns=unknowns,
+            prices=None if prices is None else str(prices),
         )  # fmt: skip
         _ = options.limits, options.judged_failure  # mistakes are told before a source is read
         console = Console(lambda found: _print(found, as_json=as_json))

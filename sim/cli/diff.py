@@ -12,7 +12,7 @@ from sim.cli.console.errors import Code, speaking
 from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put, show
-from sim.cli.options import Engine, EngineOption, JobsOption, SetOption, StrategyOption
+from sim.cli.options import Engine, EngineOption, JobsOption, PricesOption, SetOption, StrategyOption
 
 if TYPE_CHECKING:
     from sim.verbs.diff import Diff
@@ -31,6 +31,7 @@ def diff_of(
     overrides_b: OtherOption = None,
     strategy: StrategyOption = None,
     replications: Annotated[int, typer.Option(min=1, help="Runs of each side and each change, under the same seeds.")] = 5,
+    prices: PricesOption = None,
     out: Annotated[Path | None, typer.Option(help="Folder for what is kept. (Default: nothing is.)", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
     engine: EngineOption = Engine.COMPILED,
@@ -43,7 +44,7 @@ def diff_of(
     with speaking():
         from sim.verbs.diff import DiffRequest, diff
 
-        request = DiffRequest(a, b, tuple(overrides or ()), tuple(overrides_b or ()), strategy, replications)
+        request = DiffRequest(a, b, tuple(overrides or ()), tuple(overrides_b or ()), strategy, replications, prices)
         console = Console(lambda found: _print(found, as_json=as_json))
         found = diff(request, out, engine=engine.value, jobs=jobs, listener=console)
         console.finish()

@@ -42,6 +42,9 @@ HeaderOption = Annotated[
 JobOption = Annotated[str | None, typer.Option("--job", metavar="ID", help="Which job, if there are several.", show_default=False)]
 JobsOption = Annotated[int | None, typer.Option(min=1, help="Processes side by side. (Default: one per core.)", show_default=False)]
 OutOption = Annotated[Path | None, typer.Option(help="Folder for what is kept. (Default: runs/<name>-<id>.)", show_default=False)]
+PricesOption = Annotated[
+    Path | None, typer.Option("--prices", metavar="FILE", help="Price list of an object store (YAML). (S3 Standard.)", show_default=False)
+]
 SeedOption = Annotated[int | None, typer.Option(min=0, help="Instead of run.seed.", show_default=False)]
 SetOption = Annotated[
     list[str] | None,

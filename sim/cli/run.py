@@ -20,6 +20,7 @@ from sim.cli.options import (
     EnvironmentOption,
     JobsOption,
     OutOption,
+    PricesOption,
     SeedOption,
     SetOption,
     in_environment,
@@ -45,12 +46,16 @@ def run_scenarios(
     picture: Annotated[bool, typer.Option("--picture", help="Draw comparison.png as well: checkpoints, queues, back-pressure.")] = False,
     environment: EnvironmentOption = None,
     try_assumptions: AssumptionsOption = True,
+    prices: PricesOption = None,
 ) -> None:
     """Compare the checkpoint strategies of a scenario."""
     with speaking():
         from sim.verbs.run import default_folder, origin_of, read_request, run
 
         changes = [*(overrides or ()), *(() if seed is None else (f"run.seed={seed}",))]
+        from sim.scenario.prices import load_prices
+
+        listed = {} if prices is None else {"prices": load_prices(prices)}
         requests = [read_request(origin_of(path, [*changes, *in_environment(environment, path)])) for path in scenarios]
         code = Code.FINE
         for request in requests:
@@ -59,7 +64,7 @@ def run_scenarios(
             console = Console(_print_json if as_json else show_run)
             found = run(
                 request, folder, engine=engine.value, jobs=jobs, checks=checks, picture=picture, try_assumptions=try_assumptions,
-                listener=console,
+                listener=console, **listed,
             )  # fmt: skip
             console.finish()
             print_message(str(folder))

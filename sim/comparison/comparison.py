@@ -22,6 +22,7 @@ from sim.analysis.strategies.sentences.finishing import overload_sentence
 from sim.analysis.strategies.sentences.verdict import verdict
 from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
 from sim.analysis.strategies.single import singles
+from sim.analysis.strategies.storage_use import StorageUse, storage_use, storage_use_table
 from sim.analysis.strategies.stored import stored
 from sim.analysis.strategies.summary import Summary, summarize, throughput
 from sim.analysis.strategies.warm_up import WarmUpEnd, warm_up
@@ -32,6 +33,7 @@ from sim.comparison.outage import outage_sentence
 from sim.model.faults import TaskManagerLost
 from sim.model.job import Job
 from sim.model.scenario import Scenario
+from sim.quantities.prices import S3_STANDARD, Prices
 from sim.runtime.run.manifest import identity
 from sim.runtime.run.result import Result
 
@@ -52,6 +54,7 @@ class Comparison:
     baselines: dict[str, Result]  # by identity: runs without checkpoints
     errors: dict[str, str]  # label -> why a cell has no result
     deciding: tuple[DecidingAssumption, ...] = ()  # found by runs (`sim.comparison.deciding`)
+    prices: Prices = S3_STANDARD  # of an object store
 
     @cached_property
     def strategies(self) -> tuple[StrategyRow, ...]:
@@ -104,11 +107,24 @@ class Comparison:
 
     @cached_property
     def stored(self) -> list[TextTable]:
-        """Tables about what lies in checkpoint storage: of one run per strategy, and only if there is something to say."""
+        """Tables about checkpoint storage: of one run per strategy, and only if there is something to say."""
         runs = {name: results[0] for name, results in self.results.items()}
         if not runs:
             return []
-        return stored({name: result.tables for name, result in runs.items()}, next(iter(runs.values())).scenario.job.edges)
+        found = stored({name: result.tables for name, result in runs.items()}, next(iter(runs.values())).scenario.job.edges)
+        used = storage_use_table(self.storage_use, self.prices)
+        return found if used is None else [*found, used]
+
+    @cached_property
+    def storage_use(self) -> dict[str, StorageUse]:
+        """By label of the strategy: what an object store is asked for."""
+        return {
+            name: storage_use(
+                [result.tables for result in results], [result.ended_ns / 1e9 for result in results],
+                warmup_s=self.warm_ups[name].ns / 1e9,
+            )
+            for name, results in self.results.items()
+        }  # fmt: skip
 
     @property
     def consequences_sentence(self) -> str:

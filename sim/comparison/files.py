@@ -12,6 +12,7 @@ from typing import Any
 
 from sim.comparison.comparison import Comparison
 from sim.comparison.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
+from sim.quantities.prices import COST
 from sim.runtime.run.result import Result
 from sim.sheet import write_csv
 from sim.whole_file import replace_file, replace_text
@@ -62,9 +63,17 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "recoveries": {name: list(_recoveries(results)) for name, results in comparison.results.items()},
         "warm_up": {name: {"ms": warm.ns / 1e6, "until_settled": warm.cause} for name, warm in comparison.warm_ups.items()},
         "stored": {section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows] for section in comparison.stored},
+        "storage_use": _storage_use(comparison),
+        "prices": asdict(comparison.prices),
         "errors": comparison.errors,
         "violations": {name: list(stories) for name, stories in comparison.violations.items()},
     }
+
+
+def _storage_use(comparison: Comparison) -> dict[str, Any]:
+    """By label of the strategy, of those that are kept in an object store: what it is asked for, and the cost of a month."""
+    known = {name: asdict(use) for name, use in comparison.storage_use.items() if use.is_known}
+    return {name: {**use, COST: comparison.prices.cost_per_month(use)} for name, use in known.items()}
 
 
 def _recoveries(results: Sequence[Result]) -> Iterator[dict[str, Any]]:

@@ -17,11 +17,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sim.analysis.intervals import half_width
-from sim.analysis.number_texts import NONE, bytes_text, change_text, count_text, ms_text, per_second_text, share_text
+from sim.analysis.number_texts import NONE, change_text
+from sim.analysis.sweeps.measure import text as value_text
 from sim.analysis.sweeps.observed import DEAD
 from sim.cells.cell import Row, outcome
 from sim.cells.local import Watch, no_watch, run_each
 from sim.cells.plan import cells
+from sim.quantities.prices import COST, S3_STANDARD, USE, Prices
 from sim.quantities.results import STATISTICS, has_sample, unit
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ Values: TypeAlias = NDArray[np.float64]
 A, B = "A", "B"
 SIDE = "side"
 """The column that says of what a row is: A, B, or the name of a step."""
-LEADING = ("end_to_end_p50_ms", "end_to_end_max_ms", "throughput_per_second", "visible_p99_ms", "caught_up_ms", "checkpointed_bytes")
+LEADING = ("end_to_end_p50_ms", "end_to_end_max_ms", "throughput_per_second", "visible_p99_ms", "caught_up_ms", "checkpointed_bytes", COST)
 """What the screen shows first, in this order."""
 WORTH_NAMING = 0.1
 """Repetitions of one real job differ by as much (`sim.analysis.strategies.noise`)."""
@@ -123,28 +125,22 @@ class QuantityDifference:
         }  # fmt: skip
 
 
-def value_text(column: str, value: float) -> str:
-    """A value of a column as tables have it."""
-    if column.endswith("_ms"):
-        return ms_text(value)
-    if column.endswith("_bytes"):
-        return bytes_text(value)
-    if column.endswith("_per_second"):
-        return per_second_text(value)
-    if column.endswith("_s"):
-        return ms_text(1e3 * value)
-    return share_text(value) if column.endswith(("_share", "_change")) else count_text(value)
-
-
-def runs(found: InputDifferences, *, engine: Engine = "compiled", jobs: int | None = None, watch: Watch = no_watch) -> pd.DataFrame:
-    """A row per side or step and replication: columns of `sim.cells.columns`."""
+def runs(
+    found: InputDifferences, *, prices: Prices = S3_STANDARD, engine: Engine = "compiled", jobs: int | None = None,
+    watch: Watch = no_watch,
+) -> pd.DataFrame:  # fmt: skip
+    """A row per side or step and replication: columns of `sim.cells.columns`, and the cost of an object store."""
     named = [(A, found.before), *((step.name, step.scenario) for step in found.steps), (B, found.after)]
     if len(found.steps) == 1:
         named = [named[0], named[-1]]  # the step is B
     planned = [(name, cell) for name, scenario in named for cell in cells([scenario])]
     rows = dict(run_each(partial(_row, engine), [cell for _, cell in planned], jobs=jobs, watch=watch))
-    made = [{SIDE: name, "replication": cell.replication, **rows[i]} for i, (name, cell) in enumerate(planned)]
+    made = [{SIDE: name, "replication": cell.replication, **rows[i], **_cost(rows[i], prices)} for i, (name, cell) in enumerate(planned)]
     return pd.DataFrame(made)
+
+
+def _cost(row: Row, prices: Prices) -> Row:
+    return {COST: prices.cost_per_month(row)} if set(USE) <= set(row) else {}
 
 
 def _row(engine: Engine, cell: Any, progress: Any) -> Row:

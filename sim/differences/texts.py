@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from sim.analysis.section import TextTable
-from sim.differences.effects import LEADING, PairedChange, QuantityDifference, leading, value_text
+from sim.analysis.sweeps.measure import text as value_text
+from sim.differences.effects import LEADING, PairedChange, QuantityDifference, leading
 from sim.differences.inputs import InputChange, InputDifferences
 from sim.foreign import one_line
 from sim.prose import capitalised

@@ -65,6 +65,10 @@ def restores_table(rows: Iterable[RestoreRow]) -> pd.DataFrame:
     return frame("restores", map(_restore_row, rows))
 
 
+def requests_table(rows: Iterable[Row]) -> pd.DataFrame:
+    return frame("requests", rows)
+
+
 def _file_row(row: FileRow) -> Row:
     return {
         "owner": row.file.instance,

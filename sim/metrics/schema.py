@@ -178,6 +178,16 @@ RESTORES = (
     Column("time_until_old_snapshot_deletable", "ms", "begun -> nothing this instance keeps needs the restored snapshot; -1: never"),
     Column("deletable", "bool", "at the end: nothing newer would be lost with the restored snapshot, and it is the user's to delete"),
 )
+REQUESTS = (
+    Column("time", "s", "begin of a second in which the object store answered a request; other kinds of storage have no rows"),
+    Column("put", "", "PUT and POST requests: small files, and beginning, parts and end of large ones"),
+    Column("list", "", "LIST requests"),
+    Column("get", "", "GET and HEAD requests"),
+    Column("delete", "", "DELETE requests"),
+    Column("written", "bytes", "in these requests"),
+    Column("read", "bytes", "in these requests"),
+    Column("stored", "bytes", "held at the end of the second"),
+)
 PATH = (
     Column("id", "", "checkpoint id; one row per part of its critical path, in order"),
     Column("part", "", "what the time is spent on, in words"),
@@ -191,5 +201,5 @@ PATH = (
 )
 TABLES: dict[str, tuple[Column, ...]] = {
     "checkpoints": CHECKPOINTS, "subtasks": SUBTASKS, "tasks": TASKS, "series": SERIES, "commits": COMMITS, "recoveries": RECOVERIES,
-    "files": FILES, "snapshots": SNAPSHOTS, "restores": RESTORES, "path": PATH,
+    "files": FILES, "snapshots": SNAPSHOTS, "restores": RESTORES, "path": PATH, "requests": REQUESTS,
 }  # fmt: skip

@@ -14,7 +14,15 @@ from typing import Any
 from sim.prose import capitalised
 from sim.quantities.observed import QUANTITIES
 
-_UNITS = {"_ms": "ms", "_per_second": "records/s", "_s": "s", "_bytes": "bytes"}
+_UNITS = {
+    "_ms": "ms",
+    "_per_second": "records/s",
+    "_s": "s",
+    "_bytes": "bytes",
+    "_bytes_per_hour": "bytes/h",
+    "_per_hour": "per hour",
+    "_per_month": "per month",
+}
 """End of a column's name -> unit."""
 
 
@@ -84,6 +92,12 @@ STATISTICS: dict[str, Statistic] = {
         Statistic("delay_p99_s", "delay of records, 99th percentile"),
         Statistic("caught_up_ms", "time until caught up after a failure", "caught up after"),
         Statistic("downtime_ms", _of("downtime"), "downtime"),
+        Statistic("put_requests_per_hour", "PUT requests to the object store"),
+        Statistic("list_requests_per_hour", "LIST requests to the object store"),
+        Statistic("get_requests_per_hour", "GET requests to the object store"),
+        Statistic("stored_bytes", "held by the object store, mean"),
+        Statistic("moved_bytes_per_hour", "moved to and from the object store"),
+        Statistic("storage_cost_per_month", "cost of the object store"),
     )
 }
 """By column.  `delay_p99_s` is over the seconds of a run, which are hundreds: no sample is asked for."""

@@ -21,6 +21,7 @@ from sim.metrics.journal import Journal
 from sim.metrics.schema import TABLES
 from sim.model.backtest import Backtest
 from sim.model.scenario import Scenario
+from sim.quantities.prices import S3_STANDARD, Prices
 from sim.runtime.run.result import Result
 from sim.scenario import ScenarioFile
 from sim.scenario.history.verdict import verdict
@@ -58,7 +59,9 @@ def read_results(folder: Path) -> ReportedResults:
         raise FolderError(f"{folder}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'")
     command = str(kept.summary.get("command", ""))
     deciding = tuple(DecidingAssumption(**row) for row in kept.summary.get("assumptions", ()))
-    comparison = replace(compare(found), question=kept.study.question, name=kept.study.name, deciding=deciding)
+    comparison = replace(
+        compare(found), question=kept.study.question, name=kept.study.name, deciding=deciding, prices=_prices(kept.summary)
+    )
     stories = {
         str(name): str(found_stories[0]) for name, found_stories in dict(kept.summary.get("violations", {})).items() if found_stories
     }
@@ -111,6 +114,11 @@ def _read(folder: Path, scenario: Scenario) -> Result:
     except (OSError, ValueError, LookupError) as error:
         raise FolderError(f"{folder}: is not what 'ckptsim run' wrote: {error}".splitlines()[0]) from None
     return Result(scenario=scenario, **tables, journal=Journal(), manifest_read=manifest, job_status=status, ended_ns=ended_ns)
+
+
+def _prices(summary: Mapping[str, Any]) -> Prices:
+    """The prices of the run."""
+    return Prices(**summary["prices"]) if "prices" in summary else S3_STANDARD
 
 
 def _last_ns(folder: Path) -> int:

@@ -12,9 +12,11 @@ from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
 from sim.advice.running.trial_runner import TrialRunner
 from sim.advice.trials import FAILURES, TASK_MANAGER, Failure
+from sim.quantities.prices import S3_STANDARD
 from sim.recordings import Inference, Recording, read_source
 from sim.report.answer_page import ADVICE
 from sim.report.results import unknown_values
+from sim.scenario.prices import load_prices
 from sim.units import parse_duration, parse_share
 from sim.verbs.command_lines import command_line
 from sim.verbs.display import paragraph, preformatted, section_html, section_text
@@ -47,6 +49,7 @@ class AdviceOptions:
     budget: str = "90 s"  # of work: processor time on a machine that does nothing else
     within: str = "5 min"  # on the clock
     horizon: str = "2 h"
+    prices: str | None = None  # a file: price list of an object store; None: S3 Standard
     unknowns: bool = True  # vary what is marked UNKNOWN
 
     @property
@@ -169,6 +172,7 @@ def advise(
     limits, failure, mtbf_ms = options.limits, options.judged_failure, _ms("mtbf", options.mtbf)
     within_s = (_ms("within", options.within) or 0.0) / 1e3
     budget_s, ahead_ms = (_ms("budget", options.budget) or 0.0) / 1e3, _ms("horizon", options.horizon) or 0.0
+    prices = S3_STANDARD if options.prices is None else load_prices(Path(options.prices))
     folder = writable_folder(Path("runs") / f"advise-{job.name}" if folder is None else folder)
     runner = TrialRunner(folder, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s, within_s=within_s)
     trying = listener.progress("trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress)
@@ -178,6 +182,7 @@ def advise(
             bench = prepared(
                 file, job.changes, options.load, recovery_ms=limits.recovery_ms, ahead_ns=round(ahead_ms * 1e6), failure=failure
             )
+            bench.prices = prices
             findings = (*job.findings, *tell(_findings(job, bench), listener))
             found = report(
                 bench, limits, mtbf_ms, runner.run, folder, max_replications=options.replications, affords=runner.affords,

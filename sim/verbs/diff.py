@@ -13,8 +13,10 @@ from sim.differences.inputs import InputDifferences, input_differences
 from sim.differences.kept import KeptAnswer, kept_answer, observed_text, scenario_in
 from sim.differences.side import Side, kept_side, side_of
 from sim.explain.runs import FolderError
+from sim.quantities.prices import COST, S3_STANDARD
 from sim.recordings import read_source
 from sim.report.answer_page import DIFF
+from sim.scenario.prices import load_prices
 from sim.scenario.text.plain import read_text
 from sim.units import format_duration
 from sim.verbs.command_lines import command_line
@@ -45,10 +47,14 @@ class DiffRequest:
     changes_of_b: tuple[str, ...] = ()
     strategy: str | None = None
     replications: int = REPLICATIONS
+    prices: Path | None = None  # a file; None: S3 Standard
 
     def command(self, folder: Path | None) -> str:
         often = None if self.replications == REPLICATIONS else self.replications
-        options = {"set": self.changes, "set-b": self.changes_of_b, "strategy": self.strategy, "replications": often, "out": folder}
+        options = {
+            "set": self.changes, "set-b": self.changes_of_b, "strategy": self.strategy, "replications": often, "prices": self.prices,
+            "out": folder,
+        }  # fmt: skip
         return command_line("diff", [self.a, self.b], options)
 
 
@@ -114,14 +120,17 @@ def _of_scenarios(request: DiffRequest, engine: Engine, jobs: int | None, listen
     found = input_differences(a, b, request.replications)
     if not found.changes:
         return _result(request, found, [], _no_rows(), [*a.notes, *b.notes])
+    prices = S3_STANDARD if request.prices is None else load_prices(request.prices)
     count, total_ns = effects.simulated_ns(found)
     with listener.progress(f"{a.name} and {b.name}", total_ns, count, what_each="runs") as watch:
         try:
-            rows = effects.runs(found, engine=engine, jobs=jobs, watch=watch)
+            rows = effects.runs(found, prices=prices, engine=engine, jobs=jobs, watch=watch)
         except KeyboardInterrupt:
             raise Stopped("nothing is kept of an unfinished comparison") from None
     length = format_duration(found.before.run.duration_ns)
     notes = [f"{count} runs of {length}, {request.replications} seeds on each side", *a.notes, *b.notes, *filter(None, [found.runs])]
+    if rows.get(COST) is not None and rows[COST].notna().any():
+        notes.append(f"costs in {prices.currency} per month; prices: {prices.source}")
     return _result(request, found, effects.quantities(rows), rows, notes)
 
 

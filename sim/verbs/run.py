@@ -20,6 +20,7 @@ from sim.comparison.expect import Expectation, check
 from sim.comparison.files import keep, plain
 from sim.comparison.run_folder import replacing
 from sim.evidence.what_ifs.history import history_of
+from sim.quantities.prices import S3_STANDARD, Prices
 from sim.runtime.run.manifest import identity
 from sim.scenario.history.file import joined
 from sim.scenario.study import ScenarioFile, loads
@@ -139,10 +140,11 @@ def default_folder(study: ScenarioFile) -> Path:
 
 def run(
     request: RunRequest, folder: Path | None = None, *, engine: Engine = "compiled", jobs: int | None = None, checks: bool = True,
-    picture: bool = False, try_assumptions: bool = True, listener: Listener | None = None,
+    picture: bool = False, try_assumptions: bool = True, prices: Prices = S3_STANDARD, listener: Listener | None = None,
 ) -> RunOutcome:  # fmt: skip
     """Run every combination, and the same job without checkpoints beside them.  `folder` keeps all of it; None: nothing is kept.
 
+    `prices`: of an object store.
     `try_assumptions`: say which values that the scenario leaves out decide, after at most two more short runs.
 
     OptionError: the folder cannot be written.  FolderInUseError: another command writes to it.
@@ -150,10 +152,10 @@ def run(
     listener = listener or Listener()
     findings = tell(_findings(request), listener)
     if folder is None:
-        found = _compared(request, None, engine, jobs, checks, findings, listener)
+        found = _priced(_compared(request, None, engine, jobs, checks, findings, listener), prices)
         return _with_assumptions(found, engine, listener) if try_assumptions else found
     with replacing(writable_folder(folder), listener.message) as place:
-        found = _compared(request, place, engine, jobs, checks, findings, listener)
+        found = _priced(_compared(request, place, engine, jobs, checks, findings, listener), prices)
         found = replace(_with_assumptions(found, engine, listener) if try_assumptions else found, folder=folder)
         listener.result(found)
         _keep(found, place, picture=picture)
@@ -195,6 +197,10 @@ def _compared(
             finished = len(list(place.glob("*/journal.jsonl")))
             raise Stopped(f"{finished} of {len(planned)} runs are kept in {place}") from None
     return RunOutcome(request, comparison, tuple(_checked(comparison, request.expectations)), findings, None)
+
+
+def _priced(found: RunOutcome, prices: Prices) -> RunOutcome:
+    return replace(found, comparison=replace(found.comparison, prices=prices))
 
 
 def _with_assumptions(found: RunOutcome, engine: Engine, listener: Listener) -> RunOutcome:

@@ -14,7 +14,7 @@ def test_tables_name_the_strategy_of_every_row(results):
     assert ["aligned", "unaligned"] == list(results.table["strategy"])
 
 
-@pytest.mark.parametrize("name", ["tasks", "series", "commits", "recoveries", "files", "snapshots", "restores", "path"])
+@pytest.mark.parametrize("name", ["tasks", "series", "commits", "recoveries", "files", "snapshots", "restores", "path", "requests"])
 def test_every_table_of_a_run_is_an_attribute(results, name):
     rows = sum(len(run.tables[name]) for runs in results.runs.values() for run in runs)
 

@@ -157,7 +157,7 @@ def test_the_columns_of_the_results(ckptsim):
     """For people and for machines."""
     assert "last acknowledgement - trigger" in ckptsim("schema", "--results").stdout
     described = json.loads(ckptsim("schema", "--results", "--json").stdout)
-    runs = {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores", "path"}
+    runs = {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores", "path", "requests"}
 
     assert runs | {"results", "runs"} == set(described)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.metrics.commits import commits_table
-from sim.metrics.files import files_table, restores_table, snapshots_table
+from sim.metrics.files import files_table, requests_table, restores_table, snapshots_table
 from sim.metrics.frame import frame
 from sim.metrics.packed import PackedRows
 from sim.metrics.recoveries import RecoveryStats, recoveries_table
@@ -70,6 +70,7 @@ def test_empty_runs_give_empty_tables_with_columns(name):
         "files": files_table([]),
         "snapshots": snapshots_table([]),
         "restores": restores_table([]),
+        "requests": requests_table([]),
         "path": frame("path", []),
     }
 
@@ -139,7 +140,9 @@ def test_recoveries_are_in_ms_and_say_what_did_not_happen():
 
 def test_every_column_is_described_once():
     """The documentation is printed from the schema: ours are marked, and no column has two meanings."""
-    assert {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores", "path"} == set(TABLES)
+    named = {"checkpoints", "subtasks", "tasks", "series", "commits", "recoveries", "files", "snapshots", "restores", "path", "requests"}
+
+    assert named == set(TABLES)
     for columns in TABLES.values():
         names, units = [column.name for column in columns], {column.unit for column in columns}
 

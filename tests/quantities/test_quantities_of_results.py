@@ -7,6 +7,7 @@ import pytest
 
 from sim.analysis.sweeps import measure
 from sim.cells.columns import OUTCOME
+from sim.quantities.prices import COST
 from sim.quantities.results import STATISTICS, has_sample, headings, in_words, smallest_sample, unit
 
 
@@ -28,8 +29,8 @@ def test_of_fewer_it_is_the_longest_by_another_name(q):
 
 
 def test_columns_of_the_catalogue_are_columns_of_results():
-    """And so are those that count samples."""
-    known = {*OUTCOME, "throughput_change"}
+    """And so are those that count samples.  A cost is made of columns by a price list."""
+    known = {*OUTCOME, "throughput_change", COST}
 
     assert set() == {row.column for row in STATISTICS.values()} - known
     assert set() == {row.counted_by for row in STATISTICS.values() if row.counted_by} - known

@@ -83,7 +83,7 @@ def answer(
     screen = summary(
         chosen, today, race.limits, line_count=line_count, dominant=where, changes=changes, differences=found, cautions=warnings,
         refusals=refused, watch=seen, others=[f"{what}: {value}" for what, value in others.items()], other_failure=other,
-        recovery=JUDGED[race.bench.failure],
+        recovery=JUDGED[race.bench.failure], prices=race.bench.prices,
     )  # fmt: skip
     assumed = _assumptions(race, candidate, changes, planned)
     parts: list[str | TextTable] = [

@@ -22,6 +22,7 @@ _QUANTITIES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("recovery_ms", "recovery", ms_text),
     ("written_per_hour", "written per hour", bytes_text),
     ("visible_ms", "output visible p99", ms_text),
+    ("storage_cost", "object store, per month", "{:.2f}".format),
 )
 
 

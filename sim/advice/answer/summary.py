@@ -14,6 +14,7 @@ from sim.advice.judgement import room
 from sim.advice.texts import close_value, quantity_of, share, value_text
 from sim.analysis.number_texts import bytes_text, change_text
 from sim.foreign import one_line
+from sim.quantities.prices import S3_STANDARD, Prices
 
 if TYPE_CHECKING:
     from sim.advice.answer.configuration import KeyChange
@@ -50,7 +51,7 @@ def lines_below(verdict: str) -> int:
 def summary(
     chosen: Setting, today: Setting | None, limits: Limits, *, line_count: int, dominant: str, changes: Sequence[Change],
     differences: Sequence[KeyChange], cautions: Sequence[Caution], refusals: Sequence[Caution], watch: Watch, others: Sequence[str] = (),
-    other_failure: OtherFailure | None = None, recovery: str = "recovery",
+    other_failure: OtherFailure | None = None, recovery: str = "recovery", prices: Prices = S3_STANDARD,
 ) -> str:  # fmt: skip
     """`dominant`: where today's time goes.  `others`: what no key of Flink says.
 
@@ -62,7 +63,7 @@ def summary(
     above = [
         *_keeps(chosen, today, limits, other_failure, recovery),
         *([Text("today", dominant, 5)] if dominant else []),
-        *_costs(chosen, today, changes),
+        *_costs(chosen, today, changes, prices),
     ]
     below = [
         *(Text("ask", question, 4 - place) for place, question in enumerate(questions[:QUESTIONS])),
@@ -115,10 +116,13 @@ def _keeps(chosen: Setting, today: Setting | None, limits: Limits, other: OtherF
         yield Text("keeps", f"{recovery} {before}{value_text('recovery_ms', chosen.recovery_ms)} (no limit given)", 8)
 
 
-def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change]) -> Iterator[Text]:
+def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change], prices: Prices) -> Iterator[Text]:
     before = None if today is None or today.name == chosen.name else today
     than = f" (today {bytes_text(before.written_per_hour)})" if before else ""
     yield Text("costs", f"throughput {change_text(-chosen.loss)}; {bytes_text(chosen.written_per_hour)} written per hour{than}", 8)
+    if math.isfinite(chosen.storage_cost):
+        than = f" (today {before.storage_cost:.2f})" if before else ""
+        yield Text("costs", f"object store {chosen.storage_cost:.2f} {prices.currency} a month{than}", 7)
     for change in changes:
         if change.assumption is not None:
             yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 4)

@@ -48,10 +48,19 @@ _UNITS = (
         lambda value: ms_text(1e3 * value),
         tuple((ending, ms / 1e3) for ending, ms in _TIMES),
     ),
+    _Unit(
+        "_bytes_per_hour", "bytes/h", lambda text: float(units.parse_size(text)), lambda value: f"{bytes_text(value)}/h",
+        tuple((f"{ending}/h", size) for ending, size in _SIZES),
+    ),
+    _Unit(
+        "_per_hour", "per hour", lambda text: float(units.parse_number(text)), lambda value: f"{count_text(value)}/h",
+        (("/h", 1.0), ("k/h", 1e3), ("M/h", 1e6)),
+    ),
+    _Unit("_per_month", "per month", lambda text: float(units.parse_number(text)), "{:,.2f}".format, ((" a month", 1.0),)),
     _Unit("_bytes", "bytes", lambda text: float(units.parse_size(text)), bytes_text, _SIZES),
     _Unit("_share", "", _share, lambda value: f"{100 * value:.3g} %" if value >= _NOTHING else "0 %", ((" %", 0.01),)),
     _Unit("_change", "", _share, change_text, ((" %", 0.01),)),
-)
+)  # fmt: skip
 _NUMBER = _Unit("", "", lambda text: float(units.parse_number(text)), count_text, (("", 1.0), ("k", 1e3), ("M", 1e6)))
 
 

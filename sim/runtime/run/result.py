@@ -34,6 +34,7 @@ class Result:
     snapshots: pd.DataFrame  # one row per snapshot kept at the end: what it depends on, what breaks with it
     restores: pd.DataFrame  # one row per job instance that began from a snapshot
     path: pd.DataFrame  # one row per part of the critical path of each checkpoint that is over
+    requests: pd.DataFrame  # one row per second in which an object store was asked for something
     journal: Journal
     job_status: str  # RUNNING, FINISHED, or FAILED or RESTARTING FOR EVER: and the reason
     ended_ns: int  # when the run was over: its duration, or when the job finished or failed for good
@@ -51,7 +52,7 @@ class Result:
         return {
             "checkpoints": self.checkpoints, "subtasks": self.subtasks, "tasks": self.tasks, "series": self.series, "commits": self.commits,
             "recoveries": self.recoveries, "files": self.files, "snapshots": self.snapshots, "restores": self.restores,
-            "path": self.path,
+            "path": self.path, "requests": self.requests,
         }  # fmt: skip
 
     @property

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from types import MappingProxyType
 
 import pandas as pd
 
 from sim.metrics.commits import commits_table
-from sim.metrics.files import files_table, restores_table, snapshots_table
+from sim.metrics.files import files_table, requests_table, restores_table, snapshots_table
 from sim.metrics.journal import Journal
 from sim.metrics.recoveries import recoveries_table
 from sim.metrics.tables import checkpoints_table, subtasks_table, tasks_table
@@ -86,6 +87,7 @@ def _tables(instance: JobInstance, sampler: Sampler, only: Mapping[str, Collecti
         "commits": commits_table(instance.commits, instance.names),
         "recoveries": recoveries_table(instance.job.recovery.stats.values()),
         "path": Paths(instance.context).table(only.get("path")),
+        "requests": requests_table(map(asdict, getattr(instance.storage.medium, "requests", ()))),
     }
 
 

@@ -18,6 +18,7 @@ from sim.storage.failures import Refused, StorageFailed
 from sim.storage.ledger import Name
 from sim.storage.media.draws import drawn, uniform
 from sim.storage.medium import MediumPage
+from sim.storage.requests import RequestLog
 from sim.storage.work import Work
 
 _SECOND = 1_000_000_000
@@ -50,6 +51,7 @@ class ObjectStorage:
         self.options = options
         self.seed = seed
         self.turned_away = 0  # requests answered with 503
+        self.requests = RequestLog()
         self._limit = None if options.requests_per_second is None else RequestLimit(options.requests_per_second)
 
     def open(self, name: Name, host: int) -> _Object:
@@ -64,6 +66,7 @@ class ObjectStorage:
         if self.options.client == "presto":
             yield from self.request("head", name)
         yield from self.request("delete", name)
+        self.requests.removed(name, self.attempts.now)
 
     def look(self, name: Name) -> Work[None]:
         """Process: is there such a file, or such a directory?"""
@@ -87,6 +90,7 @@ class ObjectStorage:
         rate = self.options.bytes_per_second
         links = [card, None if rate is None else Steady(rate)]
         yield from self.network.transfer(size_bytes, [link for link in links if link is not None])
+        self.requests.answered(str(key[0]), self.attempts.now, size_bytes)
 
 
 class _Object:
@@ -97,6 +101,7 @@ class _Object:
         self.name = name
         self.host = host
         self._waiting_bytes = 0
+        self._size_bytes = 0  # in all
         self._parts = 0  # sent off so far
         self._under_way: dict[int, simpy.Process] = {}
         self._failure: StorageFailed | None = None
@@ -110,6 +115,7 @@ class _Object:
 
     def close(self) -> Work[None]:
         yield from self._to_its_end(self._close())
+        self.store.requests.created(self.name, self._size_bytes, self.store.attempts.now)
 
     def give_up(self) -> None:
         """The parts are never put together (an abort request would free them; it is not waited for).
@@ -136,6 +142,7 @@ class _Object:
 
     def _write(self, size_bytes: int) -> Work[None]:
         self._waiting_bytes += size_bytes
+        self._size_bytes += size_bytes
         while self._waiting_bytes > self.store.options.part_bytes:
             yield from self._until_at_most(self.store.options.parallel_parts - 1)
             if self._parts == 0:
