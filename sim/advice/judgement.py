@@ -187,12 +187,9 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool, prices: Prices
 
 def _storage_cost(steady: pd.DataFrame, prices: Prices) -> list[float]:
     """Per month, of what each run asked an object store for."""
-    known = set(USE) <= set(steady)
-    return (
-        [prices.cost_per_month(dict(zip(USE, row, strict=True))) for row in steady[list(USE)].to_numpy()]
-        if known
-        else [math.nan] * len(steady)
-    )
+    if not set(USE) <= set(steady):
+        return [math.nan] * len(steady)
+    return [prices.cost_per_month(dict(zip(USE, row, strict=True))) for row in steady[list(USE)].to_numpy()]
 
 
 def recoveries_ms(failed: pd.DataFrame, per_second: pd.Series[float] | float, *, unlimited: bool) -> pd.Series[float]:

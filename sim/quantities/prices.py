@@ -27,7 +27,7 @@ class Prices:
     source: str  # where the prices are from, and of which day
 
     def cost_per_month(self, use: Mapping[str, Any]) -> float:
-        """Of requests and bytes per hour, and of the mean of stored bytes; nan: a value is unknown."""
+        """The cost of requests and bytes per hour, and of the mean of stored bytes; nan: a value is unknown."""
         puts, lists, gets, stored, moved = (float(use[column]) for column in USE)
         requests = puts * self.put_per_1000 + lists * self.list_per_1000 + gets * self.get_per_1000
         return HOURS_PER_MONTH * (requests / 1000 + moved / GB * self.moved_per_gb) + stored / GB * self.stored_per_gb_month

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar
 
@@ -42,5 +41,5 @@ def load_prices(file: Path) -> Prices:
     found = validate_as(PriceList, plain, reading)
     reading.stop_if_wrong()
     assert found is not None  # noqa: S101 - nothing is wrong
-    given = {name: value for name, value in found.model_dump().items() if value is not None}
-    return Prices(**{**asdict(S3_STANDARD), **{name: float(own) if isinstance(own, Fraction) else own for name, own in given.items()}})
+    given = {name: getattr(found, name) for name in PriceList.model_fields if getattr(found, name) is not None}
+    return Prices(**{**asdict(S3_STANDARD), **{name: own if isinstance(own, str) else float(own) for name, own in given.items()}})
