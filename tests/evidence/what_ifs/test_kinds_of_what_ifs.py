@@ -1,10 +1,15 @@
 """What a scenario changes of the job that was imported."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from sim.evidence.what_ifs import changes
 from sim.evidence.what_ifs.changes import kinds_of
+from sim.model.checkpoint import CheckpointOptions
+from sim.model.cluster import Cluster
+from sim.model.job import Vertex
 from sim.scenario import loads
 
 JOB = (
@@ -63,6 +68,14 @@ def test_another_backend_is_something_else_than_more_state(overrides, expected):
     study = loads(job, overrides=[f"job.sink.state.{override}" for override in overrides])
 
     assert expected == kinds_of(study.backtest.imported, study.scenarios[-1])
+
+
+def test_a_new_option_says_which_kind_it_is():
+    """What no table names counts as another job: so does nothing but these."""
+    tables = {CheckpointOptions: changes._CHECKPOINT, Cluster: changes._CLUSTER, Vertex: changes._VERTEX}
+    others = {"finish", "profile", "name", "joined", "union_state", "commit", "connector", "committer_of"}
+
+    assert others == {field.name for model, kinds in tables.items() for field in fields(model) if field.name not in kinds}
 
 
 def test_another_parallelism_changes_no_load():
