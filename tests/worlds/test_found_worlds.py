@@ -204,3 +204,12 @@ def test_a_task_that_is_restored_as_finished_has_no_timer():
 
     assert () == result.violations
     assert 1 == len(restored)
+
+
+@pytest.mark.parametrize("world", ["state-of-a-finished-task", "rescaled-and-recovered-downstream"])
+def test_a_restore_brings_back_what_was_stored(world):
+    """A task that had finished has no state any more; output that its readers recover is read by them, whatever their number is now."""
+    result = ran(world)
+
+    assert () == result.violations
+    assert 1 == len(result.recoveries)

@@ -17,7 +17,7 @@ from sim.runtime.contents import TaskSnapshot
 
 
 def on_downstream(parts: Mapping[int, TaskSnapshot], layout: Layout) -> dict[int, TaskSnapshot]:
-    """Both ends of each channel are among the tasks.  Files of a snapshot that was dealt out anew are read where they were dealt to."""
+    """Both ends of each channel are among the tasks, those of a snapshot that was dealt out anew too."""
     overtaken, inlined = np.zeros((2, len(layout.writer)), np.int64)
     for task, part in parts.items():
         outputs = channels_out(layout, task)
@@ -32,6 +32,9 @@ def _moved(part: TaskSnapshot, taken_over: np.ndarray, inlined: np.ndarray) -> T
     captured = position.captured + taken_over
     here = position._replace(captured=captured, overtaken=np.zeros_like(position.overtaken))
     if part.read_bytes is not None:
-        return replace(part, position=here)
+        given_bytes, taken_bytes = int(position.overtaken.sum()), int(taken_over.sum())
+        read_bytes = max(0, part.read_bytes - given_bytes) + taken_bytes
+        kept_bytes = max(0, part.inlined_bytes - given_bytes) + int(inlined.sum())
+        return replace(part, position=here, read_bytes=read_bytes, inlined_bytes=min(kept_bytes, read_bytes))
     own_bytes = int(position.captured.sum()) if part.inlined_bytes else 0
     return replace(part, position=here, inlined_bytes=own_bytes + int(inlined.sum()))

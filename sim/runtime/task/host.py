@@ -169,6 +169,8 @@ class TaskHost:
     def download(self, snapshot: TaskSnapshot) -> storage_work.Work[int]:
         """Process: its state, and what its parts keep in files; returns the bytes of state.  Raises StorageFailed."""
         state_bytes = 0
+        if snapshot.finished and not snapshot.parts:
+            self.state.leave_closed()
         if snapshot.parts:
             state_bytes = yield from self.state.restore(self.context.storage, snapshot.checkpoint, snapshot.parts, snapshot.position.served)
         for part in self.parts:

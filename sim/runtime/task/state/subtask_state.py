@@ -17,7 +17,7 @@ from sim.model.state import StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.runtime.contents import StateSnapshot
 from sim.runtime.task.part import WaitingBytes
-from sim.runtime.task.state.keyed_state import Part, brought, keyed_state
+from sim.runtime.task.state.keyed_state import NoKeyedState, Part, brought, keyed_state
 from sim.runtime.task.state.subtask import StateOwner, merge_of
 from sim.runtime.taskmanager.processor import WorkOnCore, on_own_core
 from sim.state.compaction import CompactionThread
@@ -110,6 +110,10 @@ class SubtaskState:
             return []
         self.keyed.forget(snapshot)
         return snapshot.all_handles
+
+    def leave_closed(self) -> None:
+        """The operators had finished, and are not opened again: they keep nothing in their backend."""
+        self.keyed = NoKeyedState()
 
     def restore(self, storage: CheckpointStorage, checkpoint: int, parts: Iterable[Part], served: int) -> Work[int]:
         """Process: bring back the state that lies in these parts of a checkpoint.
