@@ -1,6 +1,6 @@
 """The files that a snapshot names hold all of its state, and are there before a completed checkpoint names them.
 
-Laws 85 and 86.  A log must go on where the materialisation begins, without a gap, up to the cut.
+Laws 85, 86 and 117.  A log must go on where the materialisation begins, without a gap, up to the cut.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from sim.checkers.violation import number_of
 
 COVERED = "the files that a snapshot names hold all of its state"
 WRITTEN_FIRST = "a completed checkpoint names files that are there in full, and nothing less than was frozen"
+CLOSED = "operators that had finished at their snapshot are not opened again: they have no state"
 
 _EXPECTED_PERCENT = 90
 """The sizes of merged tables are expected values: so much of the live bytes they hold at least."""

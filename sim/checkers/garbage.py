@@ -18,6 +18,7 @@ GOES = "a file is named by a snapshot that is kept or under way, or it is delete
 _LATER = 3
 """So many checkpoints have completed since: triggers wait for files that are to be deleted."""
 _SOON_NS = 500_000_000
+_ENDS_OF_TASKS = frozenset({Happening.TASK_FAILED, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_LOST, Happening.JOB_RESTARTING})
 
 
 class OwnedFile(NamedTuple):
@@ -42,7 +43,8 @@ def garbage(
         free_ns = completed[first + num_retained - 1][1]
         if time_ns - free_ns > _SOON_NS:
             free.append((file, free_ns))
-    if free:  # what was left behind before an acknowledgement brought it has no owner
+    if free and any(row.happening in _ENDS_OF_TASKS for row in teller.journal):
+        # a task that was gone before its acknowledgement came has left files behind that nothing owns
         brought = {(row.checkpoint, row.task) for row in teller.journal if row.happening is Happening.ACKNOWLEDGED}
         free = [row for row in free if row[0].task < 0 or (row[0].checkpoint, row[0].task) in brought]
     if not free:

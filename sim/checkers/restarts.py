@@ -20,7 +20,7 @@ STOPPED_FIRST = "a task is deployed anew when the attempt before has stopped, an
 SLOT_THERE = "tasks are deployed on task managers that are there"
 RUNNING = "no checkpoint begins while a task that it needs does not run"
 RESUMES = "periodic checkpoints go on when all tasks run again"
-COPY_THERE = "a local copy is read on the machine that wrote it, which has not been lost since"
+COPY_THERE = "a local copy is read where it is there: on the machine that wrote it, which has not been lost since"
 
 TURNS = frozenset({
     Happening.TRIGGERED, Happening.REFUSED, Happening.TASK_FAILED, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_LOST,
@@ -196,6 +196,11 @@ def from_lost_disks(copies: Iterable[LocalCopy], turns: Iterable[Entry], hosts: 
                 fact = f"{teller.task(copy.task)} reads a local copy on task manager {row.number}, lost at {at(row.time_ns)} with its disk"
                 yield _violation(COPY_THERE, Deployed(copy.time_ns, -1, frozenset()), fact, teller)
                 return
+
+
+def from_afar(time_ns: int, checkpoint: int, task: int, teller: Teller) -> Violation:
+    fact = f"{teller.task(task)} reads the state of checkpoint {checkpoint} from storage, and its copy is on its own disk"
+    return _violation(COPY_THERE, Deployed(time_ns, -1, frozenset()), fact, teller)
 
 
 def _violation(law: str, restored: Deployed, fact: str, teller: Teller) -> Violation:

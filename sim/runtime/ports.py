@@ -176,6 +176,9 @@ class Checks:
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         """A timer of processing time lets records go."""
 
+    def data_ended(self, task: int, ending: str) -> None:
+        """The end of data leaves a task: drain, no-drain or savepoint-then-finish."""
+
     def timers_quiet(self, task: int) -> None:
         """The data of a task ends: no timer fires any more."""
 

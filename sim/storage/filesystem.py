@@ -52,6 +52,7 @@ class FileSystem:
     def read(self, size_bytes: int, *name: str | int, host: int = 0) -> Work[None]:
         """Process: read bytes of a file.  Raises StorageFailed."""
         yield from self.medium.read(size_bytes, name, host)
+        self.files.bytes_read[str(name[0])] += size_bytes
 
     def delete(self, files: Iterable[FileId], *, host: int = -1, threads: int = 1) -> Work[None]:
         """Process: delete files.  Each is unreadable from the moment of the call.  Raises StorageFailed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NewType
@@ -40,6 +41,7 @@ class FileLedger:
         self._files: list[StoredFile] = []
         self.written = 0  # files closed so far, merged ones as one
         self.bytes_written = 0  # in them
+        self.bytes_read: Counter[str] = Counter()  # by the first word of a name
 
     def __iter__(self) -> Iterator[StoredFile]:
         return iter(self._files)

@@ -8,8 +8,10 @@ S = 1_000_000_000
 COMPLETED = [(number, number * S) for number in (1, 2, 4, 5, 6, 7)]
 
 
-def found(*files, time_s=8, completed=COMPLETED, acknowledged=((1, 0), (3, 0))):
+def found(*files, time_s=8, completed=COMPLETED, acknowledged=((1, 0), (3, 0)), fails=True):
     journal = Journal((S, Happening.ACKNOWLEDGED, checkpoint, task) for checkpoint, task in acknowledged)
+    if fails:
+        journal.note(S, Happening.TASK_FAILED)
     return [str(violation) for violation in garbage(files, completed, 1, time_s * S, Teller(list(journal), [("map", 0)]))]
 
 
@@ -40,3 +42,7 @@ def test_files_that_no_acknowledgement_brought_have_no_owner():
     """A task that failed leaves them behind, in Flink as well; metadata is the JobManager's own."""
     assert [] == found(file(2))
     assert 1 == len(found(file(2, task=-1)))
+
+
+def test_tasks_that_live_delete_what_they_have_written_for_an_aborted_checkpoint():
+    assert 1 == len(found(file(2), fails=False))

@@ -29,6 +29,7 @@ from sim.runtime.ports import Ends
 from sim.runtime.promises.file_accounts import FileAccounts
 from sim.runtime.promises.kept_state import KeptState
 from sim.runtime.promises.state_accounts import StateAccounts
+from sim.runtime.promises.stored_account import StoredAccount
 from sim.runtime.promises.transactions import Transactions
 from sim.runtime.promises.window_accounts import WindowAccounts
 
@@ -53,6 +54,7 @@ class Accounts:
         self.state = StateAccounts(context, self.ledger, self._story)
         self.kept = KeptState(context, contents, self.ledger, teller)
         self.files = FileAccounts(context, contents)
+        self.stored = StoredAccount(context, contents, teller)
         self.windows = WindowAccounts(context, self.ledger, inputs, teller)
         self.transactions = Transactions(context)
         self._shape = _shape(context)
@@ -63,6 +65,7 @@ class Accounts:
         """The job begins with what another one held."""
         self.state.go_on(before.state, checkpoint)
         self.kept.go_on(before.kept, checkpoint)
+        self.stored.go_on(checkpoint)
         self.windows.go_on(before.windows, checkpoint, self._resized(before))
         self.found.extend(self.transactions.go_on(before.transactions, checkpoint, self.contents.checkpoints[checkpoint]))
         self._rescaled = set(before._rescaled)
@@ -100,6 +103,7 @@ class Accounts:
         """Older checkpoints are gone, but for those retained and for savepoints."""
         self.kept.completed(checkpoint)
         self.files.completed(checkpoint)
+        self.stored.completed(checkpoint)
         kept = {*retained, *(number for number, row in self.context.stats.items() if row.savepoint_format)}
         self._forget(lambda number: number < checkpoint and number not in kept)
         self.found.extend(self.transactions.completed(self.teller))
@@ -119,6 +123,7 @@ class Accounts:
         self.found.extend(misplaced(restored, self.ledger, expected, stands, self.teller, input_differs=known))
         self.ledger.stand(stands, counted)
         self.windows.restarted(checkpoint, tasks)
+        self.stored.restarted(checkpoint, tasks)
         again = [(row, surplus) for row, surplus in zip(self._outputs, self._surplus, strict=True) if expected.known[row.task]]
         when = f"at checkpoint {checkpoint}"
         rows, before = [row for row, _ in again], [surplus for _, surplus in again]
@@ -139,8 +144,9 @@ class Accounts:
 
     def all_found(self) -> Iterator[Violation]:
         """The violations that all accounts have found."""
-        for account in (self, self.state, self.kept, self.windows):
+        for account in (self, self.state, self.kept, self.windows, self.stored):
             yield from account.found
+        yield from self.stored.at_the_end()
 
     def _resized(self, before: Accounts) -> list[str]:
         """Vertices whose parallelism is another one."""

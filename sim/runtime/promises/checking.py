@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from sim.checkers import ends as ends_of_data
 from sim.checkers import pace, restarts
 from sim.checkers.checkpoints import broken_promises, too_many_retained
 from sim.checkers.commits import broken_commits, uncommitted
@@ -31,11 +32,12 @@ from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot
 from sim.runtime.context import Context
 from sim.runtime.ports import Checks, Ends
 from sim.runtime.promises.accounts import Accounts
+from sim.runtime.promises.end_account import EndAccount
 from sim.runtime.promises.pace_account import PaceAccount
 from sim.runtime.promises.restart_account import RestartAccount
 from sim.state.files import Handle
 
-_TURNS = pace.TURNS | restarts.TURNS
+_TURNS = pace.TURNS | restarts.TURNS | ends_of_data.TURNS
 """The rows of the journal that are rare."""
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
 
@@ -55,6 +57,7 @@ class Checking(Checks):
         self.accounts = Accounts(context, contents, ends, self._inputs, self._outputs, self.teller)
         self.pace = PaceAccount(context)
         self.restarts = RestartAccount(context, ends, self.teller)
+        self.data_ends = EndAccount(context, self.teller)
         self._found: list[Violation] = []
         self._surpluses: dict[int, Surplus] = {}  # by checkpoint
         self._announced_ns = array("q")  # when sources were told how far they may read
@@ -63,6 +66,7 @@ class Checking(Checks):
         """A task stands at its cut."""
         self.accounts.cut(checkpoint, task, part)
         self.pace.cut(checkpoint, task, part)
+        self.data_ends.cut(checkpoint, task, part)
 
     def part_kept(self, checkpoint: int, task: int, before: int) -> None:
         """The task takes no part in a checkpoint: the part that it has in one before stands for it."""
@@ -72,6 +76,7 @@ class Checking(Checks):
         """The state of a task is frozen."""
         self.accounts.state.state_taken(checkpoint, task, snapshot)
         self.accounts.kept.state_taken(checkpoint, task, snapshot)
+        self.accounts.stored.state_taken(checkpoint, task, snapshot)
         self.accounts.windows.state_taken(checkpoint, task, snapshot)
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
@@ -98,7 +103,9 @@ class Checking(Checks):
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """These tasks have just been started."""
         restored = next(row for row in reversed(self.context.journal) if row.happening is Happening.JOB_RESTORED)
+        tasks = list(tasks)
         self.restarts.restarted(restored, tasks)
+        self.data_ends.restarted(tasks)
         self.accounts.restarted(checkpoint, tasks, known=checkpoint in self._surpluses)
 
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
@@ -106,6 +113,7 @@ class Checking(Checks):
         self.restarts.restored(checkpoint, task, brought)
         self.accounts.state.restored(checkpoint, task, brought, stands_after)
         self.accounts.kept.restored(checkpoint, task, brought)
+        self.accounts.stored.restored(checkpoint, task, brought)
         self.accounts.windows.begun(task)
 
     def watermark_arrived(self, task: int, channel: int, number: int) -> None:
@@ -127,6 +135,11 @@ class Checking(Checks):
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         """A timer of processing time lets records go."""
         self.accounts.windows.timer_fired(task, due_ns, records)
+        self.data_ends.timer_fired(task, due_ns)
+
+    def data_ended(self, task: int, ending: str) -> None:
+        """The end of data leaves a task."""
+        self.data_ends.data_ended(task, ending)
 
     def timers_quiet(self, task: int) -> None:
         """The data of a task ends."""
@@ -156,6 +169,7 @@ class Checking(Checks):
         turns = list(context.journal.only(_TURNS))
         found.extend(self.pace.found(turns, self.teller))
         found.extend(self.restarts.found(turns))
+        found.extend(self.data_ends.at_the_end(turns, self.restarts.deployed, finished=finished))
         found.extend(broken_promises(context.journal, context.stats, self.teller))
         if any(isinstance(fault.what, JobManagerDown) for fault in context.scenario.faults):  # else there is one, and a journal is long
             found.extend(without_job_manager(context.journal, self._announced_ns, self.teller))

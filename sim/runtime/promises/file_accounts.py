@@ -12,6 +12,8 @@ from sim.runtime.context import Context
 from sim.storage.ledger import StoredFile
 
 _OF_TASKS = frozenset({"keyed", "windows", "operator"})
+_LOG = "changelog"
+"""A file of a changelog is written for no checkpoint; once named, it goes with the last one that names it."""
 
 
 class FileAccounts:
@@ -42,13 +44,13 @@ class FileAccounts:
         for stored in self.context.storage.files:
             if stored.disk or not stored.complete or stored.deleted_ns is not None:
                 continue
-            checkpoint, name = _checkpoint_of(stored), stored.name
+            name, last = stored.name, self._last.get(int(stored.id), -1)
+            checkpoint = last if name[0] == _LOG else _checkpoint_of(stored)
             stats = self.context.stats.get(checkpoint)
             if stats is None or not _ended(stats):
                 continue
-            task = numbers[str(name[1]), int(name[2])] if name[0] in _OF_TASKS else -1
-            last = max(checkpoint, self._last.get(int(stored.id), 0))
-            yield OwnedFile(f"the file {'/'.join(map(str, name))}", checkpoint, task, last, stored.size_bytes)
+            task = numbers[str(name[1]), int(name[2])] if name[0] in _OF_TASKS or name[0] == _LOG else -1
+            yield OwnedFile(f"the file {'/'.join(map(str, name))}", checkpoint, task, max(checkpoint, last), stored.size_bytes)
 
 
 def _ended(stats: CheckpointStats) -> bool:

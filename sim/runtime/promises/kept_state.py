@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sim.checkers.ages import AGED, Cohort, dealt, misaged
-from sim.checkers.coverage import COVERED, WRITTEN_FIRST, gap, too_little, without_log
+from sim.checkers.coverage import CLOSED, COVERED, WRITTEN_FIRST, gap, too_little, without_log
 from sim.checkers.ledger import Ledger
 from sim.checkers.state import Brought
 from sim.checkers.story import Teller
@@ -90,6 +90,7 @@ class KeptState:
         self._subtasks = {task: subtask for task in range(len(context.names)) if (subtask := self._begun(task)) is not None}
         self._frozen: dict[int, dict[int, tuple[FrozenState, _Content]]] = {}  # by checkpoint and task
         self._by_checkpoint: dict[int, dict[tuple[str, int], _Content]] = {}  # by checkpoint, vertex and index
+        self._closed: dict[int, int] = {}  # tasks restored as finished -> bytes that the state of a task may have at its beginning
         self._reported: set[tuple[str, int]] = set()  # law and task: one story of each
 
     def go_on(self, before: KeptState, checkpoint: int) -> None:
@@ -102,6 +103,8 @@ class KeptState:
         """The state of a task is frozen."""
         subtask = self._subtasks.get(task)
         if subtask is None:
+            if (held_bytes := sum(_sizes(snapshot.keyed).values())) > self._closed.get(task, held_bytes):
+                self._tell(CLOSED, checkpoint, task, f"it has {number_of(held_bytes, 'byte')} of state, and was restored as finished")
             return
         served, now_ns = int(self.ledger.of(checkpoint).served[task]), int(self.context.env.now)
         self._look_at_ages(subtask, checkpoint, task, snapshot.ages, served)
@@ -148,8 +151,14 @@ class KeptState:
 
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought]) -> None:
         """A task has got its state and is about to run."""
-        if task not in self._subtasks or (subtask := self._begun(task)) is None:
+        if (subtask := self._begun(task)) is None:
             return
+        part = self.contents.of(checkpoint, task)
+        if part is not None and part.finished and not part.parts:  # its operators had finished, and are not opened again: it has no state
+            self._subtasks.pop(task, None)
+            self._closed[task] = 2 * (subtask.begun_bytes + subtask.state.value_bytes)
+            return
+        self._closed.pop(task, None)
         self._subtasks[task] = subtask
         subtask.served = int(self.ledger.of(checkpoint).served[task])
         contents = self._by_checkpoint.get(checkpoint, {})
@@ -222,16 +231,21 @@ class KeptState:
         self.found.append(Violation(law, int(self.context.env.now), where, fact, story[-_LONGEST_STORY:]))
 
 
-def _size_fact(subtask: _Subtask, frozen: FrozenState, served: int, ages: Sequence[Cohort]) -> str | None:
-    """What the files lack of a backend that keeps no log."""
+def _sizes(frozen: FrozenState) -> dict[str, int]:
+    """Bytes of the files that hold entries."""
     sizes = {file.name: file.size_bytes for step in frozen.steps for file in step.files}
     sizes |= {handle.name: handle.size_bytes for handle in frozen.reused}
+    return {name: size_bytes for name, size_bytes in sizes.items() if name not in _NO_STATE}
+
+
+def _size_fact(subtask: _Subtask, frozen: FrozenState, served: int, ages: Sequence[Cohort]) -> str | None:
+    """What the files lack of a backend that keeps no log."""
+    sizes = _sizes(frozen)
     if isinstance(frozen.image, TreeImage):
         for table in (table for level in frozen.image.levels for table in level):
             if table.name not in sizes:
                 return f"it names no file for {table.name}, a table of its tree with {number_of(table.entries, 'key')}"
-    held_bytes = sum(size_bytes for name, size_bytes in sizes.items() if name not in _NO_STATE)
-    return too_little(held_bytes, subtask.live_bytes(served, ages), subtask.state.value_bytes)
+    return too_little(sum(sizes.values()), subtask.live_bytes(served, ages), subtask.state.value_bytes)
 
 
 def _is(files: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ class RestartAccount:
         self.context = context
         self.ends = ends
         self.teller = teller
-        self._deployed: list[Deployed] = []
+        self.deployed: list[Deployed] = []
         self._cancelled: dict[int, list[int]] = {}  # restart -> records served by each task as it began
         self._copies: list[LocalCopy] = []
         self._found: list[Violation] = []
@@ -39,7 +39,7 @@ class RestartAccount:
     def restarted(self, restored: Entry, tasks: Iterable[int]) -> None:
         """These tasks are deployed; `restored`: the row of the journal that says so."""
         deployed = Deployed(int(self.context.env.now), restored.number, frozenset(tasks))
-        self._deployed.append(deployed)
+        self.deployed.append(deployed)
         served, before = self._served(), self._cancelled.pop(restored.number, None)
         moved = {task: served[task] - before[task] for task in deployed.tasks} if before is not None else {}
         at_work = [task for task in deployed.tasks if self.ends.at_work(task)]
@@ -47,24 +47,36 @@ class RestartAccount:
 
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought]) -> None:
         """A task has got its state."""
+        if self.context.scenario.checkpoint.state.local_recovery:
+            self._look_for_copy(checkpoint, task, brought)
         stats = self.context.stats.get(checkpoint)
         if stats is not None and any(piece.copied_from is not None for piece in brought):
             self._copies.append(LocalCopy(int(self.context.env.now), task, stats.trigger_ns))
+
+    def _look_for_copy(self, checkpoint: int, task: int, brought: Sequence[Brought]) -> None:
+        """A copy on the own disk is read rather than storage."""
+        afar = [piece for piece in brought if piece.kind == "keyed" and piece.copied_from is None and piece.share == 1]
+        host, files = self.context.hosts[task], self.context.storage.files
+        for piece in afar if len(brought) == len(afar) == 1 else ():
+            stamp = piece.stamp
+            name = None if stamp is None else ("local", stamp.vertex, stamp.subtask, stamp.checkpoint)
+            if any(row.name == name and row.host == host and row.complete and row.deleted_ns is None for row in files):
+                self._found.append(restarts.from_afar(int(self.context.env.now), checkpoint, task, self.teller))
 
     def found(self, turns: Sequence[Entry]) -> Iterator[Violation]:
         """At the end of the run; `turns`: the rare rows of the journal."""
         yield from self._found[:1]
         context, teller, begun = self.context, self.teller, self.context.origin is not None
         yield from restarts.beyond_the_strategy(turns, self._strategy(), teller, begun=begun)
-        if not self._deployed:
+        if not self.deployed:
             return
         layout, options = context.layout, context.scenario.restart
         tasks = len(layout.vertex)
         region_of = [0] * tasks if options.failover == "full" else restarts.joined(tasks, layout.writer, layout.reader)
-        yield from restarts.misjoined(turns, self._deployed, region_of, context.hosts, teller, begun=begun)
+        yield from restarts.misjoined(turns, self.deployed, region_of, context.hosts, teller, begun=begun)
         shortest_ns = int(min(quantile_table(options.replacement)))
-        yield from restarts.homeless(turns, self._deployed, context.hosts, shortest_ns, teller)
-        yield from restarts.too_soon(turns, self._deployed, teller)
+        yield from restarts.homeless(turns, self.deployed, context.hosts, shortest_ns, teller)
+        yield from restarts.too_soon(turns, self.deployed, teller)
         yield from restarts.from_lost_disks(self._copies, turns, context.hosts, teller)
         if (within_ns := self._resumes_within_ns()) is not None:
             yield from restarts.never_again(turns, within_ns, int(context.env.now), teller)

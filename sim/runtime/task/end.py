@@ -157,6 +157,7 @@ class TaskEnding:
                     part.quiesce()
             case finishing.ForwardEndOfData():
                 self._note(Happening.END_OF_DATA, command.ending.value)
+                self.slot.checks.data_ended(self.slot.task, command.ending.value)
                 self.context.plane.forward(self.slot.task, Marker(1, Trait.NONE, END_OF_DATA))
             case finishing.ReportEndOfData():
                 self._report(self.slot.job.data_ended)

@@ -1,0 +1,56 @@
+"""Laws 113 to 116: how the data of tasks ends, and what follows."""
+
+from types import SimpleNamespace
+
+from sim.checkers import ends
+from sim.checkers.restarts import Deployed
+from sim.checkers.story import Teller
+from sim.metrics.journal import Entry, Happening
+
+TELLER = Teller([], [("source", 0), ("sink", 0)])
+STOPPED = {1: SimpleNamespace(stops=True, status="COMPLETED", trigger_ns=5)}
+TRIGGERED, END = Happening.TRIGGERED, Happening.END_OF_DATA
+ALL_ENDED = [Entry(10, END, task=0, detail="drain"), Entry(20, END, task=1, detail="drain")]
+
+
+def facts(found):
+    return [violation.fact for violation in found]
+
+
+def test_a_stop_is_as_it_was_asked_for():
+    drained, stopped = Entry(8, END, task=0, detail="drain"), Entry(8, END, task=0, detail="no-drain")
+
+    assert [] == facts(ends.otherwise_than_asked([drained], STOPPED, "drain", {0}, TELLER))
+    assert [] == facts(ends.otherwise_than_asked([stopped], STOPPED, "no-drain", {0}, TELLER))
+    assert [] == facts(ends.otherwise_than_asked([drained], STOPPED, "no-drain", {}, TELLER))
+    assert ["it is drained, the stop was to be without"] == facts(ends.otherwise_than_asked([drained], STOPPED, "no-drain", {0}, TELLER))
+    assert ["its data ends without a drain, the stop asked for drain"] == facts(
+        ends.otherwise_than_asked([stopped], STOPPED, "drain", {0}, TELLER)
+    )
+    assert ["its data ends without a drain, no stop asked for that"] == facts(ends.otherwise_than_asked([stopped], {}, "", {0}, TELLER))
+
+
+def test_a_checkpoint_follows_the_end_of_all_data():
+    begins = Entry(25, TRIGGERED, 4)
+
+    assert [] == facts(ends.never_final([*ALL_ENDED, begins], 2, 10, 99, [], TELLER))
+    assert [] == facts(ends.never_final(ALL_ENDED, 2, 10, 29, [], TELLER))
+    assert [] == facts(ends.never_final(ALL_ENDED[:1], 2, 10, 99, [], TELLER))
+    assert 1 == len(facts(ends.never_final(ALL_ENDED, 2, 10, 99, [], TELLER)))
+    assert [] == facts(ends.never_final([Entry(15, TRIGGERED, 3), *ALL_ENDED], 2, 10, 99, [], TELLER))  # one is under way
+
+
+def test_who_has_finished():
+    finished, counted = Entry(5, Happening.TASK_FINISHED, task=0), Entry(9, TRIGGERED, 2, number=1)
+    restored, deployed = Entry(7, Happening.JOB_RESTORED, 1, number=1), [Deployed(7, 1, frozenset({0}))]
+
+    assert [] == facts(ends.counted_as_finished([finished, counted], [], lambda _: 0, TELLER))
+    assert [] == facts(ends.counted_as_finished([finished, restored, counted], deployed, lambda _: 1, TELLER))
+    assert ["1 task need not acknowledge, 0 have finished since they were restarted"] == facts(
+        ends.counted_as_finished([finished, restored, counted], deployed, lambda _: 0, TELLER)
+    )
+
+
+def test_what_an_end_leaves_behind_is_told_of_its_task():
+    assert "sink[0]" == ends.unknown_end(3, 1, 9, TELLER).where
+    assert "its timer of 0.000000 s fires, and its data has ended" == ends.late_timer(1, 9, 8, TELLER).fact
