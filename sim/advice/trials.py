@@ -1,8 +1,8 @@
 """How a setting is tried: one undisturbed run, for its cost, and one run with a failure.
 
 The failure comes late in an interval, when the most work is lost, and after the job has settled.  A task manager is lost, unless trials
-are told to fail a task.  The run then lasts long enough to show whether the job recovers within the limit.  Both runs are plain changes
-of the scenario, so a sweep file can describe them.
+are told to fail a task.  The run then lasts until the job has caught up, or long enough to show that it does not recover within the limit.
+Both runs are plain changes of the scenario, so a sweep file can describe them.
 Every trial, however long, has the state of the horizon: rows of a comparison are about one job.
 """
 
@@ -152,14 +152,17 @@ class Bench:
     def _undisturbed(self, interval_ns: int) -> Point:
         return {
             "run.duration": format_duration(SETTLED_NS + _observed_ns(interval_ns)), "run.warmup": format_duration(SETTLED_NS),
-            "faults": [],
+            "run.until": "duration", "faults": [],
         }  # fmt: skip
 
     def _failure(self, interval_ns: int, failure: Failure | None = None) -> Point:
         periods = max(-(-SETTLED_NS // interval_ns), 1)  # at least one of them completes before the failure
         failure_ns = periods * interval_ns + interval_ns * LATE[0] // LATE[1]
         fault = {"kill": _KILLED[failure or self.failure], "at": format_duration(failure_ns)}
-        return {"run.duration": format_duration(failure_ns + self._slots_ns + self.patience_ns), "run.warmup": "0 s", "faults": [fault]}
+        return {
+            "run.duration": format_duration(failure_ns + self._slots_ns + self.patience_ns), "run.warmup": "0 s", "run.until": "caught-up",
+            "faults": [fault],
+        }  # fmt: skip
 
     @cached_property
     def _slots_ns(self) -> int:

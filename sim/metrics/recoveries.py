@@ -38,6 +38,11 @@ class RecoveryStats:
     served_again: int = 0  # ... served again by restarted tasks without readers
     caught_up_ns: int = -1  # as much waits as usual (`sim.runtime.observe.usual_backlog`)
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether something failed, and not just another job or parallelism began."""
+        return self.kind not in ("rescale", "instance")
+
 
 def recoveries_table(stats: Iterable[RecoveryStats]) -> pd.DataFrame:
     """One row per restart, in the order of restarts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
+from typing import Literal
 
 from sim.model.actions import Action
 from sim.model.catalogs.option import Kind, option
@@ -53,10 +54,18 @@ class Run:
     )  # fmt: skip
     seed: int = option(Kind.NATURAL, 1, "The seed of all random numbers; a list is an axis.")
     replications: int = option(Kind.POSITIVE, 1, "Runs of each combination, with seeds of their own.")
+    until: Literal["duration", "caught-up"] = option(
+        Kind.WORD, "duration",
+        "What ends it: its duration, or caught-up: the job has caught up after a failure. It then lasts for its duration at most.",
+    )  # fmt: skip
 
     @property
     def finds_warm_up(self) -> bool:
         return self.warmup_ns == AUTO_WARM_UP
+
+    @property
+    def ends_caught_up(self) -> bool:
+        return self.until == "caught-up"
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def _read(folder: Path, scenario: Scenario) -> Result:
         tables: dict[str, Any] = {name: pd.read_parquet(folder / f"{name}.parquet") for name in TABLES}
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         status = str(manifest["job_status"])
-        ended_ns = scenario.run.duration_ns if status == "RUNNING" else _last_ns(folder)
+        ended_ns = scenario.run.duration_ns if status == "RUNNING" and not scenario.run.ends_caught_up else _last_ns(folder)
     except (OSError, ValueError, LookupError) as error:
         raise FolderError(f"{folder}: is not what 'ckptsim run' wrote: {error}".splitlines()[0]) from None
     return Result(scenario=scenario, **tables, journal=Journal(), manifest_read=manifest, job_status=status, ended_ns=ended_ns)

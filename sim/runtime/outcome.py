@@ -12,6 +12,7 @@ class Outcome:
         self.status = "RUNNING"
         self.failed = env.event()
         self.finished = env.event()
+        self.caught_up = env.event()  # after a failure
 
     def fail(self, reason: str) -> None:
         """The job fails; nothing restarts it."""
@@ -24,3 +25,8 @@ class Outcome:
         self.status = "FINISHED"
         if not self.finished.triggered:
             self.finished.succeed()
+
+    def catch_up(self) -> None:
+        """The job has recovered from a failure: all tasks run, and as much waits as usual."""
+        if not self.caught_up.triggered:
+            self.caught_up.succeed()

@@ -18,6 +18,8 @@ def test_work_grows_with_what_is_simulated_and_with_nothing_else():
     assert CELL_S < work_s(row, job) < work_s(row, longer)
     assert work_s(row, job) < work_s(row | {"completed": 30.0}, job)
     assert work_s(row, job) < work_s(row | {"emitted_per_second": 1e6}, job)
+    assert work_s(row | {"ended_s": job.run.duration_ns / 1e9}, job) == work_s(row, job)
+    assert work_s(row | {"ended_s": job.run.duration_ns / 2e9}, job) < work_s(row, job), "it ended before its time"
     assert work_s(row, job) == work_s(row | {"cpu_s": 50.0, "host": "b", "attempt": 1}, job)
 
 

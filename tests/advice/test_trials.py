@@ -64,6 +64,8 @@ def test_a_failure_comes_late_in_an_interval_and_leaves_time_to_recover(bench):
         assert at_ns >= max(60, interval_s) * S
         assert 0.9 == pytest.approx(at_ns % (interval_s * S) / (interval_s * S))
         assert 262 * S == found[FAILURE].run.duration_ns - at_ns  # at most 22 s of these without slots
+        assert found[FAILURE].run.ends_caught_up
+        assert not steady.run.ends_caught_up
         assert () == steady.faults
         assert steady.run.duration_ns - steady.run.warmup_ns >= max(60, 2 * interval_s) * S
 

@@ -22,7 +22,7 @@ PER_RECORD_AND_VERTEX_S = 1e-8
 def work_s(row: Row, scenario: Scenario) -> float:
     """Seconds of processor time that such a run takes on a machine that does nothing else."""
     vertices = scenario.job.vertices
-    tasks, seconds = sum(vertex.parallelism for vertex in vertices), scenario.run.duration_ns / 1e9
+    tasks, seconds = sum(vertex.parallelism for vertex in vertices), _number(row.get("ended_s")) or scenario.run.duration_ns / 1e9
     checkpoints, rate = (_number(row.get(name)) for name in ("completed", "emitted_per_second"))
     per_task_s = PER_TASK_AND_SECOND_S * seconds + PER_TASK_AND_CHECKPOINT_S * checkpoints
     return CELL_S + tasks * per_task_s + PER_RECORD_AND_VERTEX_S * rate * seconds * len(vertices)

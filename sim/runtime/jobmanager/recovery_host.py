@@ -261,8 +261,9 @@ class RecoveryHost:
             deployment = self.cluster.task_managers.deployment(tasks)
         if tasks:
             fail_task = lambda task, reason: self.fail_tasks([task], reason)  # noqa: E731
+            caught_up = self.outcome.catch_up if stats.is_failure else lambda: None
             self.restores[command.restart] = Restore(
-                self.cluster, stats, tasks, self.machine.regions, checkpoint, deployment.at_ns, fail_task
+                self.cluster, stats, tasks, self.machine.regions, checkpoint, deployment.at_ns, fail_task, caught_up
             )
 
     def _fail_deployment(self, tasks: list[int], stats: RecoveryStats, at_ns: int, *, alone: bool) -> None:

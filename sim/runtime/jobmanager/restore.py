@@ -45,11 +45,14 @@ class RestoreContext:
 
 
 class Restore:
-    """The tasks of one restart, which have their slots at `ready_ns`.  `fail_task`: called with a task whose download fails, and why."""
+    """The tasks of one restart, which have their slots at `ready_ns`.  `fail_task`: called with a task whose download fails, and why.
+
+    `caught_up`: called when its tasks run and have caught up.
+    """
 
     def __init__(
         self, cluster: RestoreContext, stats: RecoveryStats, tasks: frozenset[int], regions: Iterable[frozenset[int]], checkpoint: int,
-        ready_ns: int, fail_task: Callable[[int, str], None],
+        ready_ns: int, fail_task: Callable[[int, str], None], caught_up: Callable[[], None],
     ) -> None:  # fmt: skip
         self.cluster = cluster
         self.context = cluster.context
@@ -59,6 +62,7 @@ class Restore:
         self.regions = regions
         self.checkpoint = checkpoint
         self.fail_task = fail_task
+        self.caught_up = caught_up
         self._catch_up: CatchUp
         self._downloads: dict[int, simpy.Process] = {}
         self.env.call_in(ready_ns - self.env.now + self.context.scenario.overheads.deploy_ns, self._deploy)
@@ -136,10 +140,16 @@ class Restore:
         if not host.occupied:  # by a commit of what the checkpoint held
             context.plane.release(task)
         if task in self._catch_up.readers:
-            self._catch_up.begin(self.tasks)
+            self._catch_up.begin(self.tasks, self._tell_caught_up)
         yield self.env.timeout(0)  # a process has at least one event
 
     def task_runs(self, task: int) -> None:
         """The recovered input of a task is read: the task runs."""
         if task in self.tasks and all(self.cluster.tasks[t].running for t in self.tasks):
             self.stats.running_ns = self.env.now
+            self._tell_caught_up()
+
+    def _tell_caught_up(self) -> None:
+        """Both have to be so, in whichever order: all tasks run, and have caught up."""
+        if self.stats.running_ns >= 0 and self.stats.caught_up_ns >= 0:
+            self.caught_up()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from sim.metrics.recoveries import RecoveryStats
@@ -48,15 +50,19 @@ class CatchUp:
         self.readers = {task: parts[task].position.served for task in readers}
         self._watching = False
 
-    def begin(self, tasks: set[int]) -> None:
-        """The first thread of the restarted `tasks` begins: look until they have caught up, or some of them have failed again."""
+    def begin(self, tasks: set[int], then: Callable[[], None]) -> None:
+        """The first thread of the restarted `tasks` begins: look until they have caught up, or some of them have failed again.
+
+        `then` is called in both cases.
+        """
         if not self._watching:
             self._watching = True
-            self.env.process(self._watch(tasks))
+            self.env.process(self._watch(tasks, then))
 
-    def _watch(self, tasks: set[int]) -> Work[None]:
+    def _watch(self, tasks: set[int], then: Callable[[], None]) -> Work[None]:
         yield from self._look_until_caught_up(tasks)
         self.usual.catching_up -= 1
+        then()
 
     def _look_until_caught_up(self, tasks: set[int]) -> Work[None]:
         everything, begun_ns = len(tasks), self.env.now

@@ -24,7 +24,7 @@ _OF_CHANNELS = ("written", "sent", "arrived", "taken", "queued", "received")
 
 
 class Sampler:
-    """The samples of a run: it looks at the plane every `SAMPLE_NS`; `progress` hears the simulated time; `only`: columns that are asked for."""
+    """The samples of a run, one every `SAMPLE_NS`.  `progress` hears the simulated time; `only`: columns that are asked for."""
 
     def __init__(
         self, context: Context, counters: Counters, progress: Callable[[int], None] | None, only: Collection[str] | None = None

@@ -69,6 +69,8 @@ class Chain:
             self.attach(instance)
             instance.start()
             self._run(instance, segment)
+            if self._is_over(instance):
+                return
             if number + 1 < len(parts):
                 ended = instance.outcome.failed.triggered or (instance.outcome.finished.triggered and not stopped_with(instance.stats))
                 if segment.kind == "rescale" and ended:
@@ -142,8 +144,9 @@ class Chain:
         while True:
             left_ns = max(0, segment.until_ns - instance.env.now)  # none, if the segment before it took longer than it was to
             wait_ns = left_ns if segment.stop is None else min(left_ns, max(segment.stop.at_ns - instance.env.now, 0) + STOP_AGAIN_NS)
-            instance.env.run(until=instance.env.timeout(wait_ns) | outcome.failed | outcome.finished)
-            if outcome.failed.triggered or outcome.finished.triggered:
+            ends = instance.env.timeout(wait_ns) | outcome.failed | outcome.finished
+            instance.env.run(until=ends | outcome.caught_up if self.scenario.run.ends_caught_up else ends)
+            if outcome.failed.triggered or outcome.finished.triggered or self._is_over(instance):
                 return
             if instance.env.now >= segment.until_ns:
                 if segment.kind == "rescale":
@@ -151,6 +154,10 @@ class Chain:
                 return
             if segment.stop is not None and not any(stats.stops and stats.status != "FAILED" for stats in instance.stats.values()):
                 request(instance.context, instance.job.coordinator, segment.stop)
+
+    def _is_over(self, instance: JobInstance) -> bool:
+        """Whether the scenario asks for no more than it has shown."""
+        return self.scenario.run.ends_caught_up and instance.outcome.caught_up.triggered
 
     def _await_job_manager(self, instance: JobInstance) -> None:
         """Wait for a JobManager, as only it can rescale a job.  The request is repeated until there is one, or the run is over."""

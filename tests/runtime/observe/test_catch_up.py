@@ -56,3 +56,36 @@ def test_before_anything_was_looked_at():
     (row,) = recoveries(0.3)
 
     assert row["running"] <= row["caught_up"] < row["running"] + 3000
+
+
+UNTIL = "run: {duration: 50 s, until: caught-up}"
+
+
+def test_a_run_may_end_when_the_job_has_caught_up():
+    """What the full run shows of the recovery, and not a second more of it."""
+    text = WINDOWS.replace("FAULTS", "{kill: sink, at: 12.3 s}")
+    full, short = (simulate(loads(run).scenarios[0], check=False) for run in (text, text.replace("run: {duration: 50 s}", UNTIL)))
+    (row,) = short.recoveries.to_dict("records")
+
+    assert full.recoveries.to_dict("records") == [row]
+    assert 50_000_000_000 == full.ended_ns
+    assert row["running"] <= row["caught_up"] == short.ended_ns / 1e6
+
+
+def test_without_a_failure_it_lasts_for_its_duration():
+    """A job that was rescaled has caught up, too; but nothing failed."""
+    text = WINDOWS.replace("run: {duration: 50 s}", UNTIL)
+    calm = simulate(loads(text.replace("FAULTS", "")).scenarios[0], check=False)
+    rescaled = simulate(loads(text.replace("FAULTS", "") + "rescale: {at: 10 s, parallelism: {sink: 3}}\n").scenarios[0], check=False)
+
+    assert 50_000_000_000 == calm.ended_ns == rescaled.ended_ns
+    assert [True] == (rescaled.recoveries["caught_up"] > 0).tolist()
+
+
+def test_a_failure_that_is_not_recovered_from_lasts_for_the_duration():
+    """The run is over before the job has caught up."""
+    text = SLOW_RESTART.replace("FAULTS", "{kill: sink, at: 75 s}").replace("duration: 80 s", "duration: 80 s, until: caught-up")
+    result = simulate(loads(text).scenarios[0], check=False)
+
+    assert 80_000_000_000 == result.ended_ns
+    assert [-1] == result.recoveries["caught_up"].tolist()
