@@ -73,9 +73,10 @@ class CellPlan(Sequence[Cell]):
     __hash__ = None  # type: ignore[assignment]
 
     def take(self, places: Integers) -> CellPlan:
-        """The cells at these places, in this order."""
-        columns = (self.of, self.own_seed, self.seed, self.replication, self.ids, self.bare_ids)
-        return CellPlan(self.scenarios, *(column[places] for column in columns))  # type: ignore[arg-type]
+        """The cells at these places, in this order.  All in the order of the plan: the plan itself, whose columns are large."""
+        if len(places) == len(self) and np.array_equal(places, np.arange(len(self))):
+            return self
+        return self.with_columns(lambda column: column[places])
 
     def per_scenario(self, value: Callable[[Scenario], object]) -> NDArray[np.object_]:
         """A value of each cell that does not depend on its seed; it is asked for once per scenario."""
@@ -102,13 +103,18 @@ class CellPlan(Sequence[Cell]):
             found[others] = [str(seed) for seed in self.own_seed[others].tolist()]
         return found
 
+    def with_columns(self, changed: Callable[[NDArray[np.generic]], NDArray[np.generic]]) -> CellPlan:
+        """The plan with changed columns.  Seeds of first replications stand in one column, not in two equal ones."""
+        own = changed(self.own_seed)
+        others = (changed(column) for column in (self.replication, self.ids, self.bare_ids))
+        seed = own if self.seed is self.own_seed else changed(self.seed)
+        return CellPlan(self.scenarios, changed(self.of), own, seed, *others)  # type: ignore[arg-type]
+
     def _scenario(self, place: int) -> Scenario:
         scenario, own, seed = self.scenarios[int(self.of[place])], int(self.own_seed[place]), int(self.seed[place])
         if own != scenario.run.seed:
             scenario = replace(scenario, axes=tuple((axis, str(own) if axis == SEED else value) for axis, value in scenario.axes))
-        if (scenario.run.seed, scenario.run.replications) == (seed, 1):
-            return scenario
-        return replace(scenario, run=replace(scenario.run, seed=seed, replications=1))
+        return _with_run(scenario, seed)
 
 
 def cells(scenarios: Iterable[Scenario]) -> CellPlan:
@@ -123,8 +129,8 @@ def _cells(scenarios: SeededScenarios) -> CellPlan:
     counts = np.fromiter((scenario.run.replications for scenario in different), np.int64, len(different))[of]
     replication = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     of, own = np.repeat(of, counts), np.repeat(own, counts)
-    seed = own.copy()
     later = replication > 0
+    seed = own.copy() if later.any() else own
     seed[later] = [_seed(*pair) for pair in zip(own[later].tolist(), replication[later].tolist(), strict=True)]
     return _named(different, of, own, seed, replication)
 
@@ -164,23 +170,15 @@ def with_baselines(planned: Sequence[Cell]) -> CellPlan:
     first = np.sort(places[np.unique(plan.bare_ids[places], return_index=True)[1]])
     bases = np.unique(plan.of[first])  # scenarios that some baseline is made of
     bare = tuple(baseline(plan.scenarios[base]) for base in bases.tolist())
-
-    def joined(column: NDArray[np.generic], of_bare: NDArray[np.generic]) -> NDArray[np.generic]:
-        return np.insert(column, first, of_bare)
-
-    return CellPlan(
-        (*plan.scenarios, *bare),
-        joined(plan.of, len(plan.scenarios) + np.searchsorted(bases, plan.of[first])),  # type: ignore[arg-type]
-        joined(plan.own_seed, plan.own_seed[first]),  # type: ignore[arg-type]
-        joined(plan.seed, plan.seed[first]),  # type: ignore[arg-type]
-        joined(plan.replication, plan.replication[first]),  # type: ignore[arg-type]
-        joined(plan.ids, plan.bare_ids[first]),  # type: ignore[arg-type]
-        joined(plan.bare_ids, plan.bare_ids[first]),  # type: ignore[arg-type]
-    )
+    joined = plan.with_columns(lambda column: np.insert(column, first, column[first]))
+    at = first + np.arange(len(first))  # where the baselines stand now
+    joined.of[at] = len(plan.scenarios) + np.searchsorted(bases, plan.of[first])
+    joined.ids[at] = joined.bare_ids[at]
+    return replace(joined, scenarios=(*plan.scenarios, *bare))
 
 
 def _named(scenarios: tuple[Scenario, ...], of: Integers, own_seed: Integers, seed: Integers, replication: Integers) -> CellPlan:
-    single = [replace(scenario, run=replace(scenario.run, replications=1)) for scenario in scenarios]
+    single = [_with_run(scenario, scenario.run.seed) for scenario in scenarios]
     ids = _identities([content(scenario) for scenario in single], of, seed)
     bare_ids = _identities([content(baseline(scenario)) for scenario in single], of, seed)
     return CellPlan(scenarios, of, own_seed, seed, replication, ids, bare_ids)
@@ -193,8 +191,15 @@ def _identities(contents: Sequence[bytes], of: Integers, seeds: Integers) -> Ids
     different, seed_of = np.unique(seeds, return_inverse=True)
     pairs, place = np.unique(number_of[of] * len(different) + seed_of, return_inverse=True)
     runs, known = list(numbers), different.tolist()
-    names = [identity_of(runs[pair // len(known)], known[pair % len(known)]) for pair in pairs.tolist()]
-    return np.array(names, dtype="S20")[place]
+    names = (identity_of(runs[pair // len(known)], known[pair % len(known)]) for pair in pairs.tolist())
+    return np.fromiter(names, dtype="S20", count=len(pairs))[place]
+
+
+def _with_run(scenario: Scenario, seed: int) -> Scenario:
+    """A single run; the scenario itself if it is one."""
+    if (scenario.run.seed, scenario.run.replications) == (seed, 1):
+        return scenario
+    return replace(scenario, run=replace(scenario.run, seed=seed, replications=1))
 
 
 def _is_bare(scenario: Scenario) -> bool:

@@ -64,8 +64,10 @@ def _sweeps(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, AxisV
     if isinstance(node, AxisValues):
         yield path, node
     elif isinstance(node, BaseModel):
-        for name, info in type(node).model_fields.items():
-            yield from _sweeps(getattr(node, name), (*path, info.alias or name))
+        fields = type(node).model_fields
+        for name, value in node.__dict__.items():
+            if value is not None:  # most keys are not written
+                yield from _sweeps(value, (*path, fields[name].alias or name))
     elif isinstance(node, dict):
         for key, value in node.items():
             yield from _sweeps(value, (*path, key))

@@ -21,6 +21,8 @@ _SUFFIX = ".parquet"
 _DIGEST_BYTES = 16
 _NAME = re.compile(rf"[0-9a-f]{{20}}(?:[0-9a-f]{{{2 * _DIGEST_BYTES - 20}}})?{re.escape(_SUFFIX)}")  # 20: of versions before the checksum
 _COLUMNS = pa.schema(list((OUTCOME | PROVENANCE).items()))
+GROUP = 20_000
+"""Rows of a row group: so many are read at once."""
 KEY = ("cell", "status")
 """The columns that say whether a cell has a row: the only ones that a sweep keeps in memory."""
 
@@ -45,7 +47,7 @@ def packed(rows: Sequence[Row]) -> tuple[str, bytes]:
 def packed_table(rows: pa.Table) -> tuple[str, bytes]:
     """(file name, content)."""
     sink = pa.BufferOutputStream()
-    pq.write_table(rows, sink)
+    pq.write_table(rows, sink, row_group_size=GROUP)
     content = sink.getvalue().to_pybytes()
     return _digest(content) + _SUFFIX, content
 
@@ -72,6 +74,24 @@ def read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Columns of a checked file; None: all.  GoneError: it is there no more."""
     try:
         return pq.read_table(path, columns=None if columns is None else list(columns), partitioning=None)
+    except FileNotFoundError:
+        raise GoneError(path.name) from None
+
+
+def groups(path: Path) -> list[int]:
+    """The number of rows of each row group.  GoneError: the file is there no more."""
+    try:
+        found = pq.read_metadata(path)
+    except FileNotFoundError:
+        raise GoneError(path.name) from None
+    return [found.row_group(i).num_rows for i in range(found.num_row_groups)]
+
+
+def read_group(path: Path, group: int, columns: Sequence[str] | None = None) -> pa.Table:
+    """Columns of a row group of a checked file; None: all.  GoneError: it is there no more."""
+    try:
+        with pq.ParquetFile(path) as file:
+            return file.read_row_group(group, columns=None if columns is None else list(columns))
     except FileNotFoundError:
         raise GoneError(path.name) from None
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 
 from sim.analysis.sweeps.choice import Selection, Setting, Standing
 from sim.analysis.sweeps.measure import limit_text, text, text_beside
-from sim.analysis.sweeps.observed import dead, planned
+from sim.analysis.sweeps.observed import dead, numbered, planned
 from sim.analysis.sweeps.samples import smallest
 from sim.cells.columns import COLUMNS
 from sim.quantities.results import STATISTICS
@@ -74,22 +75,21 @@ def _failing(question: Question, results: pd.DataFrame, found: Selection) -> Ite
 
 def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
     """Settings whose runs end before any checkpoint does: they say nothing about checkpoints."""
-    rows = planned(results)
-    rows = rows[~dead(rows)]
-    if "completed" not in rows or rows.empty:
+    if "completed" not in results:
         return
-    by_setting = rows.groupby([rows[key].astype(str) for key in question.settings])
-    completed = by_setting["completed"].sum()
-    none = [standing.setting for standing in found.standings if completed.get(_index(standing.setting), 1) == 0]
+    used = {*question.settings, "completed", "strategy", "status", "job_status"}
+    rows = planned(results[[name for name in results.columns if name in used]])  # all columns would be copied
+    rows = rows[~dead(rows)]
+    if rows.empty:
+        return
+    settings, setting_of = numbered(rows, question.settings)
+    completed = np.bincount(setting_of, rows["completed"].astype(float).fillna(0), len(settings))
+    never = {setting for setting, count in zip(settings, completed, strict=True) if count == 0}
+    none = [standing.setting for standing in found.standings if standing.setting in never]
     if none and len(none) == len(found.standings):
         yield f"No run completes a checkpoint, with any {', '.join(question.settings)}."
     elif none:
         yield f"No run completes a checkpoint with {_shorts(none)}."
-
-
-def _index(setting: Setting) -> str | Setting:
-    """The name of a group of rows.  pandas names a group of one key by its value."""
-    return setting if len(setting) > 1 else setting[0]
 
 
 def _what(rows: pd.DataFrame, question: Question) -> str:

@@ -36,6 +36,8 @@ TRIALS = 3
 _HEAD = {"cell": pa.string(), "scenario": pa.string(), "replication": pa.int64(), "seed": pa.int64()}
 _RUN_COLUMNS = {"cell": pa.string()} | PROVENANCE
 _SEED = "seed"
+_UNIQUE = ("cell",)
+"""Texts that each row has for itself: as categories they would only take more room."""
 
 
 def collect(store: Store, planned: Sequence[Cell]) -> pd.DataFrame:
@@ -57,14 +59,26 @@ def keep(store: Store, planned: Sequence[Cell]) -> None:
         else:
             break
     forget_files()
+    if len(plan) > PART:
+        store.forget()
 
 
 def read_results(folder: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """The table of a sweep, or some of its columns, in the order of the table."""
+    """The table of a sweep, or some of its columns, in the order of the table.
+
+    Texts of selected columns are categories: a number per row instead of a Python object.
+    """
     file = folder / RESULTS
-    selected = None if columns is None else [name for name in pq.read_schema(file).names if name in set(columns)]
-    frame: pd.DataFrame = pq.read_table(file, columns=selected).to_pandas()
-    return frame
+    if columns is None:
+        complete: pd.DataFrame = pq.read_table(file).to_pandas()
+        return complete
+    selected = [field for field in pq.read_schema(file) if field.name in set(columns)]
+    texts = [field.name for field in selected if field.type == pa.string() and field.name not in _UNIQUE]
+    columns_of = {}
+    for field in selected:  # one by one: a table of them all would stand beside the frame
+        table = pq.read_table(file, columns=[field.name], read_dictionary=[field.name] if field.name in texts else [])
+        columns_of[field.name] = table.unify_dictionaries()[field.name].to_pandas()
+    return pd.DataFrame(columns_of, copy=False)
 
 
 def _keep(folder: Path, kept: KeptRows, plan: CellPlan) -> None:
@@ -88,7 +102,8 @@ class _Results:
     def __init__(self, plan: CellPlan, places: NDArray[np.int64], numbers: NDArray[np.int64], kept: KeptRows) -> None:
         self._plan, self._numbers, self._kept = plan.take(places), numbers, kept
         names = dict.fromkeys(axis for scenario in plan.scenarios for axis, _ in scenario.axes)
-        self._axes = {name: _shared(plan, plan.axis(name))[places] for name in names}  # by all that are planned
+        texts = {name: _shared(plan, plan.axis(name))[places] for name in names}  # by all that are planned
+        self._axes = {name: pa.array(values, pa.string()).dictionary_encode() for name, values in texts.items()}
         self.schema = pa.schema(
             list(
                 (
@@ -110,7 +125,7 @@ class _Results:
             part = slice(begin, begin + PART)
             plan, rows = self._plan[part], self._kept.table(self._numbers[part], list(OUTCOME))
             own: dict[str, object] = {name: rows[name] for name in OUTCOME}
-            own |= {name: pa.array(values[part], pa.string()) for name, values in self._axes.items()}
+            own |= {name: values[part].cast(pa.string()) for name, values in self._axes.items()}
             own |= {"scenario": plan.per_scenario(lambda scenario: scenario.name), "replication": plan.replication, _SEED: plan.seed}
             own |= {"strategy": plan.per_scenario(_strategy), "throughput_change": self._change.slice(begin, PART)}
             yield pa.table({name: own[name] for name in self.schema.names}, schema=self.schema)

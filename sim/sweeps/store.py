@@ -31,7 +31,7 @@ NAMED = 5
 """Number of files listed in a line."""
 JOINED = 64
 """So many files that a command has written become one."""
-LONGEST = 100_000
+LONGEST = 50_000
 """Rows of a file that is not joined any more."""
 
 
@@ -101,6 +101,10 @@ class Store:
                 self._look()
             self._kept, self._rows = kept, None
         return self._kept
+
+    def forget(self) -> None:
+        """Free the memory that many rows take.  The next look at them reads their names again."""
+        self._kept = self._rows = None
 
     def rows(self) -> dict[str, Row]:
         """Cell -> row, all in memory: for studies of a few thousand cells."""

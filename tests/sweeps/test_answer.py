@@ -40,6 +40,21 @@ def test_tables(results):
     assert [["interval", "98 %", "98 %"], ["window", "2 %", "2 %"]] == shares.rows
 
 
+@pytest.mark.parametrize("by", ["", "window"])
+def test_texts_as_categories_change_no_answer(results, by):
+    """Large sweeps have them: with failed rows, dead jobs, bounds and missing texts."""
+    rows = results.assign(job_status="RUNNING", unfinished="", nothing=None, error="", completed=3)
+    rows.loc[0, "unfinished"] = "end_to_end_p99_ms"
+    rows.loc[1, "nothing"] = "throughput_change"
+    rows.loc[2, ["job_status", "completed"]] = "FAILED: out of memory", 0
+    rows.loc[4, ["status", "error", "job_status"]] = "error", "ValueError: no", None
+    texts = {name: "category" for name in rows.columns if rows[name].dtype == object and name != "cell"}
+    question = replace(QUESTION, by=by)
+
+    assert sections(question, rows) == sections(question, rows.astype(texts))
+    assert sentence(question, rows) == sentence(question, rows.astype(texts))
+
+
 def test_windows_of_many_settings(results):
     """How many ended, the least, the reference, and the most; those in which something did not end come first."""
     others = [results.assign(interval=f"{i} min", end_to_end_p99_ms=1000.0 * i, unfinished="") for i in range(1, 6)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.sweeps import results
+from sim.sweeps import batch, results
 from sim.sweeps import run as room
 from sim.sweeps.run import run_sweep
 from sim.sweeps.store import Store
@@ -103,11 +103,15 @@ def test_of_many_rows_only_the_columns_of_the_answer_are_read(file, tmp_path, mo
 
 
 def test_rows_are_put_together_part_by_part(file, tmp_path, monkeypatch):
-    """The table is the same, however few rows are in memory at once."""
+    """The table is the same, however few rows are in memory at once, and wherever in a file they stand."""
     complete = run_sweep(file, tmp_path / "rows", jobs=1).results
     monkeypatch.setattr(results, "PART", 2)
+    monkeypatch.setattr(batch, "GROUP", 2)
+    store = Store(tmp_path / "again")
+    store.put(list(reversed(Store(tmp_path / "rows").rows().values())))
 
-    assert complete.equals(run_sweep(file, tmp_path / "rows", jobs=1).results)
+    assert [2, 2, 2] == batch.groups(next((tmp_path / "again" / "cells").iterdir()))
+    assert complete.equals(run_sweep(file, tmp_path / "again", jobs=1).results)
 
 
 def test_another_command_is_told_and_begins_at_another_place(file, tmp_path):

@@ -23,7 +23,8 @@ def effects(results: pd.DataFrame, axes: Sequence[str], column: str) -> pd.DataF
 
     Replications are averaged first: their spread is chance and belongs to no axis.  What had not ended counts with the time it had taken.
     """
-    rows = planned(results).assign(**{column: scored(results, column)["value"]}).dropna(subset=[column])
+    value = scored(results, column)["value"]
+    rows = planned(results[[*dict.fromkeys((*axes, "strategy"))]]).assign(**{column: value})[value.notna()]
     axes = [axis for axis in axes if len(rows[axis].unique()) > 1]
     mean = rows.groupby(list(axes), observed=True)[[column]].mean().reset_index() if axes else rows[:0]
     if len(mean) < 2 or np.isclose(mean[column].var(ddof=0), 0):
@@ -38,8 +39,8 @@ def _of_a_grid(mean: pd.DataFrame, axes: Sequence[str], column: str) -> list[tup
     shares = []
     for axis in axes:
         others = [other for other in axes if other != axis]
-        first = mean.groupby(axis)[column].mean().var(ddof=0) / variance
-        rest = mean.groupby(others)[column].mean().var(ddof=0) / variance if others else 0.0
+        first = mean.groupby(axis, observed=True)[column].mean().var(ddof=0) / variance
+        rest = mean.groupby(others, observed=True)[column].mean().var(ddof=0) / variance if others else 0.0
         shares.append((axis, float(first), float(1 - rest)))
     return shares
 

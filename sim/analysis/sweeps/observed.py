@@ -9,7 +9,7 @@ missing for another reason is lost, unless it is missing for every setting: no s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ DEAD = ("FAILED", "RESTARTING")
 """How the status of a job begins that failed, or that restarts for ever."""
 SEEDS = ("replication", "run.seed")
 """Columns that only repeat a run."""
+_MARKS = ("strategy", "status", "job_status", "unfinished", "nothing")
+"""Columns that say what the values of a row mean."""
 _NO_AXES = ("cell", "scenario", "seed")
 
 
@@ -56,7 +58,7 @@ def planned(results: pd.DataFrame) -> pd.DataFrame:
 def dead(rows: pd.DataFrame) -> pd.Series[bool]:
     """Runs that say nothing about what a setting gives: the cell has no result, or its job failed."""
     wrong = rows["status"] != "ok"
-    return wrong | rows["job_status"].fillna("").str.startswith(DEAD) if "job_status" in rows else wrong
+    return wrong | _having(rows, "job_status", lambda status: status.startswith(DEAD))
 
 
 def ended(rows: pd.DataFrame, column: str) -> pd.Series[float]:
@@ -66,23 +68,25 @@ def ended(rows: pd.DataFrame, column: str) -> pd.Series[float]:
 
 def scored(results: pd.DataFrame, column: str) -> pd.DataFrame:
     """`value` (NaN: none), `unfinished`, `lost` and `dead` of each planned row."""
-    rows = planned(results)
-    value = rows[column].astype(float).mask(dead(rows))
-    nothing = _named(rows, "nothing", column) & ~dead(rows)
+    rows = planned(results[[name for name in results.columns if name in (column, *_MARKS)]])  # all columns would be copied
+    died = dead(rows)
+    value = rows[column].astype(float).mask(died)
+    nothing = _named(rows, "nothing", column) & ~died
     return pd.DataFrame({
         "value": value, "unfinished": _named(rows, "unfinished", column) & value.notna(), "lost": value.isna() & ~nothing,
-        "dead": dead(rows),
+        "dead": died,
     })  # fmt: skip
 
 
 def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Observed:
     """`results`: rows of a sweep with the columns of `settings` and of what else varies, all of them before `strategy`."""
-    rows = planned(results)
-    axes = [name for name in rows.columns[: rows.columns.get_loc("strategy")] if name not in (*settings, *_NO_AXES)]
+    before = list(results.columns).index("strategy")
+    rows = planned(results[list(results.columns[: before + 1])])
+    axes = [name for name in rows.columns[:-1] if name not in (*settings, *_NO_AXES)]
     window, seed, sample = _sample(rows, axes)
-    windows, window_of = _numbered(rows, window)
-    worlds, world_of = _numbered(rows, [*window, *seed])
-    names, setting_of = _numbered(rows, settings)
+    windows, window_of = numbered(rows, window)
+    worlds, world_of = numbered(rows, [*window, *seed])
+    names, setting_of = numbered(rows, settings)
     flags = scored(results, column)
     shape = (len(worlds), len(names))
 
@@ -125,7 +129,7 @@ def _columns(names: Sequence[tuple[str, ...]], settings: Sequence[str]) -> pd.In
     return pd.MultiIndex.from_tuples(names, names=list(settings))
 
 
-def _numbered(rows: pd.DataFrame, columns: Sequence[str]) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
+def numbered(rows: pd.DataFrame, columns: Sequence[str]) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
     """The different combinations of values in their order, and the number of each row's."""
     number_of = np.zeros(len(rows), dtype=np.int64)
     keys: list[tuple[str, ...]] = [()] if len(rows) or not columns else []
@@ -143,15 +147,20 @@ def _sample(rows: pd.DataFrame, axes: Sequence[str]) -> tuple[list[str], list[st
     others = [axis for axis in axes if axis not in SEEDS]
     if "window" in others and len(rows["window"].unique()) > 1:
         return ["window"], [axis for axis in axes if axis != "window"], "windows"
-    if len(_numbered(rows, others)[0]) > 1:
+    if len(numbered(rows, others)[0]) > 1:
         return others, seeds, "worlds"
-    return (seeds, others, "seeds") if len(_numbered(rows, seeds)[0]) > 1 else (others, seeds, "windows")
+    return (seeds, others, "seeds") if len(numbered(rows, seeds)[0]) > 1 else (others, seeds, "windows")
 
 
 def _named(rows: pd.DataFrame, mark: str, column: str) -> pd.Series[bool]:
     """Whether the column `mark` of a row names this column."""
-    if mark not in rows:
+    return _having(rows, mark, lambda names: column in names.split())
+
+
+def _having(rows: pd.DataFrame, column: str, holds: Callable[[str], bool]) -> pd.Series[bool]:
+    """Whether the text of a row `holds`, which each different text is asked once; no text, or no such column: it does not."""
+    if column not in rows:
         return pd.Series(data=False, index=rows.index)
-    codes, texts = pd.factorize(rows[mark], use_na_sentinel=False)
-    found = np.array([not pd.isna(text) and column in str(text).split() for text in texts], dtype=bool)
+    codes, texts = pd.factorize(rows[column], use_na_sentinel=False)
+    found = np.array([not pd.isna(text) and holds(str(text)) for text in texts], dtype=bool)
     return pd.Series(found[codes] if len(codes) else [], index=rows.index, dtype=bool)

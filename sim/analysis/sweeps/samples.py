@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
-from sim.analysis.sweeps.observed import planned, scored
+from sim.analysis.sweeps.observed import numbered, planned, scored
 from sim.quantities.results import STATISTICS
 
 
@@ -17,10 +18,10 @@ def smallest(column: str) -> int:
 
 def counts(results: pd.DataFrame, column: str) -> pd.Series[float]:
     """The observations of each planned run that has a value of `column`; empty: it is no percentile, or they are not known."""
-    rows = planned(results)
     counted = STATISTICS[column].counted_by if column in STATISTICS else ""
-    if smallest(column) == 1 or counted not in rows:
+    if smallest(column) == 1 or counted not in results:
         return pd.Series(dtype=float)
+    rows = planned(results[[counted, "strategy"]])
     return rows.loc[scored(results, column)["value"].notna(), counted].dropna().astype(float)
 
 
@@ -29,8 +30,7 @@ def pooled(results: pd.DataFrame, settings: Sequence[str], column: str) -> dict[
     found = counts(results, column)
     if found.empty:
         return {}
-    keys = [tuple(key) for key in planned(results).loc[found.index, list(settings)].fillna("").astype(str).to_numpy().tolist()]
-    sums: dict[tuple[str, ...], int] = dict.fromkeys(keys, 0)
-    for key, count in zip(keys, found, strict=True):
-        sums[key] += int(count)
-    return sums
+    keys, number_of = numbered(results.loc[found.index, list(settings)], settings)
+    sums = np.zeros(len(keys))
+    np.add.at(sums, number_of, found.to_numpy())
+    return {key: int(sum_) for key, sum_ in zip(keys, sums, strict=True)}

@@ -16,6 +16,7 @@ from sim.packed_records import PackedRecords
 
 LONG = 32
 """Items of a tuple that counts as a series."""
+_PLAIN = {str, int, float, bool, type(None)}
 _PACKAGE = Path(__file__).parents[2]
 _PARTS = tuple(field.name for field in dataclasses.fields(Scenario) if field.name not in {"question", "name", "axes", "expect", "run"})
 """The fields of a scenario that its runs depend on.  The run itself is read apart: each seed has its own."""
@@ -37,8 +38,7 @@ def identity(scenario: Scenario) -> str:
 def content(scenario: Scenario) -> bytes:
     """The hash of what a run is, but for its seed.  Parts that scenarios share are read once."""
     parts = [_digest(_Same(getattr(scenario, name))) for name in _PARTS]
-    run = {name: value for name, value in _plain(scenario.run).items() if name != "seed"}
-    return hashlib.blake2b(_text([parts, run, code_version()]).encode(), digest_size=16).digest()
+    return hashlib.blake2b(_text([parts, _run(_Same(scenario.run)), code_version()]).encode(), digest_size=16).digest()
 
 
 def identity_of(run: bytes, seed: int) -> str:
@@ -58,6 +58,8 @@ def code_version() -> str:
 def _plain(value: Any, short: Callable[[_Same], Any] | None = None) -> Any:
     """Values of JSON.  `short`: what stands for a long tuple instead of its items."""
     kind: Any = type(value)
+    if kind in _PLAIN:  # most values
+        return value
     if kind is Fraction:
         return str(value)
     if isinstance(value, (list, tuple, PackedRecords)):
@@ -90,6 +92,12 @@ def _digest(part: _Same) -> str:
     value = part.value
     plain = [_plain(item, _digest) for item in value] if isinstance(value, (tuple, PackedRecords)) else _plain(value, _digest)
     return hashlib.blake2b(_text(plain).encode(), digest_size=16).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _run(run: _Same) -> dict[str, Any]:
+    """How long a run is and what it leaves out, without its seed."""
+    return {name: value for name, value in _plain(run.value).items() if name != "seed"}
 
 
 def _text(plain: Any) -> str:
