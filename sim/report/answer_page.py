@@ -55,10 +55,11 @@ def _parts(parts: list[Any], names: list[str]) -> Iterator[Block]:
                 differs = any(line.startswith(("+ ", "- ")) for line in lines)
                 yield Block("Configuration, against today" if differs else "Configuration", code=part)
         else:
+            heading, _, rest = _spelled(str(part["title"]), names).partition(". ")
             yield Block(
-                capitalised(_spelled(str(part["title"]), names)),
+                capitalised(heading), f"{capitalised(rest)}." if rest else "",
                 table=TextTable("", [_heading(name) for name in part["header"]], part["rows"]),
-            )
+            )  # fmt: skip
 
 
 def _figures(kept: dict[str, Any], table: pd.DataFrame) -> Iterator[Block]:

@@ -21,6 +21,8 @@ def history(backtest: Backtest) -> Block:
     """Quantiles of the history and of the simulation, quantity by quantity."""
     header = ["", "observed p50", "observed p90", "observed longest", "predicted p50", "predicted p90", "predicted longest", "off by"]
     rows = [[title(row), *_numbers(row, row.observed), *_numbers(row, row.predicted), _off(row)] for row in backtest.compared]
+    if not any(row[-1] for row in rows):
+        header, rows = header[:-1], [row[:-1] for row in rows]
     sentence = verdict(backtest)
     return Block(
         "The job as it is, beside its history",

@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from sim.foreign import one_line, printable
@@ -74,9 +75,15 @@ def html(page: Page) -> str:
             "library": b64encode((files("sim.report.charts") / "echarts.min.js.gz").read_bytes()).decode(),
             "draw": Markup((files("sim.report.charts") / "browser.js").read_text(encoding="utf-8")),  # noqa: S704 - ours
         }
-    titled = [(f"s{i}", one_line(block.title, _LONGEST_ENTRY)) for i, block in enumerate(page.blocks) if block.title]
+    titled = [(f"s{i}", _entry(block.title)) for i, block in enumerate(page.blocks) if block.title]
     contents = titled if len(titled) >= _CONTENTS_FROM else []
     return template.render(page=page, pictures=pictures, charts=charts, scripts=scripts, contents=contents) + "\n"
+
+
+def _entry(title: str) -> str:
+    """A heading as an entry of the contents: its beginning, up to a word."""
+    entry = shorten(one_line(title, 4 * _LONGEST_ENTRY), _LONGEST_ENTRY, placeholder=" …")
+    return one_line(title, _LONGEST_ENTRY) if entry == "…" else entry  # its first word is longer
 
 
 def _in_script(values: object) -> str:

@@ -73,7 +73,9 @@ def heat_map(results: pd.DataFrame, settings: Sequence[str], column: str) -> Cha
     if len(varied) < 2:
         return None
     across, down = varied[1], varied[0]
-    table = means(results, [down, across], [column])[column].unstack(across)  # noqa: PD010 - a pivot sorts
+    found = means(results, [down, across], [column])[column]
+    orders = [list(dict.fromkeys(found.index.get_level_values(name))) for name in (down, across)]  # as the sweep file has them
+    table = found.unstack(across).reindex(index=orders[0], columns=orders[1])  # noqa: PD010 - both sort names as texts
     if table.isna().to_numpy().all() or max(table.shape) > _MOST:
         return None
     low, high = float(np.nanmin(table)), float(np.nanmax(table))

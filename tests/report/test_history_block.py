@@ -19,6 +19,10 @@ def test_what_is_off_is_named_with_its_cause():
     assert block.text.endswith("Checkpoint duration: a tail.")
 
 
+def test_a_column_without_a_value_is_left_out():
+    assert "off by" not in history(Backtest((RATE,))).table.header
+
+
 def test_only_durations_are_drawn():
     """Sizes and rates have other units."""
     drawn = spans(Backtest((DURATION, RATE)))

@@ -2,6 +2,7 @@
 
 from html.parser import HTMLParser
 from importlib.resources import files
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from sim.analysis.section import TextTable
 from sim.report.figures import lines
 from sim.report.page import Block, Page, html
+from sim.verbs.job_pictures import report_job
 
+DATA = Path(__file__).parents[1] / "data"
 HOSTILE = '$x$ <script>alert(1)</script><img src=x onerror=alert(2)> & "quoted" \x1b[31m'
 EMPTY = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 
@@ -136,3 +139,24 @@ def test_a_long_page_has_contents():
     assert '<a href="#s3">Part 3</a>' in html(Page("", "", "", blocks))
     assert "<nav" not in html(Page("", "", "", blocks[:3]))
     assert "<script" not in html(Page("", "", "", blocks)), "nothing to draw"
+
+
+@pytest.mark.parametrize(
+    ("heading", "entry"),
+    [
+        ("Means over three seeds of a single window, with their confidence", "Means over three seeds of a single window, with their …"),
+        ("x" * 90, "x" * 42 + "..." + "x" * 15), ("Short", "Short"),
+    ],
+)  # fmt: skip
+def test_an_entry_of_the_contents_ends_at_a_word(heading, entry):
+    """It was cut in its middle: "Mean over 3 seeds of a single window, with...han the longest"."""
+    assert f'<a href="#s0">{entry}</a>' in html(Page("", "", "", [Block(heading), *(Block(f"Part {k}") for k in range(4))]))
+
+
+@pytest.mark.parametrize("name", ["planted/channel", "planted-afresh/recovery", "users-jobs/R6-grow-unaligned"])
+def test_a_page_stays_below_a_megabyte(tmp_path, name):
+    """With the charting library in it, and a hundred checkpoints."""
+    file = tmp_path / "page.html"
+    report_job([DATA / f"{name}.zip"], file)
+
+    assert 300_000 < file.stat().st_size < 1_000_000

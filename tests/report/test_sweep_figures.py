@@ -66,3 +66,10 @@ def test_a_heat_map_says_its_values(rows):
 
     assert ["205 ms", "-", "30 ms", "5 ms"] == list(drawn.of(0, "cell")["words"])
     assert heat_map(rows, ["interval"], "end_to_end_p99_ms") is None
+
+
+def test_a_heat_map_has_the_order_of_the_sweep(rows):
+    """As texts, 15 s would come before 2 s."""
+    drawn = heat_map(rows.assign(interval=["2 s", "2 s", "15 s", "15 s"]), SETTINGS, "end_to_end_p99_ms")
+
+    assert ("2 s", "15 s") == drawn.panels[0].y.names
