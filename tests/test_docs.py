@@ -43,3 +43,10 @@ def test_what_a_page_names_is_there(path: Path):
 def test_sentences_are_short(path: Path):
     """The rule of docstrings holds for pages, too; tables and code hold no sentences."""
     assert [] == list(long_sentences(path.read_text()))
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "pictures").glob("*.png")), ids=lambda path: path.name)
+def test_screenshots_are_small(picture):
+    """A clone carries all of them for ever; each is shown on a page."""
+    assert picture.stat().st_size < 80_000
+    assert any(f"pictures/{picture.name}" in page.read_text() for page in PAGES)
