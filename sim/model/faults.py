@@ -20,7 +20,7 @@ class FaultLaw:
     """Time from one fault to the next [ns].  `weibull`: `shape` < 1 = bursts, > 1 = wear; `lognormal`: `cv` = deviation / mean."""
 
     mean_ns: int
-    kind: Literal["constant", "exponential", "weibull", "lognormal"] = "constant"
+    kind: str = "constant"  # or a name of sim.model.randomness.fault_times
     shape: float = 1.0  # weibull
     cv: float = 1.0  # lognormal
 

@@ -21,6 +21,7 @@ from sim.model.faults import (
     TaskManagerLost,
     When,
 )
+from sim.model.randomness.fault_times import FAULT_KINDS
 from sim.scenario.faults import document as doc
 from sim.scenario.faults.fault_trace import read_faults
 from sim.scenario.grammar.options import built
@@ -159,18 +160,17 @@ def _exists(name: tuple[str, int | None], here: DocumentPath, job: Mapping[str, 
     return False
 
 
-def _law(given: doc.Every | int | None, here: DocumentPath, reading: Reading) -> FaultLaw:
+def _law(given: doc.FaultTimes | int | None, here: DocumentPath, reading: Reading) -> FaultLaw:
     law = FaultLaw(given) if isinstance(given, int) else None
-    if isinstance(given, doc.Every):
-        named = [kind for kind in ("exponential", "weibull", "lognormal") if getattr(given, kind) is not None]
+    if isinstance(given, doc.FaultTimes):
+        named = {kind: value for kind in FAULT_KINDS.values() if (value := getattr(given, kind.name)) is not None}
         if len(named) != 1:
-            reading.wrong((*here, "every"), "write exactly one distribution: exponential, weibull or lognormal")
-        elif given.exponential is not None:
-            law = FaultLaw(given.exponential, "exponential")
-        elif given.weibull is not None:
-            law = FaultLaw(given.weibull.mean, "weibull", shape=float(given.weibull.shape))
-        elif given.lognormal is not None:
-            law = FaultLaw(given.lognormal.mean, "lognormal", cv=float(given.lognormal.cv))
+            *known, last = FAULT_KINDS
+            reading.wrong((*here, "every"), f"write exactly one distribution: {', '.join(known)} or {last}")
+        else:
+            ((kind, value),) = named.items()
+            parameters = {kind.parameter: float(getattr(value, kind.parameter))} if kind.parameter else {}
+            law = FaultLaw(value.mean if kind.parameter else value, kind.name, **parameters)
     if law is None:
         return FaultLaw(1)
     if law.mean_ns == 0:

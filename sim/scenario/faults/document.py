@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, create_model
 
 from sim import units
 from sim.model import faults
+from sim.model.randomness.fault_times import FAULT_KINDS
 from sim.scenario.grammar.fields import Axis, Duration, Leaf, Number, Parallelism, Positive, choice
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
@@ -75,17 +76,17 @@ class FaultWeibull(Section):
     """Below 1: faults come in bursts."""
 
 
-class Every(Section):
-    """Time from one fault to the next; exactly one."""
+class FaultTimes(Section):
+    """Exactly one law, by its name."""
 
     HINTS: ClassVar[Texts] = {"constant": "write the value alone, without a mapping"}
 
-    exponential: Duration | None = None
-    """Mean."""
-    weibull: FaultWeibull | None = None
-    """Faults that come in bursts, or wear out."""
-    lognormal: FaultSpread | None = None
-    """A long tail."""
+
+_WRITTEN: dict[str, Any] = {"": Duration, "shape": FaultWeibull, "cv": FaultSpread}
+_LAWS: dict[str, Any] = {
+    kind.name: (_WRITTEN[kind.parameter] | None, Field(None, description=kind.sentence)) for kind in FAULT_KINDS.values()
+}
+Every = create_model("Every", __base__=FaultTimes, __doc__="Time from one fault to the next; exactly one.", __module__=__name__, **_LAWS)
 
 
 class Fault(Section):
@@ -113,7 +114,7 @@ class Fault(Section):
     """task-manager: it ends in an orderly way (SIGTERM), and JobMaster and ResourceManager are told; default: false."""
     at: Duration | None = None
     """When; of a trace: when the first one happens."""
-    every: Annotated[Annotated[Duration, Tag("text")] | Annotated[Every, Tag("map")], MAP_OR_TEXT] | None = None
+    every: Annotated[Annotated[Duration, Tag("text")] | Annotated[Every, Tag("map")], MAP_OR_TEXT] | None = None  # type: ignore[valid-type]
     """Again and again, so long after the one before: a duration, or a law of it."""
     trace: str | None = Field(None, min_length=1)
     """CSV or Parquet file of times, relative to the scenario."""
