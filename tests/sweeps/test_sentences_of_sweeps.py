@@ -144,9 +144,10 @@ def missing(question, rows, found):
     ]
 
 
-def test_numbers_of_sentences_are_those_of_the_rows():
+@pytest.mark.parametrize("seeds", [SEEDS, pytest.param(range(100, 2100), marks=[pytest.mark.slow, pytest.mark.nightly])], ids=len)
+def test_numbers_of_sentences_are_those_of_the_rows(seeds):
     count, lost = 0, {}
-    for seed in SEEDS:
+    for seed in seeds:
         question, rows = drawn(seed)
         found = sentence(question, rows)
         count += len(numbers(found))
@@ -155,7 +156,7 @@ def test_numbers_of_sentences_are_those_of_the_rows():
         assert [] == [pair for pair in counts_of_settings(found) if pair[0] != pair[1]], found
 
     assert {} == lost
-    assert count > 6 * len(SEEDS)
+    assert count > 6 * len(seeds)
 
 
 def test_settings_that_keep_limits_are_counted():
