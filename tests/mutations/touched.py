@@ -25,8 +25,11 @@ from tests.mutations.changes import ROOT, Mutant, text_of
 
 __all__ = ["AT_IMPORT", "KEPT", "ROOMS", "Touched", "read"]
 
-ROOMS = ("protocol", "checkers", "storage", "state", "runtime", "plane")
-JUDGES = (*ROOMS, "laws")  # whose tests are asked
+ROOMS = tuple(sorted({path.parent.name for path in (ROOT / "sim").glob("*/__init__.py")} - {"examples"}))
+"""The rooms of the package."""
+_FOLDERS = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")}
+JUDGES = tuple(sorted(_FOLDERS - {"live", "mutations"}))
+"""The folders whose tests are asked.  Those of `live` need a real Flink."""
 KEPT = ROOT / ".mutants"
 AT_IMPORT = "import"
 QUICK_S = 0.05
