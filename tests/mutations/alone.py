@@ -74,18 +74,18 @@ def prices(names: list[str], reached: Touched, draws: int, seed: int) -> list[Pr
     """In the order of the names."""
     chance = random.Random(seed)
     places, mutants = runners(reached), dict[str, list[Mutant]]()
-    asked = [(name, mutant) for name in names for mutant in drawn_for(places.get(name, []), draws, chance, mutants)]
+    drawings = [(name, mutant) for name in names for mutant in drawn_for(places.get(name, []), draws, chance, mutants)]
     trials: list[Trial] = []
 
     def report(trial: Trial) -> None:
-        name = asked[len(trials)][0]
+        name = drawings[len(trials)][0]
         trials.append(trial)
         sys.stderr.write("!" if trial.test == name else "." if trial.noticed else "S")
         sys.stderr.flush()
 
-    try_all([cheapest_first(mutant, reached, name) for name, mutant in asked], report, reached.seconds)
+    try_all([cheapest_first(mutant, reached, name) for name, mutant in drawings], report, reached.seconds)
     drawn, noticed, earned = Counter[str](), Counter[str](), Counter[str]()
-    for (name, _), trial in zip(asked, trials, strict=True):
+    for (name, _), trial in zip(drawings, trials, strict=True):
         drawn[name] += 1
         noticed[name] += trial.noticed
         earned[name] += trial.noticed and trial.test == name
