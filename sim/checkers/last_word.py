@@ -10,7 +10,7 @@ from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
 
 LAST_WORD = "nothing follows the savepoint that a job stops with: no periodic checkpoint, no restart, no record"
-GIVEN_BACK = "a job that has finished has given back what it used: asynchronous threads, and room on disks"
+GIVEN_BACK = "a job that has finished has given back what it used: threads, and room on disks"
 
 
 def after_the_last_word(journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], teller: Teller) -> Iterator[Violation]:

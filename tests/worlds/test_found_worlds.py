@@ -213,3 +213,12 @@ def test_a_restore_brings_back_what_was_stored(world):
 
     assert () == result.violations
     assert 1 == len(result.recoveries)
+
+
+def test_a_task_that_has_finished_materialises_no_more():
+    """It gives its threads back: the job ends more than a second later."""
+    result = ran("materialises-when-finished")
+    finished = {row.task: row.time_ns for row in result.journal if row.happening is Happening.TASK_FINISHED}
+
+    assert () == result.violations
+    assert finished[2] + 1_000_000_000 < max(finished.values())

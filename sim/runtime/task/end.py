@@ -36,6 +36,7 @@ class TaskEnding:
         self.parts = parts
         self.tell_barriers = tell_barriers
         self.ending_of = ending_of
+        self.on_finished: Callable[[], None] = lambda: None  # the task is finished: nothing works for it any more
         self.replaced = False  # another host has taken the task over
         outputs = sum(len(layout.partitions[p][2]) for p in layout.task_partitions[task])
         self._unheard = sum(len(layout.gates[g][2]) for g in layout.task_gates[task])  # input channels whose data goes on
@@ -169,6 +170,7 @@ class TaskEnding:
                 self._note(Happening.TASK_FINISHED)
                 for part in self.parts:
                     part.finished()
+                self.on_finished()
                 self._report(self.slot.job.task_finished)
             case _:
                 assert_never(command)

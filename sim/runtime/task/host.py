@@ -55,6 +55,7 @@ class TaskHost:
         self.tell = self._loop.tell
         self.parts = TaskParts(slot, committer_of, lambda: self.ending.machine.drained)
         self.ending = TaskEnding(slot, self.parts, self.tell, ending_of)
+        self.ending.on_finished = self._finished
         self.running = True  # not initializing, cancelled or failed
         self.stopped = False  # a restarted task gets another host
         self._when_freed: Callable[[], None] | None = None
@@ -191,6 +192,10 @@ class TaskHost:
         self.state.keyed.start()
         for part in self.parts:
             part.begin()
+
+    def _finished(self) -> None:
+        """The backend is closed: it materialises nothing more."""
+        self.state.keyed.stop()
 
     def when_freed(self, then: Callable[[], None]) -> None:
         """Call `then` when a stopped task's thread has done what it cannot be interrupted in."""

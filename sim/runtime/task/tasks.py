@@ -79,6 +79,8 @@ class Tasks:
     def in_use(self) -> Iterator[str]:
         for host in self._hosts:
             vertex, index = self.context.names[host.task]
+            if host.occupied and not host.thread.suspended:
+                yield f"the thread of {vertex}[{index}] is at work"
             if host.async_thread.at_work:
                 yield f"the asynchronous thread of {vertex}[{index}] is at work"
         for manager in self.managers.values():

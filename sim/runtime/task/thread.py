@@ -18,6 +18,7 @@ class TaskThread:
         self.plane = plane
         self.task = task
         self.occupied = False
+        self.suspended = False  # from outside: it is occupied, and does nothing
         self.stopped = False
         self.mails_only = False  # no record is served any more
         self.freed: Callable[[], None] = lambda: None  # told when it was stopped at work, and the work is over
@@ -81,8 +82,13 @@ class TaskThread:
         """Suspend the thread for some time, from its next mail on."""
 
         def freeze() -> None:
+            self.suspended = True
             self.occupy()
-            call_in(for_ns, self.vacate)
+            call_in(for_ns, go_on)
+
+        def go_on() -> None:
+            self.suspended = False
+            self.vacate()
 
         self.post(freeze, notifies=True)  # an operator that waits lets it pass, too
 
