@@ -45,6 +45,7 @@ class _Search:
         self._beginnings: dict[int, int] = {}  # by task: how many barriers had arrived when its snapshot began
         self._acknowledged = self._committed = (-1, 0)  # the last one: (task, time)
         self._upstream: dict[int, set[int]] | None = None
+        self._upstream_of_barrier: tuple[int, int] | None = None  # the writer that is looked at next, and when it sent its barrier
         for entry in story:
             if stats.status == "FAILED" and entry.time_ns > stats.failed_ns:
                 continue  # a task may go on, and acknowledge too late: the failure was not because of that
@@ -242,7 +243,7 @@ class _Search:
         self._add(PathKind.ALIGNMENT, first_ns, end_ns, task, channel)
         self._add(PathKind.QUEUE, allowed_ns, first_ns, task, channel)
         self._add(PathKind.TIMEOUT, sent_ns, allowed_ns, task, channel)
-        self._before_forward(writer, sent_ns)
+        self._upstream_of_barrier = writer, sent_ns
 
     def _before_trigger(self, task: int, end_ns: int) -> None:
         dispatched_ns = min(end_ns, self._dispatched_ns)
@@ -259,6 +260,11 @@ class _Search:
             self._parts.append(PathPart(kind, begin_ns, end_ns, task, channel))
 
     def _in_order(self) -> tuple[PathPart, ...]:
+        """The parts, first to last, once the way has been followed through all tasks: a loop, as a job may be a chain of thousands."""
+        while self._upstream_of_barrier is not None:
+            writer, sent_ns = self._upstream_of_barrier
+            self._upstream_of_barrier = None
+            self._before_forward(writer, sent_ns)
         return tuple(reversed(self._parts))
 
     def _at(self, happening: Happening, task: int, default_ns: int) -> int:

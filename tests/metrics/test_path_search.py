@@ -55,3 +55,20 @@ def test_a_timeout_before_the_missing_barrier_set_out():
     )
 
     assert [(PathKind.QUEUE, 90), (PathKind.TIMEOUT, 200), (PathKind.ASYNC_WORK, 300)] == found[2:]
+
+
+def test_a_chain_of_thousands_of_tasks_has_a_path():
+    """The way back is a loop: calls within calls end after a thousand, and with them the run."""
+    last = 2_000
+    chain = Graph(tuple(range(last)), tuple(range(1, last + 1)), tuple(range(last + 1)))
+    story = [Entry(1, Happening.TASKS_TRIGGERED, 1, -1, 0), Entry(1, Happening.TRIGGER_RECEIVED, 1, 0, 0)]
+    for task in range(last + 1):
+        if task:
+            story.append(Entry(task, Happening.BARRIER_ARRIVED, 1, task, task - 1))
+        story += [Entry(max(1, task), what, 1, task, 0) for what in (Happening.SNAPSHOT_BEGUN, Happening.BARRIER_FORWARDED)]
+    for what in (Happening.SYNC_FINISHED, Happening.STATE_WRITTEN, Happening.ASYNC_FINISHED, Happening.ACKNOWLEDGED):
+        story.append(Entry(last, what, 1, last, 0))
+    parts = critical_path(CheckpointStats(1, 0, last + 1, "COMPLETED", last, last + 1), story, chain).parts
+
+    assert (PathKind.TRIGGER, 1, [PathKind.QUEUE] * (last - 1)) == (parts[0].kind, parts[0].duration_ns, [part.kind for part in parts[1:]])
+    assert list(range(2, last + 1)) == [part.task for part in parts[1:]]
