@@ -237,7 +237,7 @@ class _Session:
         except RestError as error:
             if self.is_new:
                 raise
-            events, outcome = self.watcher.away(now_ms, error.why), "unanswered"
+            events, outcome = self.watcher.away(now_ms, error.why, is_slow=error.is_final and client.answered > 0), "unanswered"
         except RecordingError as error:
             if self.is_new:
                 raise

@@ -60,13 +60,13 @@ class Watcher:
 
     # ------------------------------------------------------------------------------------------ looks
 
-    def away(self, now_ms: int, why: str) -> list[WatchEvent]:
-        """The JobManager gave no answer."""
+    def away(self, now_ms: int, why: str, *, is_slow: bool = False) -> list[WatchEvent]:
+        """The JobManager gave no answer.  `is_slow`: it did, but not all of them in time."""
         self.course.count("looks unanswered")
         if self.course.away_ms is not None:
             return []
         self.course.away_ms = now_ms
-        return [WatchEvent(now_ms, "away", f"the JobManager is away: {why}; watching goes on")]
+        return [WatchEvent(now_ms, "away", f"the JobManager {'answers too slowly' if is_slow else 'is away'}: {why}; watching goes on")]
 
     def strange(self, now_ms: int, why: str) -> list[WatchEvent]:
         """The answers made no sense."""

@@ -217,6 +217,19 @@ def test_a_jobmanager_that_dies_and_returns(played, folder):
     assert {"/jobs/overview"} == set(gone["asked"])
 
 
+def test_a_jobmanager_that_is_slow_is_not_called_away(played, folder, monkeypatch):
+    """It answers, and not all that is asked in the time of a look."""
+
+    def late(*_, **__):
+        raise RestError("http://jobmanager", "no time is left: 30 s were given for all questions", is_final=True)
+
+    monkeypatch.setattr("sim.verbs.watch.fetch", late)
+    (event,) = played.watched(folder, "1 min").events
+
+    assert "away" == event.kind
+    assert event.text.startswith("the JobManager answers too slowly: no time is left: 30 s")
+
+
 def test_a_watch_that_is_restarted_goes_on(played, folder):
     """No checkpoint is kept twice or asked for again, and what began before is told after."""
     played.slower = lambda s: 12.0 if s > 60 else 1.0

@@ -284,5 +284,5 @@ def test_all_questions_together_have_an_end(fake):
     message = refusal(Client(fake.url, total_s=0.3))
 
     assert "HTTP 503" in message
-    assert "; then no time is left: 0.3 s were given for the whole import" in message
+    assert "; then no time is left: 0.3 s were given for all questions" in message
     assert time.monotonic() - begun < 1

@@ -75,6 +75,7 @@ class Client:
         self.answer_ends = self.ends
         self.most_requests = most_requests
         self.requests = 0  # sent so far
+        self.answered = 0  # of these
         self.wait = pause
         self.budget = Budget()
         direct = [ProxyHandler({})] if _is_loopback(str(parts.hostname)) else []
@@ -120,6 +121,7 @@ class Client:
             raise
         except (OSError, HTTPException, ValueError) as error:  # ValueError: an address within a redirect
             raise self._connection_error(path, error) from None
+        self.answered += 1
         try:
             return self.budget.parse(content, kept_as)
         except BudgetError as error:
@@ -180,7 +182,7 @@ class Client:
     def _timeout_error(self, path: str) -> RestError:
         now = time.monotonic()
         if now >= self.ends:
-            return RestError(self.url + path, f"no time is left: {self.total_s:g} s were given for the whole import", is_final=True)
+            return RestError(self.url + path, f"no time is left: {self.total_s:g} s were given for all questions", is_final=True)
         if now >= self.answer_ends:
             return RestError(self.url + path, f"the answer does not come to an end within {ANSWER_S:g} s")
         return RestError(self.url + path, f"no answer within {self.silence_s:g} s", is_retryable=True)
