@@ -12,6 +12,8 @@ from sim.model.job import Distribution
 
 _MS, _SECOND = 1_000_000, 1_000_000_000
 _EXPONENTIAL = ("strategy", ("exponential-delay",))
+_ADAPTIVE = ("scheduler", ("adaptive",))
+_OF_ADAPTIVE = "jobmanager.adaptive-scheduler"
 _BACKOFF = "restart-strategy.exponential-delay"
 
 
@@ -200,6 +202,41 @@ class Restart:
         Kind.DURATION, 0, "For so long a restarted task is slow: its code is compiled anew, its caches are empty; default: it is not."
     )
     warm_up_factor: Fraction = option(Kind.NUMBER, Fraction(2), "How many times as long its services take then; default: 2.")
+    scheduler: Literal["default", "adaptive"] = option(
+        Kind.WORD, "default",
+        "adaptive: the job restarts with the slots there are, and is rescaled when others come; spare slots are used by it.",
+        flink=Flink("jobmanager.scheduler", form="scheduler"), keyword=True,
+    )  # fmt: skip
+    reactive: bool = option(
+        Kind.SWITCH, False, "adaptive: it starts with any slots at once, and waits for the first one without end.",
+        needs=_ADAPTIVE, flink=Flink("scheduler-mode", form="reactive"), keyword=True,
+    )  # fmt: skip
+    stabilization_ns: int = option(
+        Kind.DURATION, 10 * _SECOND, "adaptive: after a failure it waits so long for more slots than there are.",
+        needs=_ADAPTIVE, keyword=True,
+        flink=Flink(
+            f"{_OF_ADAPTIVE}.submission.resource-stabilization-timeout", {f"{_OF_ADAPTIVE}.resource-stabilization-timeout": "1.20"}
+        ),
+    )  # fmt: skip
+    resource_wait_ns: int | None = option(
+        Kind.DURATION, 300 * _SECOND, "adaptive: without any slot for so long it fails; 0 s: never.", needs=_ADAPTIVE,
+        zero_is_none=True, keyword=True,
+        flink=Flink(f"{_OF_ADAPTIVE}.submission.resource-wait-timeout", {f"{_OF_ADAPTIVE}.resource-wait-timeout": "1.20"}, form="wait"),
+    )  # fmt: skip
+    cooldown_ns: int = option(
+        Kind.DURATION, 30 * _SECOND, "adaptive: it runs at least so long before it is rescaled.", needs=_ADAPTIVE, keyword=True,
+        flink=Flink(f"{_OF_ADAPTIVE}.executing.cooldown-after-rescaling", {f"{_OF_ADAPTIVE}.scaling-interval.min": "1.20"}),
+    )  # fmt: skip
+    rescale_stabilization_ns: int = option(
+        Kind.DURATION, 60 * _SECOND, "adaptive: slots are back, but not all: so long it waits for the others.", needs=_ADAPTIVE,
+        keyword=True,
+        flink=Flink(f"{_OF_ADAPTIVE}.executing.resource-stabilization-timeout", {f"{_OF_ADAPTIVE}.scaling-interval.max": "1.20"}),
+    )  # fmt: skip
+    rescale_delay_ns: int | None = option(
+        Kind.DURATION, None, "adaptive: it waits so long for the checkpoint to be rescaled with; default: three intervals.",
+        needs=_ADAPTIVE, usually="three intervals", keyword=True,
+        flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-delay", since="2.0"),
+    )  # fmt: skip
 
     @property
     def most_restarts(self) -> int | None:
@@ -207,6 +244,11 @@ class Restart:
         limit = RESTARTS[self.strategy].limit
         most: int | None = getattr(self, limit) if limit else 0
         return most
+
+    @property
+    def restarts_all(self) -> bool:
+        """Whether a failure restarts the whole job.  The adaptive scheduler knows no regions."""
+        return self.failover == "full" or self.scheduler == "adaptive"
 
 
 @dataclass(frozen=True, slots=True)

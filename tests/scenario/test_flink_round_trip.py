@@ -65,10 +65,10 @@ def drawn(path):
     ] + extra
 
 
-def strategies(path):
-    """The strategies of restarts with which an option counts."""
-    key = next(key for key in modelled_keys().values() if ".".join(key.path) == path)
-    return key.record.needs[1] if key.record.needs is not None else [""]
+def companions(path):
+    """The strategies of restarts, or the scheduler, with which alone an option counts."""
+    needs = next(key.record.needs for key in modelled_keys().values() if ".".join(key.path) == path)
+    return [[]] if needs is None else [[f"restart.{needs[0]}={value}"] for value in needs[1]]
 
 
 @pytest.mark.parametrize(("path", "profile"), CASES)
@@ -79,11 +79,11 @@ def test_what_is_written_is_read_again(path, profile):
     above = next((section for section in (*WITH, *IN_THE_FILE) if path.startswith(f"{section}.")), "")
     text = BASE.format(profile=profile, rest=IN_THE_FILE.get(above, ""))
     vertices = ("a", "b") if path.startswith(("job.VERTEX.parallelism", "job.VERTEX.max")) else ("a",) if "source" in path else ("b",)
-    for strategy in strategies(path):
+    for companion in companions(path):
         for value in drawn(path):
             changes = [f"{path.replace('VERTEX', vertex)}={value}" for vertex in vertices]
             interval = [] if path == "checkpoint.interval" else ["checkpoint.interval=9 s"]
-            changes += [*WITH.get(above, []), *interval, *([f"restart.strategy={strategy}"] if strategy else [])]
+            changes += [*WITH.get(above, []), *interval, *companion]
             (given,) = loads(text, overrides=changes).scenarios
             lines = flink_lines(given)
             pasted = "".join(f"  {name}: {line}\n" for name, line in lines.items())
@@ -97,7 +97,7 @@ def test_what_is_written_is_read_again(path, profile):
 def test_an_older_flink_gets_the_names_that_it_knows():
     """Where the version of a new name is known."""
     (old,) = loads(BASE.format(profile="1.15", rest="checkpoint: {interval: 9 s}")).scenarios
-    (new,) = loads(BASE.format(profile="1.20", rest="checkpoint: {interval: 9 s}")).scenarios
+    (new,) = loads(BASE.format(profile="2.x", rest="checkpoint: {interval: 9 s}")).scenarios
 
     for older, name in current_names().items():
         last = modelled_keys()[name].flink.older[older]

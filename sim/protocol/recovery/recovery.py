@@ -69,10 +69,11 @@ class TaskInitialized:
 class JobManagerReturned:
     """A new JobManager takes over: it knows the completed checkpoints and nothing else, and restarts everything without delay.
 
-    Its restart strategy has seen no failure.
+    Its restart strategy has seen no failure, unless it is the same one that `goes_on` with another parallelism.
     """
 
     now: int
+    goes_on: bool = False
 
 
 RecoveryEvent = TasksFailed | TasksCancelled | RestartDelayElapsed | TaskInitialized | JobManagerReturned
@@ -171,8 +172,8 @@ class Recovery:
 
     @classmethod
     def configured(cls, options: Restart, regions: tuple[frozenset[int], ...]) -> Recovery:
-        """`regions` of the job; with failover `full` they fail as one."""
-        if options.failover == "full":
+        """`regions` of the job; with failover `full`, or an adaptive scheduler, they fail as one."""
+        if options.restarts_all:
             regions = (frozenset().union(*regions),)
         strategy = restart_strategy(options)
         return cls(strategy, strategy, regions)
@@ -191,7 +192,8 @@ class Recovery:
                 after, commands = self._initialized(event)
             case JobManagerReturned():
                 everything: frozenset[int] = frozenset().union(*self.regions)
-                after, commands = _restarting(changed(self, strategy=self.unused), everything, event.now)
+                strategy = self.strategy if event.goes_on else self.unused
+                after, commands = _restarting(changed(self, strategy=strategy), everything, event.now)
         return heard(self, after, event), commands
 
     def _failed(self, event: TasksFailed) -> _Answer:

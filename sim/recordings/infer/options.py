@@ -140,6 +140,8 @@ def _known(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str 
         switch = next((switch for start, switch in ONLY_WITH.items() if key.startswith(start)), key)
         if str(current.get(switch, "")).lower() != "false" and switch in current:
             yield key, {"true": True, "false": False}.get(value.lower(), value)
+    if current.get("scheduler-mode", "").lower() == "reactive":
+        yield "jobmanager.scheduler", "adaptive"
 
 
 def _restart(text: str) -> dict[str, str | int]:

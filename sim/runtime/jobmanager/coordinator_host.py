@@ -50,6 +50,7 @@ class CoordinatorHost:
         self.reachability = reachability
         self.fail_job = fail_job
         self.checks = checks
+        self.on_completed: Callable[[], None] = lambda: None  # called when a checkpoint is complete
         self.keeps: Callable[[Plan], frozenset[int]] = lambda _: frozenset()  # tasks that keep their part of the checkpoint before
         self._loop = HostLoop(machine, Coordinator.on, self.carry_out)
         self._timer: simpy.Event | None = None
@@ -285,6 +286,7 @@ class CoordinatorHost:
         self.contents.completed(command.checkpoint, self.machine.needed)
         if self.checks is not None:
             self.checks.completed(command.checkpoint, self.machine.retained)
+        self.on_completed()
 
     def _record_failed(self, command: vocabulary.RecordFailed) -> None:
         stats = self.context.stats[command.checkpoint]

@@ -6,7 +6,7 @@ Decides nothing: what restarts when is `sim.protocol.recovery`'s.  How one task 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import simpy
 
@@ -16,16 +16,26 @@ from sim.metrics.stats import stopped_with
 from sim.model.faults import TaskManagerLost
 from sim.model.randomness.streams import draw, stream
 from sim.protocol.coordinator.timer import first_trigger_delay
+from sim.protocol.machine import changed
 from sim.protocol.reasons import FailureReason
 from sim.protocol.recovery import recovery
 from sim.protocol.recovery.recovery import JobStatus, Recovery, RecoveryCommand, RecoveryEvent
 from sim.protocol.recovery.regions import regions, restarted_with
+from sim.protocol.recovery.restart import RestartStrategy
 from sim.protocol.vocabulary import SchedulerStopped
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
+from sim.runtime.jobmanager.elasticity import Elasticity
 from sim.runtime.jobmanager.job_end import JobEnd
 from sim.runtime.jobmanager.restore import Restore, RestoreContext
 from sim.runtime.outcome import Outcome
+
+
+class RestartsSoFar(NamedTuple):
+    """What a JobMaster knows of restarts when it goes on with another parallelism."""
+
+    strategy: RestartStrategy  # with the failures that it has seen
+    outage: RecoveryStats | None  # the restart that waits for slots; None: the job ran
 
 
 class RecoveryHost:
@@ -44,12 +54,14 @@ class RecoveryHost:
         self._loop: HostLoop[Recovery, RecoveryEvent, RecoveryCommand] | None = None
         self._resuming = False  # the scheduler starts as soon as a task runs ...
         self._anew = False  # ... or all do: another JobManager deploys them
+        self._inherited: RestartStrategy | None = None  # of the instance before
         self._awaited = 0  # JobManagers
         self.elected: simpy.Event | None = None  # there is none, until this happens
         self._stopped_ns = -1  # when tasks stopped that heard no heartbeat of a JobManager; -1: they have not
         self._again: RecoveryStats | None = None  # the restart whose deployment has failed, and is tried again
         self._failure = ("", "", -1)  # kind, what and time of the one being reported
         self.stats: dict[int, RecoveryStats] = {}
+        self.elasticity = Elasticity(self.context, cluster.task_managers, coordinator, outcome, self._is_current)
 
     @property
     def machine(self) -> Recovery:
@@ -61,6 +73,8 @@ class RecoveryHost:
             layout = self.context.layout
             exchanges = zip(layout.writer, layout.reader, strict=True)
             machine = Recovery.configured(self.context.scenario.restart, regions(len(layout.vertex), exchanges))
+            if self._inherited is not None:
+                machine = changed(machine, strategy=self._inherited)
             self._loop = HostLoop(machine, Recovery.on, self.carry_out)
         return self._loop
 
@@ -100,10 +114,21 @@ class RecoveryHost:
         ends = zip(layout.writer, layout.reader, strict=True)
         return any(hosts[writer] == number and hosts[reader] != number and not self.tasks[reader].stopped for writer, reader in ends)
 
-    def begin(self, what: str, kind: str) -> None:
-        """A job instance that begins from a snapshot: everything is deployed as a new JobManager would deploy it."""
+    def begin(self, what: str, kind: str, so_far: RestartsSoFar | None = None) -> None:
+        """A job instance that begins from a snapshot: everything is deployed as a new JobManager would deploy it.
+
+        `so_far`: the JobMaster is that of the instance before.
+        """
         self._failure, self._anew = (kind, what, self.env.now), True
-        self.tell(recovery.JobManagerReturned(self.env.now))
+        if so_far is not None:
+            self._again = so_far.outage
+            self._inherited = so_far.strategy
+        self.tell(recovery.JobManagerReturned(self.env.now, goes_on=so_far is not None))
+
+    def left(self) -> RestartsSoFar:
+        """What the next instance goes on with.  A restart that waits for slots is that one's."""
+        waiting = [stats for stats in self.stats.values() if stats.deployed_ns < 0]
+        return RestartsSoFar(self.machine.strategy, self.stats.pop(waiting[-1].number) if waiting else None)
 
     def fail_job(self, reason: str, task: int | None) -> None:
         """Too many failed checkpoints: the job fails, or the task that declined the last one."""
@@ -217,7 +242,7 @@ class RecoveryHost:
         if again is None:
             self.stats[command.restart] = RecoveryStats(command.restart, kind, what, failed_ns, self.env.now, len(command.tasks))
         else:
-            del self.stats[again.number]
+            self.stats.pop(again.number, None)  # it may be that of the instance before
             again.number, again.tasks = command.restart, len(command.tasks)
             self.stats[command.restart] = again
         self._note(Happening.JOB_RESTARTING, number=command.restart, detail=what)
@@ -259,12 +284,19 @@ class RecoveryHost:
         if failing:
             self._fail_deployment(failing, stats, deployment.at_ns, alone=not tasks)
             deployment = self.cluster.task_managers.deployment(tasks)
+        if tasks and not failing and not self._anew and self.elasticity.waits(command.restart):
+            stats.deployments -= 1
+            return
         if tasks:
+            self.elasticity.executes(command.restart, deployment.at_ns)
             fail_task = lambda task, reason: self.fail_tasks([task], reason)  # noqa: E731
             caught_up = self.outcome.catch_up if stats.is_failure else lambda: None
             self.restores[command.restart] = Restore(
                 self.cluster, stats, tasks, self.machine.regions, checkpoint, deployment.at_ns, fail_task, caught_up
             )
+
+    def _is_current(self, restart: int) -> bool:
+        return self.elected is None and self.machine.restarts == restart
 
     def _fail_deployment(self, tasks: list[int], stats: RecoveryStats, at_ns: int, *, alone: bool) -> None:
         """The JobMaster deploys into slots of task managers that it does not miss yet (RecipientUnreachableException).

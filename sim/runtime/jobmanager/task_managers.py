@@ -5,14 +5,16 @@ Decides nothing: heartbeats are `sim.protocol.recovery.detection`'s, slots `sim.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sim.model.faults import TaskManagerLost
 from sim.model.randomness.quantiles import quantile_table
 from sim.model.randomness.streams import draw, stream
+from sim.protocol.machine import changed
 from sim.protocol.recovery.detection import Heartbeats
 from sim.protocol.recovery.slots import Deployment, LostSlots, Slots
 from sim.runtime.context import Context
+from sim.runtime.parallelism import on_fewer
 
 _PHASES = 1024
 """The number of instants within a heartbeat interval from which one is drawn."""
@@ -25,6 +27,10 @@ class TaskManagers:
         self.context = context
         self.restart = context.scenario.restart
         self.slots = Slots(self.restart.slot_check_ns)
+        self.numbers: Sequence[int] = range(max(context.hosts) + 1)  # of the task managers in the scenario, where the job runs on fewer
+        self.written: Sequence[int] = self.numbers  # all of these
+        self.scenario, self.hosts = context.scenario, context.hosts  # as written, where the job runs on fewer
+        self.absent: Mapping[int, LostSlots] = {}  # task managers that the job runs without
         self._losses = 0
         self._job_managers = 0
         self._job_master = self._heartbeats("job-master")
@@ -74,8 +80,30 @@ class TaskManagers:
         self.slots = self.slots.deployed({self.context.hosts[task] for task in tasks})
 
     def go_on(self, before: TaskManagers) -> None:
-        """Another job instance has its own JobMaster, on the same machines."""
-        self.slots = before.slots.known(self.context.env.now)
+        """Another job instance has its own JobMaster, on the same machines, or without those that an adaptive job does without."""
+        now = self.context.env.now
+        known = before.slots.known(now)
+        self.slots, self._losses = known, before._losses if self.restart.scheduler == "adaptive" else 0
+        if self.restart.scheduler == "adaptive":
+            lost = {**before.absent, **{before.numbers[k]: slots for k, slots in known.lost.items() if k < len(before.numbers)}}
+            self.absent = {number: slots for number, slots in lost.items() if slots.given_ns > now}
+            self.scenario, self.hosts, self.written = before.scenario, before.hosts, before.written
+            self.numbers = [number for number in self.written if number not in self.absent]
+            back = {k: lost[number] for k, number in enumerate(self.numbers) if number in lost}
+            self.slots = changed(known, lost=back)
+
+    def returning(self) -> dict[int, int]:
+        """Task managers of the scenario that are missing now -> when there are others in their place."""
+        here = {self.numbers[k]: slots for k, slots in self.slots.lost.items() if k < len(self.numbers)}
+        now = self.context.env.now
+        return {number: slots.given_ns for number, slots in {**self.absent, **here}.items() if slots.given_ns > now}
+
+    def without_any(self, missing: Collection[int]) -> bool:
+        return set(self.written) <= set(missing)
+
+    def can_do_without(self, missing: Collection[int]) -> bool:
+        """Whether the job can run on the others."""
+        return on_fewer(self.scenario, self.hosts, missing) is not None
 
     def _heartbeats(self, sender: str) -> Heartbeats:
         restart = self.restart

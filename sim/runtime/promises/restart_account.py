@@ -72,7 +72,7 @@ class RestartAccount:
             return
         layout, options = context.layout, context.scenario.restart
         tasks = len(layout.vertex)
-        region_of = [0] * tasks if options.failover == "full" else restarts.joined(tasks, layout.writer, layout.reader)
+        region_of = [0] * tasks if options.restarts_all else restarts.joined(tasks, layout.writer, layout.reader)
         yield from restarts.misjoined(turns, self.deployed, region_of, context.hosts, teller, begun=begun)
         shortest_ns = int(min(quantile_table(options.replacement)))
         yield from restarts.homeless(turns, self.deployed, context.hosts, shortest_ns, teller)

@@ -13,6 +13,7 @@ from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import TaskSnapshot
 from sim.runtime.context import Origin
 from sim.runtime.jobmanager.faults import Faults
+from sim.runtime.jobmanager.recovery_host import RestartsSoFar
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.promises.accounts import Accounts
 from sim.storage import FileLedger
@@ -35,6 +36,7 @@ class Beginning:
     served: np.ndarray  # where its tasks stood in the end
     kind: Literal["instance", "rescale"] = "instance"
     accounts: Accounts | None = None  # of that instance, if it was watched
+    restarts: RestartsSoFar | None = None  # of that instance, if the same JobMaster goes on
 
     @property
     def description(self) -> str:

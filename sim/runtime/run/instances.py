@@ -6,6 +6,7 @@ What an instance keeps when it ends is what the cluster's loss, or its user's st
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from sim.metrics.files import FileRow, RestoreRow
 from sim.metrics.journal import Happening
@@ -20,9 +21,11 @@ from sim.protocol.vocabulary import SchedulerStopped
 from sim.runtime.jobmanager.actions import request
 from sim.runtime.observe.endless import endless
 from sim.runtime.observe.sampling import Sampler
+from sim.runtime.parallelism import on_fewer
 from sim.runtime.run.beginning import Beginning
 from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.segments import Segment, segments
+from sim.runtime.setup.lowering import hosts
 from sim.runtime.setup.redistribution import rescaled, served_before
 from sim.units import format_duration
 
@@ -62,7 +65,7 @@ class Chain:
     def run(self) -> None:
         """Run all instances, up to the last one or to one that leaves no snapshot."""
         parts, beginning = segments(self.scenario), None
-        for number, segment in enumerate(parts):
+        for number, segment in enumerate(parts):  # which grows when the scheduler rescales the job
             instance = self.instance(segment.scenario, beginning)
             self.instances.append(instance)
             self.samplers.append(Sampler(instance.context, instance.counters, self.progress, self.series))
@@ -71,9 +74,11 @@ class Chain:
             self._run(instance, segment)
             if self._is_over(instance):
                 return
+            if instance.outcome.rescaled.triggered:
+                parts.insert(number + 1, self._rest(segment, instance))
             if number + 1 < len(parts):
                 ended = instance.outcome.failed.triggered or (instance.outcome.finished.triggered and not stopped_with(instance.stats))
-                if segment.kind == "rescale" and ended:
+                if (segment.kind == "rescale" or instance.outcome.rescaled.triggered) and ended:
                     return  # a job that has failed, or has come to its end, is not rescaled
                 if instance.env.now >= self.scenario.run.duration_ns:
                     if segment.stop is not None and not stopped_with(instance.stats):
@@ -88,6 +93,14 @@ class Chain:
                 except NothingToBeginFrom as reason:
                     self.stopped = f"FAILED: job {number + 1} cannot begin: {reason}"
                     return
+
+    def _rest(self, segment: Segment, instance: JobInstance) -> Segment:
+        """The rest of a segment, on all task managers but those that are missing (`Outcome.rescale`)."""
+        missing = instance.outcome.missing
+        fewer = on_fewer(self.scenario, hosts(self.scenario), missing) or self.scenario  # only what can be rescaled is
+        actions = tuple(action for action in segment.scenario.actions if action.at_ns >= instance.env.now)
+        scenario = replace(segment.scenario, job=fewer.job, cluster=fewer.cluster, actions=actions)
+        return segment._replace(scenario=scenario, start_from="checkpoint", kind="rescale")
 
     def instance(self, scenario: Scenario, beginning: Beginning | None) -> JobInstance:
         """Make a job instance.  `beginning`: None for the first."""
@@ -144,9 +157,10 @@ class Chain:
         while True:
             left_ns = max(0, segment.until_ns - instance.env.now)  # none, if the segment before it took longer than it was to
             wait_ns = left_ns if segment.stop is None else min(left_ns, max(segment.stop.at_ns - instance.env.now, 0) + STOP_AGAIN_NS)
-            ends = instance.env.timeout(wait_ns) | outcome.failed | outcome.finished
+            ends = instance.env.timeout(wait_ns) | outcome.failed | outcome.finished | outcome.rescaled
             instance.env.run(until=ends | outcome.caught_up if self.scenario.run.ends_caught_up else ends)
-            if outcome.failed.triggered or outcome.finished.triggered or self._is_over(instance):
+            ended = outcome.failed.triggered or outcome.finished.triggered or outcome.rescaled.triggered
+            if ended or self._is_over(instance):
                 return
             if instance.env.now >= segment.until_ns:
                 if segment.kind == "rescale":
@@ -192,6 +206,7 @@ class Chain:
             served,
             segment.kind,
             None if instance.checking is None else instance.checking.accounts,
+            instance.job.recovery.left() if instance.outcome.rescaled.triggered else None,
         )
 
     def _chosen(self, instance: JobInstance, start_from: str) -> StoredSnapshot:

@@ -73,7 +73,7 @@ class JobInstance:
         for contention in self.tasks.contentions:
             contention.start()
         if self.beginning is not None:
-            self.job.recovery.begin(self.beginning.description, self.beginning.kind)
+            self.job.recovery.begin(self.beginning.description, self.beginning.kind, self.beginning.restarts)
             return
         for host in self.tasks:
             host.begin()

@@ -5,13 +5,12 @@ Instances share the duration equally; rescaling ends a segment at its time, or a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from sim.model.actions import Action
-from sim.model.job import Job
 from sim.model.scenario import Scenario
+from sim.runtime.parallelism import with_parallelism
 
 
 class Segment(NamedTuple):
@@ -54,17 +53,3 @@ def _rescaled(scenario: Scenario) -> list[Segment]:
     actions = tuple(action for action in scenario.actions if begin_ns <= action.at_ns)
     end_ns = scenario.run.duration_ns
     return [*several, Segment(replace(scenario, job=job, actions=actions), end_ns, None, start_from, "rescale")]
-
-
-def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:
-    """The same job, these vertices with another parallelism; forward between unequal ones becomes rebalance, as in Flink."""
-    vertices = {vertex.name: replace(vertex, parallelism=parallelism.get(vertex.name, vertex.parallelism)) for vertex in job.vertices}
-    for name, vertex in vertices.items():
-        inputs = tuple(
-            replace(inlet, ship="rebalance")
-            if inlet.shipping.one_to_one and vertices[inlet.upstream].parallelism != vertex.parallelism
-            else inlet
-            for inlet in vertex.inputs
-        )
-        vertices[name] = replace(vertex, inputs=inputs)
-    return Job(tuple(vertices.values()))

@@ -344,6 +344,8 @@ def _interval(value: object) -> str:
     return units.format_duration(interval) if interval else "off"
 
 
+_SCHEDULERS = {"default": "default", "ng": "default", "adaptive": "adaptive", "adaptivebatch": "default"}
+"""SchedulerType -> how a streaming job is scheduled under it."""
 _READERS: dict[str, Callable[[object], Any]] = {
     "interval": _interval,
     "duration": lambda value: units.format_duration(units.parse_flink_duration(value)),
@@ -359,6 +361,9 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "backend": _backend,
     "changelog": _one_of("filesystem", "memory"),
     "failover": _one_of("region", "full"),
+    "scheduler": lambda value: _SCHEDULERS[_one_of(*_SCHEDULERS)(str(value).lower())],
+    "reactive": lambda value: _one_of("reactive")(str(value).lower()) == "reactive",
+    "wait": lambda value: "0 s" if str(value).strip().startswith("-") else units.format_duration(units.parse_flink_duration(value)),
     "number": lambda value: units.format_number(units.parse_number(value)),
     "share": lambda value: units.format_share(units.parse_number(value)),
     "strategy": lambda value: _STRATEGIES[_one_of(*_STRATEGIES)(value)],

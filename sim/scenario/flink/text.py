@@ -148,9 +148,12 @@ _WRITERS: dict[str, Callable[[Any], str | None]] = {
     "milliseconds": lambda ns: str(ns // 10**6),
     "size": _size,
     "finish": {"flink": "true", "off": "false"}.get,
+    "scheduler": str.capitalize,
+    "reactive": lambda on: "REACTIVE" if on else None,
+    "wait": _duration,
     "number": format_number,
     "share": format_number,
 }
 """Form -> text of a value of the model; other forms are written as they are."""
-_OF_NONE = {"threshold": "-1", "attempts": UNLIMITED}
+_OF_NONE = {"threshold": "-1", "wait": "-1 ms", "attempts": UNLIMITED}
 """Forms in which Flink writes that there is no limit."""

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.recordings import RestSnapshot, infer_scenario, read_saved
+from sim.scenario import loads, write
 
 USERS = Path(__file__).parents[2] / "data" / "users-jobs"
 
@@ -37,3 +38,20 @@ def test_slots_in_place_of_lost_ones_are_asked_for_where_none_are_free(slots, fr
 
     assert counted == question.partition("? ")[2]
     assert ("30 s" if counted else None) == found.document.get("restart", {}).get("replacement")
+
+
+@pytest.mark.parametrize(
+    "option", [("scheduler-mode", "REACTIVE"), ("jobmanager.scheduler", "Adaptive"), ("jobmanager.scheduler", "Default")]
+)
+def test_the_scheduler_is_that_of_the_cluster(option):
+    """Reactive mode has the adaptive one; names of 1.20 and waits without end are read."""
+    snapshot = read_saved(USERS / "R7-cores-aligned.zip")
+    waits = {"resource-wait-timeout": "-1", "scaling-interval.min": "7 s"}
+    options = dict([option]) | {f"jobmanager.adaptive-scheduler.{name}": value for name, value in waits.items()}
+    entries = [{"key": key, "value": value} for key, value in options.items()]
+    answers = dict(snapshot.answers) | {f"/jobs/{snapshot.job}/jobmanager/config": entries}
+    found = infer_scenario(RestSnapshot(snapshot.source, snapshot.job, answers, snapshot.samples))
+    restart = loads(write(found.document, found.question, found.comments)).scenarios[0].restart
+
+    assert ("default" if "Default" in option else "adaptive", "REACTIVE" in option) == (restart.scheduler, restart.reactive)
+    assert (None, 7 * 10**9) == (restart.resource_wait_ns, restart.cooldown_ns)

@@ -8,7 +8,8 @@ import pytest
 from sim.model.actions import Action
 from sim.model.faults import Fault, Kill, Rescale, Restart, When
 from sim.model.job import Input, Job, Rate, Source, Vertex
-from sim.runtime.run.segments import segments, with_parallelism
+from sim.runtime.parallelism import with_parallelism
+from sim.runtime.run.segments import segments
 from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
 

@@ -1,0 +1,104 @@
+"""The adaptive scheduler of a running job: it goes on with fewer slots, and with more when they are back.
+
+Decides nothing: when is `sim.protocol.recovery.adaptive`'s, with how many subtasks `sim.runtime.setup.fewer_slots`'.  Another parallelism
+takes another job instance, which begins from the latest completed checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sim.metrics.journal import Happening
+from sim.protocol.recovery.adaptive import rescalable_ns, started
+from sim.runtime.context import Context
+from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
+from sim.runtime.jobmanager.task_managers import TaskManagers
+from sim.runtime.outcome import Outcome
+
+RESCALES_WITH_CHECKPOINT = "2.x"
+"""Profile whose scheduler waits for a completed checkpoint (FLIP-461)."""
+_INTERVALS = 3
+"""`rescale-trigger.max-checkpoint-failures` and one more."""
+
+
+class Elasticity:
+    """The waits of one job instance for slots.  `is_current`: whether the restart of that number is still the latest."""
+
+    def __init__(
+        self, context: Context, managers: TaskManagers, coordinator: CoordinatorHost, outcome: Outcome, is_current: Callable[[int], bool]
+    ) -> None:
+        self.context = context
+        self.env = context.env
+        self.options = context.scenario.restart
+        self.managers = managers
+        self.coordinator = coordinator
+        self.outcome = outcome
+        self.is_current = is_current
+        self._rescales_with_checkpoint = False
+        coordinator.on_completed = self._completed
+
+    @property
+    def is_adaptive(self) -> bool:
+        return self.options.scheduler == "adaptive"
+
+    def waits(self, restart: int) -> bool:
+        """Whether a restart is left to another instance, with fewer slots."""
+        now, lost = self.env.now, self.managers.returning()
+        if not self.is_adaptive or not lost:
+            return False
+        first_ns = now
+        if self.managers.without_any(lost):  # it waits for the first slot, and then until slots are stable
+            first_ns = min(lost.values())
+            self._give_up_later(restart, first_ns)
+        start = started(first_ns, lost.values(), self.options)
+        left = [number for number, back_ns in lost.items() if back_ns > start.at_ns]
+        if start.complete or not self.managers.can_do_without(left) or not self.coordinator.machine.latest_completed:
+            return False
+        self.env.call_in(start.at_ns - now, lambda: self._rescale(restart))
+        return True
+
+    def executes(self, restart: int, at_ns: int) -> None:
+        """The job is deployed, at `at_ns`.  Where task managers are missing it is rescaled when they are back."""
+        self._rescales_with_checkpoint = False
+        missing = [slots.given_ns for slots in self.managers.absent.values()]
+        if self.is_adaptive and missing:
+            ready_ns = rescalable_ns(at_ns, missing, self.options)
+            self.env.call_in(ready_ns - self.env.now, lambda: self._ready(restart))
+
+    def _ready(self, restart: int) -> None:
+        interval_ns = self.context.scenario.checkpoint.interval_ns
+        if self.context.scenario.cluster.profile != RESCALES_WITH_CHECKPOINT or interval_ns is None:
+            self._rescale(restart)
+        elif self.is_current(restart):
+            self._rescales_with_checkpoint = True
+            most_ns = self.options.rescale_delay_ns
+            self.env.call_in(_INTERVALS * interval_ns if most_ns is None else most_ns, lambda: self._rescale(restart))
+
+    def _completed(self) -> None:
+        """A checkpoint is complete, from which a job that waits for one is rescaled."""
+        lost = self.managers.returning()
+        if self._rescales_with_checkpoint and self.managers.can_do_without(lost):
+            self.outcome.rescale(frozenset(lost))
+
+    def _rescale(self, restart: int) -> None:
+        """Go on with the slots that are there; without any, when the first one is."""
+        if not self.is_current(restart) or not self.coordinator.machine.latest_completed:
+            return
+        lost = self.managers.returning()
+        if self.managers.can_do_without(lost):
+            self.outcome.rescale(frozenset(lost))
+        else:
+            self.env.call_in(min(lost.values()) - self.env.now, lambda: self._rescale(restart))
+
+    def _give_up_later(self, restart: int, ready_ns: int) -> None:
+        """Without any slot the job fails in the end (NoResourceAvailableException)."""
+        wait_ns = None if self.options.reactive else self.options.resource_wait_ns
+
+        def give_up() -> None:
+            if self.is_current(restart):
+                reason = "no slot for as long as it waits for resources"
+                self.context.journal.note(self.env.now, Happening.GIVEN_UP, -1, -1, 0, reason)
+                self.outcome.fail(reason)
+
+        if wait_ns is not None and ready_ns > self.env.now + wait_ns:
+            self.env.call_in(wait_ns, give_up)
