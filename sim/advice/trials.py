@@ -22,6 +22,7 @@ from sim.sweeps.file.design import Point, override
 from sim.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
+    from sim.advice.conf_file import ConfFile
     from sim.advice.settings import Candidate
     from sim.model.backtest import Backtest
     from sim.model.scenario import Scenario
@@ -82,6 +83,7 @@ class Bench:
         self.file = file
         self.common = common
         self.failure = failure
+        self.conf: ConfFile | None = None  # the user's file of Flink's configuration, to be patched
         self.prices = S3_STANDARD  # of an object store; the command sets others
         self.patience_ns = max(patience_ns, PATIENCE_NS)
         self.worlds = worlds or {"": {}}

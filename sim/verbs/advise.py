@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from sim.advice.conf_file import read_conf
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
@@ -50,6 +51,7 @@ class AdviceOptions:
     within: str = "5 min"  # on the clock
     horizon: str = "2 h"
     prices: str | None = None  # a file: price list of an object store; None: S3 Standard
+    flink_conf: str | None = None  # a file of Flink's configuration, to be patched
     unknowns: bool = True  # vary what is marked UNKNOWN
 
     @property
@@ -173,6 +175,7 @@ def advise(
     within_s = (_ms("within", options.within) or 0.0) / 1e3
     budget_s, ahead_ms = (_ms("budget", options.budget) or 0.0) / 1e3, _ms("horizon", options.horizon) or 0.0
     prices = S3_STANDARD if options.prices is None else load_prices(Path(options.prices))
+    conf_file = None if options.flink_conf is None else read_conf(Path(options.flink_conf))
     folder = writable_folder(Path("runs") / f"advise-{job.name}" if folder is None else folder)
     runner = TrialRunner(folder, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s, within_s=within_s)
     trying = listener.progress("trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress)
@@ -182,7 +185,7 @@ def advise(
             bench = prepared(
                 file, job.changes, options.load, recovery_ms=limits.recovery_ms, ahead_ns=round(ahead_ms * 1e6), failure=failure
             )
-            bench.prices = prices
+            bench.prices, bench.conf = prices, conf_file
             findings = (*job.findings, *tell(_findings(job, bench), listener))
             found = report(
                 bench, limits, mtbf_ms, runner.run, folder, max_replications=options.replications, affords=runner.affords,

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.advice.answer.conf_patch import PATCH, PATCH_BACK, patches
 from sim.advice.answer.configuration import KeyChange, difference, patch
 from sim.advice.answer.lost import JUDGED, other_failure
 from sim.advice.answer.summary import no_setting, summary
@@ -49,7 +50,7 @@ class AdviceAnswer:
 
     def keep(self, folder: Path) -> None:
         """Write the patches; those of an earlier advice go."""
-        for name in (ADVISED, ROLLBACK):
+        for name in (ADVISED, ROLLBACK, PATCH, PATCH_BACK):
             (folder / name).unlink(missing_ok=True)
         for name, text in self.files.items():
             replace_text(folder / name, text)
@@ -99,6 +100,8 @@ def answer(
     files = (
         {ADVISED: patch(found, back=False, others=others, warnings=warned), ROLLBACK: patch(found, back=True, others={})} if found else {}
     )
+    if found and race.bench.conf is not None:
+        files |= patches(found, race.bench.conf)
     data = {
         "dominates": where,
         "failure": race.bench.failure,
