@@ -27,7 +27,8 @@ FOUND = [
 
 
 def flat(text):
-    return {key: str(value) for key, value in YAML(typ="safe").load(text).items()}
+    found = YAML(typ="safe").load(text)
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in found.items()}
 
 
 @pytest.mark.skipif(shutil.which("patch") is None, reason="needs the tool patch")
