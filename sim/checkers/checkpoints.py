@@ -18,10 +18,11 @@ ENDS_ONCE = "a checkpoint completes or fails, once"
 TOLD_AFTERWARDS = "tasks hear of a completion after it"
 RETAINED = "no more completed checkpoints are retained than configured, the latest always is"
 
-_WATCHED = frozenset({
+WATCHED = frozenset({
     Happening.TRIGGERED, Happening.ACKNOWLEDGED, Happening.LAST_ACKNOWLEDGED, Happening.COMPLETED, Happening.ABORTED,
     Happening.NOTIFIED_COMPLETE,
 })  # fmt: skip
+"""The rows of the journal that these laws read."""
 
 
 def broken_promises(journal: Iterable[Entry], stats: Mapping[int, CheckpointStats], teller: Teller) -> Iterator[Violation]:
@@ -32,7 +33,7 @@ def broken_promises(journal: Iterable[Entry], stats: Mapping[int, CheckpointStat
     ended: dict[int, Happening] = {}
     for row in journal:
         happening, checkpoint = row.happening, row.checkpoint
-        if happening not in _WATCHED:
+        if happening not in WATCHED:
             continue
 
         def broken(law: str, fact: str, row: Entry = row) -> Violation:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sim.checkers import ends as ends_of_data
 from sim.checkers import pace, restarts
-from sim.checkers.checkpoints import broken_promises, too_many_retained
+from sim.checkers.checkpoints import WATCHED, broken_promises, too_many_retained
 from sim.checkers.commits import broken_commits, uncommitted
 from sim.checkers.cut import Cut, Cuts
 from sim.checkers.files import KeptSnapshot, broken_snapshots
@@ -50,6 +50,7 @@ class Checking(Checks):
         self.contents = contents
         self.output = output
         self.ends = ends
+        self._exactly_once = context.scenario.checkpoint.barriers.record.exactly_once
         self.keep_cuts = keep_cuts  # of all completed checkpoints
         self.cuts = Cuts(context.layout.writer, context.layout.reader)
         self.teller = Teller(context.journal, context.names)
@@ -170,7 +171,7 @@ class Checking(Checks):
         found.extend(self.pace.found(turns, self.teller))
         found.extend(self.restarts.found(turns))
         found.extend(self.data_ends.at_the_end(turns, self.restarts.deployed, finished=finished))
-        found.extend(broken_promises(context.journal, context.stats, self.teller))
+        found.extend(broken_promises(context.journal.only(WATCHED), context.stats, self.teller))
         if any(isinstance(fault.what, JobManagerDown) for fault in context.scenario.faults):  # else there is one, and a journal is long
             found.extend(without_job_manager(context.journal, self._announced_ns, self.teller))
             tolerable = context.scenario.checkpoint.tolerable_failed
@@ -184,7 +185,7 @@ class Checking(Checks):
             )
         )  # fmt: skip
         surpluses = self._surpluses if self._exactly_once else {number: row for number, row in self._surpluses.items() if row.lost_bytes}
-        found.extend(broken_restores(context.journal, surpluses, savepoints, self.teller, begun_from))
+        found.extend(broken_restores(turns, surpluses, savepoints, self.teller, begun_from))
         if finished:
             found.extend(self.accounts.at_the_end())
             owed = self._owed()
@@ -194,7 +195,7 @@ class Checking(Checks):
         too_many = too_many_retained(coordinator.retained, coordinator.num_retained, latest, context.env.now, self.teller)
         found.extend(filter(None, [too_many]))
         found.extend(broken_snapshots(kept, context.env.now))
-        found.extend(after_the_last_word(context.journal, context.stats, self.teller))
+        found.extend(after_the_last_word(turns, context.stats, self.teller))
         if self.accounts.files.judged():
             files, done = self.accounts.files.there(), _completed(context)
             found.extend(garbage(files, done, coordinator.num_retained, context.env.now, self.teller))
@@ -213,10 +214,6 @@ class Checking(Checks):
         surpluses = {number: row for number, row in self._surpluses.items() if not row.lost_bytes}
         found = broken_restores(context.journal, surpluses, savepoints, self.teller, context.begun_from)
         return tuple(row for row in found if row.law == ONCE)
-
-    @property
-    def _exactly_once(self) -> bool:
-        return self.context.scenario.checkpoint.barriers.record.exactly_once
 
     def _owed(self) -> dict[int, list[int]]:
         """The records this job has to commit, by writer of a transactional sink and by input channel."""

@@ -103,7 +103,7 @@ class KeptState:
         """The state of a task is frozen."""
         subtask = self._subtasks.get(task)
         if subtask is None:
-            if (held_bytes := sum(_sizes(snapshot.keyed).values())) > self._closed.get(task, held_bytes):
+            if task in self._closed and (held_bytes := sum(_sizes(snapshot.keyed).values())) > self._closed[task]:
                 self._tell(CLOSED, checkpoint, task, f"it has {number_of(held_bytes, 'byte')} of state, and was restored as finished")
             return
         served, now_ns = int(self.ledger.of(checkpoint).served[task]), int(self.context.env.now)
@@ -167,6 +167,8 @@ class KeptState:
         if own:
             subtask.base = tuple(handle for part, _ in own for handle in part.handles)
             subtask.log_bytes = subtask.from_bytes = sum(handle.size_bytes for handle in subtask.base if handle.name.startswith(_LOG))
+        elif part is not None and not any(snapshot.handles for snapshot, _ in part.parts):
+            subtask.log_bytes = 0  # all of its keys had expired
         if checkpoint:
             subtask.ages = dealt([(part.ages, share) for part, share in own])
             subtask.looked = max((part.at_ns for part, _ in own), default=0), subtask.served
