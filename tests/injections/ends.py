@@ -32,7 +32,7 @@ def a_task_does_not_wait_for_its_last_checkpoint(_):
     return lambda self: True
 
 
-@add(JobEnd, "data_ended", world(checkpoint={"interval": "2 s"}), "No final checkpoint is triggered when all data has ended.")
+@add(JobEnd, "data_ended", world(checkpoint={"interval": "3 s"}), "No final checkpoint is triggered when all data has ended.")
 def no_final_checkpoint_is_triggered(_):
     return lambda self, task: self.ended.add(task)
 
