@@ -50,6 +50,7 @@ class Study(Guessed):
         "simulate": "study.run()",
         "compare": "sim.compare({'today': study, 'proposed': study.with_(...)})",
         "results": "study.run()",
+        "diff": "sim.diff(study, study.with_({'checkpoint.interval': '10 s'}))",
     }
 
     origin: StudySource  # the text, where it stood, and what was changed

@@ -29,6 +29,9 @@ def diff_of(
     b: Annotated[Path, typer.Argument(metavar="B", help="The same, later or changed.", show_default=False)],
     overrides: SetOption = None,
     overrides_b: OtherOption = None,
+    overrides_a: Annotated[
+        list[str] | None, typer.Option("--set-a", metavar="KEY=VALUE", help="Replace a value of A only.", show_default=False)
+    ] = None,
     strategy: StrategyOption = None,
     replications: Annotated[int, typer.Option(min=1, help="Runs of each side and each change, under the same seeds.")] = 5,
     prices: PricesOption = None,
@@ -44,7 +47,8 @@ def diff_of(
     with speaking():
         from sim.verbs.diff import DiffRequest, diff
 
-        request = DiffRequest(a, b, tuple(overrides or ()), tuple(overrides_b or ()), strategy, replications, prices)
+        both, of_a, of_b = (tuple(lines or ()) for lines in (overrides, overrides_a, overrides_b))
+        request = DiffRequest(a, b, both, of_a, of_b, strategy, replications, prices)
         console = Console(lambda found: _print(found, as_json=as_json))
         found = diff(request, out, engine=engine.value, jobs=jobs, listener=console)
         console.finish()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sim.analysis.section import TextTable
 from sim.differences import effects, texts
@@ -19,12 +19,13 @@ from sim.report.answer_page import DIFF
 from sim.scenario.prices import load_prices
 from sim.scenario.text.plain import read_text
 from sim.units import format_duration
-from sim.verbs.command_lines import command_line
+from sim.verbs.command_lines import command_line, portable
 from sim.verbs.display import paragraph, preformatted, section_html, section_text
 from sim.verbs.importing import draft_of, text_of
 from sim.verbs.kept import keep_answer
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError, writable_folder
+from sim.verbs.run import StudySource
 from sim.whole_file import replace_file
 
 if TYPE_CHECKING:
@@ -39,23 +40,31 @@ REPLICATIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class DiffRequest:
-    """Two places to compare, and the changes to what they say."""
+    """Two places or studies to compare, and the changes to what they say."""
 
-    a: Path
-    b: Path
+    a: Path | StudySource
+    b: Path | StudySource
     changes: tuple[str, ...] = ()  # ``key=value``, of both sides
+    changes_of_a: tuple[str, ...] = ()
     changes_of_b: tuple[str, ...] = ()
     strategy: str | None = None
     replications: int = REPLICATIONS
     prices: Path | None = None  # a file; None: S3 Standard
 
+    def side(self, name: Literal["a", "b"]) -> tuple[Path, tuple[str, ...]]:
+        """The place of a side, and the changes to it alone."""
+        given: Path | StudySource = getattr(self, name)
+        own: tuple[str, ...] = getattr(self, f"changes_of_{name}")
+        return (given.file, (*given.changes, *own)) if isinstance(given, StudySource) else (given, own)
+
     def command(self, folder: Path | None) -> str:
+        (a, of_a), (b, of_b) = self.side("a"), self.side("b")
         often = None if self.replications == REPLICATIONS else self.replications
         options = {
-            "set": self.changes, "set-b": self.changes_of_b, "strategy": self.strategy, "replications": often, "prices": self.prices,
+            "set": self.changes, "set-a": of_a, "set-b": of_b, "strategy": self.strategy, "replications": often, "prices": self.prices,
             "out": folder,
         }  # fmt: skip
-        return command_line("diff", [self.a, self.b], options)
+        return command_line("diff", [a, b], options)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -97,7 +106,8 @@ def diff(
     ScenarioError, RecordingError, FolderError: a side cannot be read.  OptionError: the two cannot be compared.
     """
     listener = listener or Listener()
-    kept = [kept_answer(place) for place in (request.a, request.b)]
+    place_a, place_b = request.side("a")[0], request.side("b")[0]
+    kept = [None if isinstance(given, StudySource) else kept_answer(given) for given in (request.a, request.b)]
     if folder is not None:
         writable_folder(folder)
     first, second = kept
@@ -106,7 +116,7 @@ def diff(
     elif first is None and second is None:
         found = _of_scenarios(request, engine, jobs, listener)
     else:
-        there, other = (request.a, request.b) if first is not None else (request.b, request.a)
+        there, other = (place_a, place_b) if first is not None else (place_b, place_a)
         raise OptionError("b", f"{there} holds the answer of a sweep or an advice, and {other} does not: compare two of a kind")
     if folder is not None:
         found = _kept(found, request, folder)
@@ -115,8 +125,7 @@ def diff(
 
 
 def _of_scenarios(request: DiffRequest, engine: Engine, jobs: int | None, listener: Listener) -> Diff:
-    a = _side(request.a, request.changes, request.strategy)
-    b = _side(request.b, (*request.changes, *request.changes_of_b), request.strategy)
+    a, b = (_side(request, name) for name in ("a", "b"))
     found = input_differences(a, b, request.replications)
     if not found.changes:
         return _result(request, found, [], _no_rows(), [*a.notes, *b.notes])
@@ -138,7 +147,8 @@ def _result(
     request: DiffRequest, found: InputDifferences, answer: Sequence[QuantityDifference], rows: pd.DataFrame, notes: Sequence[str]
 ) -> Diff:
     trouble = effects.trouble(rows) if len(rows) else []
-    observed = observed_text(request.a, request.b)
+    place_a, place_b = request.side("a")[0], request.side("b")[0]
+    observed = observed_text(place_a, place_b)
     screen = texts.screen(found, answer, notes)
     others = [*notes[1:], *trouble, texts.same_quantities(answer), observed]
     parts: tuple[str | TextTable, ...] = (screen, *texts.tables(found, answer), *filter(None, others))
@@ -150,7 +160,7 @@ def _result(
         for step in found.steps for own in step.changes
     ]  # fmt: skip
     data = {
-        "a": str(request.a), "b": str(request.b), "verdict": texts.verdict(found, answer), "inputs": inputs,
+        "a": portable(place_a), "b": portable(place_b), "verdict": texts.verdict(found, answer), "inputs": inputs,
         "renamed": [list(pair) for pair in found.renamed], "added": list(found.added), "removed": list(found.removed),
         "quantities": [own.plain() for own in answer], "notes": list(notes), "trouble": trouble, "observed": observed,
     }  # fmt: skip
@@ -159,27 +169,32 @@ def _result(
 
 def _of_answers(request: DiffRequest, first: KeptAnswer, second: KeptAnswer) -> Diff:
     """Two answers as they were kept: nothing runs."""
-    given = {"set": request.changes, "set_b": request.changes_of_b, "strategy": request.strategy}
+    given = {"set": request.changes, "set_a": request.changes_of_a, "set_b": request.changes_of_b, "strategy": request.strategy}
     if wrong := next((name for name, value in given.items() if value), None):
-        raise OptionError(wrong, f"{request.a} and {request.b} are read as they were kept: compare scenarios to change a value")
+        raise OptionError(wrong, f"{first.folder} and {second.folder} are read as they were kept: compare scenarios to change a value")
     from sim.differences.answers import compared
 
     found = compared(first, second)
-    data = {"a": str(request.a), "b": str(request.b), **found.data}
+    data = {"a": portable(first.folder), "b": portable(second.folder), **found.data}
     return Diff(found.verdict, (found.screen, *found.tables), data, (), found.rows)
 
 
-def _side(place: Path, changes: Sequence[str], strategy: str | None) -> Side:
-    """A scenario, the scenario of a folder, or what `import` reads."""
+def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:
+    """A study, a scenario, the scenario of a folder, or what `import` reads."""
+    given, strategy = getattr(request, name), request.strategy
+    place, own = request.side(name)
+    changes = (*request.changes, *own)
+    if isinstance(given, StudySource):
+        return side_of(portable(place), given.text, given.folder, changes, strategy)
     if (kept := scenario_in(place)) is not None:
-        return side_of(str(place), read_text(kept), kept.parent, changes, strategy)
+        return side_of(portable(place), read_text(kept), kept.parent, changes, strategy)
     if place.is_dir() and (place / "comparison.json").is_file():
         return kept_side(place, changes, strategy)
     if (place / DIFF).is_file():
         raise FolderError(f"{place}: holds a comparison already: 'ckptsim report {place} -o FILE' shows it")
     if place.suffix in (".yaml", ".yml"):
-        return side_of(str(place), read_text(place), place.parent, changes, strategy)
-    return side_of(str(place), text_of(draft_of(read_source([place]))), Path(), changes, strategy)
+        return side_of(portable(place), read_text(place), place.parent, changes, strategy)
+    return side_of(portable(place), text_of(draft_of(read_source([place]))), Path(), changes, strategy)
 
 
 def _no_rows() -> pd.DataFrame:
@@ -193,8 +208,8 @@ def _kept(found: Diff, request: DiffRequest, folder: Path) -> Diff:
     replace_file(folder / "results.parquet", found.table.to_parquet)
     _, *others = found.parts
     keep_answer(
-        folder, DIFF, title=f"{request.a} and {request.b}", question="What differs, and what does that do?", verdict=found.verdict,
-        parts=[found.parts[0], *others], findings=[],
+        folder, DIFF, title=f"{found.data['a']} and {found.data['b']}", question="What differs, and what does that do?",
+        verdict=found.verdict, parts=[found.parts[0], *others], findings=[],
         assumptions=["Simulated; both sides and all changes meet the same random numbers."] if len(found.table) else [],
         command=request.command(folder), data=found.data,
     )  # fmt: skip

@@ -1,5 +1,7 @@
 """A comparison of two jobs is kept alike by the command and by Python."""
 
+import json
+
 import sim
 from tests.verbs.conftest import TINY, contents
 
@@ -19,3 +21,16 @@ def test_the_same_bytes_are_kept(both_ways, tmp_path):
     assert {"diff.json", "results.parquet"} == set(command)
     assert command == python
     assert repr(found).splitlines()[0] in done.stdout
+
+
+def test_studies_are_compared_as_they_were_changed(tmp_path, monkeypatch):
+    """A chosen combination and a changed one of the same file; the kept command says both."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    study = sim.load("tiny.yaml")
+    found = sim.diff(study["aligned"], study["unaligned"].with_({"job.sink.parallelism": 1}), replications=1, jobs=1, folder="kept")
+
+    assert {"checkpoint.barriers", "job.sink.parallelism"} == {own["key"] for own in found.data["inputs"]}
+    command = json.loads((tmp_path / "kept" / "diff.json").read_text())["command"]
+    assert "--set-a" in command
+    assert "--set-b job.sink.parallelism=1" in command
