@@ -88,7 +88,7 @@ def test_without_a_cause_that_is_said(played, folder):
 def test_what_comes_and_goes_by_itself_is_told_once(played, folder):
     """Work of others makes checkpoints longer for two minutes, twice; load and state are as they were."""
     played.slower = lambda s: 1.85 if 100 <= s < 220 or 500 <= s < 620 else 1.0
-    heard = played.watched(folder, "15 min")
+    heard = played.watched(folder, "14 min", every="60 s")
     (within,) = heard.of("within")
 
     assert 1 == len(heard.of("left"))
@@ -100,7 +100,7 @@ def test_what_comes_and_goes_by_itself_is_told_once(played, folder):
 def test_a_doubling_is_told_each_time(played, folder):
     """Whatever it was: a forecast that allowed for it would never speak again."""
     played.slower = lambda s: 4.0 if 100 <= s < 220 or 500 <= s < 620 else 1.0
-    heard = played.watched(folder, "15 min")
+    heard = played.watched(folder, "14 min", every="60 s")
 
     assert 2 == len(heard.of("left"))
     assert not any("from now on" in text for text in heard.of("within"))
