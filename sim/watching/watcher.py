@@ -213,7 +213,8 @@ class Watcher:
         p50, p90 = percentiles(since)
         side = "shorter" if line is LOWER else "longer"
         begun = clock_text(found.since_ms, now_ms)
-        now = over([row for row in self.rows if row.time_ms > found.since_ms] or self.rows[-1:], since)
+        # a look that began before is of both loads
+        now = over([row for row in self.rows if row.time_ms - 1e3 * row.seconds >= found.since_ms] or self.rows[-1:], since)
         why = explained(forecast, now, (p50, p90), self.study)
         course.left_by_itself = why.is_unchanged
         text = (
@@ -280,7 +281,7 @@ class Watcher:
             before = self.course.loads.setdefault(vertex, usual.load.get(vertex, 0.0))
             rates = [row.load.get(vertex, 0.0) for row in rows]
             if before and (min(rates) > _OTHER_LOAD * before or max(rates) * _OTHER_LOAD < before):
-                rate = over(rows, []).load[vertex]
+                rate = over(rows[1:], []).load[vertex]  # the first may be of both loads
                 self.course.loads[vertex] = rate
                 text = f"load of '{vertex}' {times_text(rate / before)} ({per_second_text(before)} -> {per_second_text(rate)})"
                 yield WatchEvent(now_ms, "load", f"{text}{self._of_load(rows)}", {"vertex": vertex, "per_second": rate, "before": before})
