@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -60,12 +61,19 @@ def compared(first: KeptAnswer, second: KeptAnswer) -> ComparedAnswers:
 
 def _side(rows: pd.DataFrame, side: str, axes: list[str]) -> pd.DataFrame:
     varied = [name for name in axes if name != "strategy"]
-    setting = rows[varied].apply(lambda row: ", ".join(f"{key} {value}" for key, value in row.items() if value is not None), axis=1)
+    setting = rows[varied].apply(lambda row: ", ".join(_value_texts(row)), axis=1)
     named = setting.where(setting != "", rows["strategy"]) if varied else rows["strategy"]
     bare = rows["strategy"].eq("none")
     made = rows[~bare].copy()
     made[SIDE], made["setting"] = side, named[~bare]
     return made
+
+
+def _value_texts(row: pd.Series[Any]) -> Iterator[str]:
+    """``checkpoint.interval 10 s``; what an advice varies has no key of a scenario, and its value says enough."""
+    for key, value in row.items():
+        if isinstance(value, str) and value:
+            yield f"{key} {value}" if "." in str(key) else value
 
 
 def _of_setting(rows: pd.DataFrame) -> list[QuantityDifference]:
@@ -83,11 +91,12 @@ def _configuration(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 def _counts(of_a: set[str], of_b: set[str], both: list[str], differing: set[str]) -> list[str]:
     only = [f"{len(own)} only in {side}" for side, own in ((A, of_a - of_b), (B, of_b - of_a)) if own]
-    what = ", ".join([f"{len(both)} settings in both, {len(differing)} of them with other results", *only])
+    what = ", ".join([f"{len(both)} settings in both, {len(differing)} with other results", *only])
     return [f"{'tried':{LABEL}}{what}"]
 
 
 def _line(name: str, own: QuantityDifference) -> str:
     before, after = own.sides_text()
-    line = one_line(f"{'':{LABEL}}{name}: {own.title} {before} -> {after} ({own.change_text()})", 400)
+    text = one_line(f"{name}: {own.title} {before} -> {after} ({own.change_text()})", 400)
+    line = f"{'':{LABEL}}{text}"
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."

@@ -41,13 +41,29 @@ answer:
   least: delay_mean_s
   against: {checkpoint.interval: 1 s, checkpoint.barriers: aligned}
 """
-VERBS = ("init", "run", "explain", "timeline", "report", "import", "advise", "sweep", "validate", "calibrate", "explain-key", "schema")
+VERBS = (
+    "init",
+    "run",
+    "explain",
+    "timeline",
+    "report",
+    "import",
+    "advise",
+    "sweep",
+    "validate",
+    "calibrate",
+    "explain-key",
+    "schema",
+    "diff",
+)
 COMMANDS = [
     ["init"],
     ["run", "job.yaml", "--jobs", "1", "--out", "run"],
     ["explain", "run"],
     ["timeline", "run", "-o", "timeline.json"],
     ["report", "run", "-o", "report.html"],
+    ["diff", "job.yaml", "job.yaml", "--set", "checkpoint.barriers=aligned", "--set-b", "run.seed=2", "--replications", "1"],
+    ["diff", "run", "job.yaml", "--strategy", "aligned", "--set-b", "checkpoint.interval=9 s", "--replications", "1", "--jobs", "1"],
     ["sweep", "sweep.yaml", "--jobs", "1", "--out", "sweep"],
     ["advise", "job.yaml", "--set", "checkpoint.barriers=aligned", "--p99", "1 s", "--budget", "1 ms", "--jobs", "1", "--out", "advice"],
     ["import", RECORDING, "--no-backtest", "-o", "imported.yaml"],
