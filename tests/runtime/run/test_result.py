@@ -13,7 +13,7 @@ from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import UNALIGNED, chain, scenario
 
 FILES = {"checkpoints.parquet", "subtasks.parquet", "tasks.parquet", "series.parquet", "commits.parquet", "recoveries.parquet",
-         "files.parquet", "snapshots.parquet", "restores.parquet", "path.parquet",
+         "files.parquet", "snapshots.parquet", "restores.parquet", "path.parquet", "requests.parquet",
          "manifest.json", "journal.jsonl"}  # fmt: skip
 
 
