@@ -36,7 +36,11 @@ def garbage(
 ) -> Iterator[Violation]:
     """`completed`: (number, time) of all completed checkpoints that are no savepoints, oldest first."""
     free: list[tuple[OwnedFile, int]] = []
+    # Flink's registry throws at such an acknowledgement before the coordinator takes it over: nothing owns its files
+    unknown = {(row.checkpoint, row.task) for row in teller.journal if row.happening is Happening.STATE_UNKNOWN}
     for file in files:
+        if (file.checkpoint, file.task) in unknown:
+            continue
         first = bisect_right(completed, file.last, key=lambda row: row[0])
         if len(completed) - first < num_retained + _LATER:
             continue
