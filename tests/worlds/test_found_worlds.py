@@ -222,3 +222,8 @@ def test_a_task_that_has_finished_materialises_no_more():
 
     assert () == result.violations
     assert finished[2] + 1_000_000_000 < max(finished.values())
+
+
+def test_a_task_closes_when_its_thread_has_frozen_its_state():
+    """A materialisation is a mail of the task: closing comes behind it, and none comes after that."""
+    assert () == ran("closes-while-it-freezes").violations

@@ -36,7 +36,7 @@ class TaskEnding:
         self.parts = parts
         self.tell_barriers = tell_barriers
         self.ending_of = ending_of
-        self.on_finished: Callable[[], None] = lambda: None  # the task is finished: nothing works for it any more
+        self.on_close: Callable[[], None] = lambda: None  # operators are closed: nothing works for the task in the background any more
         self.replaced = False  # another host has taken the task over
         outputs = sum(len(layout.partitions[p][2]) for p in layout.task_partitions[task])
         self._unheard = sum(len(layout.gates[g][2]) for g in layout.task_gates[task])  # input channels whose data goes on
@@ -170,7 +170,6 @@ class TaskEnding:
                 self._note(Happening.TASK_FINISHED)
                 for part in self.parts:
                     part.finished()
-                self.on_finished()
                 self._report(self.slot.job.task_finished)
             case _:
                 assert_never(command)
@@ -180,6 +179,7 @@ class TaskEnding:
 
     def _close_operators(self) -> None:
         def close() -> None:
+            self.on_close()
             closed = lambda: self.tell(finishing.OperatorsClosed(self.slot.now))  # noqa: E731
             self.context.env.call_in(self.context.scenario.overheads.close_ns, closed)
 
@@ -187,9 +187,7 @@ class TaskEnding:
         if tail == "at-finish" or (tail == "checkpoint" and not checkpointing):  # CommitterOperator#endInput: no checkpoint will
             for part in self.parts:
                 part.close()
-            self.slot.thread.post(close)  # behind that work
-        else:
-            close()
+        self.slot.thread.post(close)  # behind that work, and what a changelog's materialisation still freezes
 
     def _report(self, arrive: Callable[[int], None]) -> None:
         """Report to the JobManager.  It ignores reports of a task that was restarted meanwhile."""

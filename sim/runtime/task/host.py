@@ -55,7 +55,7 @@ class TaskHost:
         self.tell = self._loop.tell
         self.parts = TaskParts(slot, committer_of, lambda: self.ending.machine.drained)
         self.ending = TaskEnding(slot, self.parts, self.tell, ending_of)
-        self.ending.on_finished = self._finished
+        self.ending.on_close = self._close
         self.running = True  # not initializing, cancelled or failed
         self.stopped = False  # a restarted task gets another host
         self._when_freed: Callable[[], None] | None = None
@@ -193,7 +193,7 @@ class TaskHost:
         for part in self.parts:
             part.begin()
 
-    def _finished(self) -> None:
+    def _close(self) -> None:
         """The backend is closed: it materialises nothing more."""
         self.state.keyed.stop()
 

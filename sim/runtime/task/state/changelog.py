@@ -35,6 +35,7 @@ class LogWriter(NoLog):
         self.storage = slot.context.storage
         self.backend = backend
         self._running: list[simpy.Process] = []
+        self._closed = False  # a mail that is still to come freezes nothing
         self._uploads: dict[str, simpy.Event] = {}  # name of a file -> its handle, in time; None: it failed
         self._claims = Counter[str]()  # name of a file -> snapshots that need it and are not over
         self._materialisations = 0
@@ -48,6 +49,7 @@ class LogWriter(NoLog):
             self._running.append(self.env.process(self._upload_early()))
 
     def stop(self) -> None:
+        self._closed = True
         for process in self._running:
             if process.is_alive:
                 process.interrupt()
@@ -166,6 +168,8 @@ class LogWriter(NoLog):
         frozen = self.env.event()
 
         def freeze() -> None:
+            if self._closed:
+                return
             self._count()
             frozen_state = self.backend.materialise(number)
             self.slot.checks.materialising(self.slot.task, number)
