@@ -36,7 +36,7 @@ SHOTS = {
 """The report -> from which pixel on, and how many, at 1280 pixels."""
 NARROW = {"run": 1300, "checkpoint": 1300}
 """The report -> how many pixels from the top at 390."""
-COLOURS = 128
+COLOURS = 256
 
 
 def main() -> int:
@@ -72,7 +72,7 @@ def _take(opened: Browser, page: Path, name: str, width: int, top: int, height: 
     whole = Image.open(BytesIO(seen.read_bytes())).convert("RGB")
     left = 250 if width == 1280 else 0  # the margin
     part = whole.crop((left, top, width, min(top + height, whole.height)))
-    part.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(FOLDER / f"{name}.png", optimize=True)
+    part.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(FOLDER / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":
