@@ -40,8 +40,8 @@ JOB_MANAGER = (
     Rule(
         "a new JobManager makes its restart strategy anew",
         "protocol/recovery/recovery.py",
-        "_restarting(changed(self, strategy=self.unused), everything, event.now)",
-        "_restarting(self, everything, event.now)",
+        "strategy = self.strategy if event.goes_on else self.unused",
+        "strategy = self.strategy",
         f"{_WORLDS}a_new_job_manager_counts_failures_anew[restart-attempts-after-a-job-manager]",
     ),
     Rule(

@@ -36,6 +36,7 @@ from tests.worlds.settings import (
     draw_overheads,
     draw_recovery,
     draw_restart,
+    draw_scheduler,
     draw_storage,
 )
 from tests.worlds.wrong import WRONG
@@ -82,6 +83,7 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_idleness(draw, world)
     draw_detection(draw, world)
     draw_exchanges(draw, world)
+    draw_scheduler(draw, world)
     draw_logs(draw, world)
     if wrong in WRONG:
         WRONG[wrong](world)

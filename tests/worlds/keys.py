@@ -13,6 +13,7 @@ __all__ = ["EXCEPTIONS", "all_keys", "keys_of"]
 
 EXCEPTIONS = {
     "expect": "judges results, changes none",
+    "Run.until": "ends a run sooner; what worlds are held to is their end",
     "Run.replications": "more runs of the same world; every world is one run",
     "Trace.time-unit": "says how a file is read; the traces of worlds say it by themselves",
     "Trace.zone": "says how local times are read; the traces of worlds count seconds",

@@ -15,6 +15,7 @@ __all__ = [
     "draw_overheads",
     "draw_recovery",
     "draw_restart",
+    "draw_scheduler",
     "draw_storage",
 ]
 
@@ -194,6 +195,16 @@ def draw_detection(draw: Draw, world: Document) -> None:
     for fault in world.get("faults", []):
         if "task-manager" in fault and "silent" not in fault and draw.chance(0.3):
             fault["orderly"] = draw.pick(True, True, False)
+
+
+def draw_scheduler(draw: Draw, world: Document) -> None:
+    """Some jobs go on with the slots there are, and are rescaled when others come.  Drawn behind all else."""
+    if draw.chance(0.15):
+        world["restart"] |= {"scheduler": "adaptive"} | draw.section(
+            0.4, reactive=lambda: draw.pick(True, False), stabilization=lambda: draw.ms(0, 90),
+            resource_wait=lambda: draw.pick("0 s", "2 s"),
+            cooldown=lambda: draw.ms(0, 300), rescale_delay=lambda: draw.ms(0, 400), rescale_stabilization=lambda: draw.ms(0, 90),
+        )  # fmt: skip
 
 
 def draw_exchanges(draw: Draw, world: Document) -> None:
