@@ -172,7 +172,7 @@ def too_often(begun_ns: int, triggered_ns: Sequence[int], until_ns: int, pace: P
 
     Requests that could not run in their time run later, one after the other: the law counts them.
     """
-    if pace.backlog_ns is None:
+    if pace.backlog_ns is None or until_ns < begun_ns:  # no checkpoint of the attempt began in a backlog
         return None
     late = 0 if first else (_LOOK_NS // pace.backlog_ns + 1 if pace.backlog_ns else 1)
     most = 2 + late + ((until_ns - begun_ns) // pace.backlog_ns if pace.backlog_ns else 0)
