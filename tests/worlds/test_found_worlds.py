@@ -227,3 +227,11 @@ def test_a_task_that_has_finished_materialises_no_more():
 def test_a_task_closes_when_its_thread_has_frozen_its_state():
     """A materialisation is a mail of the task: closing comes behind it, and none comes after that."""
     assert () == ran("closes-while-it-freezes").violations
+
+
+def test_a_machine_is_missed_where_only_finished_tasks_wait_for_it():
+    """The restart that was to deploy on it is left to the next one."""
+    result = ran("lost-while-the-finished-wait")
+
+    assert () == result.violations
+    assert 2 == len(result.recoveries)

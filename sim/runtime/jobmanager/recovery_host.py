@@ -92,11 +92,12 @@ class RecoveryHost:
         self.coordinator.message(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
 
     def lose_host(self, number: int, how: TaskManagerLost) -> None:
-        """A task manager is lost.  Its finished tasks are not restarted (Execution#fail)."""
-        lost = [t for t, host in enumerate(self.context.hosts) if host == number and t not in self.job_end.finished]
+        """A task manager is lost.  Its finished tasks are not restarted (Execution#fail), unless they are about to be deployed again."""
+        here = [task for task, host in enumerate(self.context.hosts) if host == number]
+        waiting = [task for task in here if any(restore.awaits(task) for restore in self.restores.values())]
+        lost = [task for task in here if task in waiting or task not in self.job_end.finished]
         failed_ns, reason = self.env.now, f"task manager {number} lost"
         self._note(Happening.TASK_MANAGER_LOST, number=number)
-        waiting = [task for task in lost if any(restore.awaits(task) for restore in self.restores.values())]
         missing = [task for task in lost if task in waiting or not self.tasks[task].stopped]
         after_ns = self.cluster.task_managers.lose(how, number) - failed_ns
         if not how.silent and (waiting or self._has_readers(number)):
