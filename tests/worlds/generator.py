@@ -85,12 +85,22 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_exchanges(draw, world)
     draw_scheduler(draw, world)
     draw_logs(draw, world)
+    _fit_weights(job)
     if wrong in WRONG:
         WRONG[wrong](world)
     elif wrong:
         suit(wrong, world)
     _write_as_flink(draw, world)
     return world
+
+
+def _fit_weights(job: Document) -> None:
+    """Counted weights are of key groups, and a vertex has no more of these than its largest parallelism."""
+    for vertex in job.values():
+        for way in vertex.get("input", {}).values():
+            weights = way.get("weights") if isinstance(way, dict) else None
+            if isinstance(weights, dict) and "counted" in weights and "max-parallelism" in vertex:
+                weights["counted"] = weights["counted"][: vertex["max-parallelism"]]
 
 
 def _ends_naively(world: Document) -> bool:
