@@ -13,7 +13,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 
 OTHER_JARS = ("table.", "s3.")
 """Options of the table planner and of a file system, which are in other jars."""
-OF_THE_RELEASE_NOTES = {"execution.checkpointing.unaligned.during-recovery.enabled"}
+OF_THE_RELEASE_NOTES = {
+    "execution.checkpointing.unaligned.during-recovery.enabled",
+    "jobmanager.adaptive-scheduler.scaling-interval.max",  # 1.20 has it, 2.x another option in its place
+}
 WHERE_FLINK_DECIDES = {"pipeline.max-parallelism"}  # -1: from the parallelism
 
 

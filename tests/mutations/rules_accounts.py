@@ -75,13 +75,6 @@ ACCOUNTS = (
         "tests/checkers/test_state.py::test_state_of_another_size_is_told",
     ),
     Rule(
-        "a local copy is that of the checkpoint restored",
-        "checkers/state.py",
-        "elif own[0].copied_from not in (None, (stamp.vertex, stamp.subtask, stamp.checkpoint)):",
-        "elif own[0].copied_from == ():",
-        f"{_INJECTED}[local recovery: the local copy is that of another subtask]",
-    ),
-    Rule(
         "what is in flight at a rescale is in flight behind it",
         "checkers/dealing.py",
         "    return int(before.sum()) == int(after.sum())\n",
