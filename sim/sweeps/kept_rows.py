@@ -34,7 +34,7 @@ class KeptRows:
         status = pa.chunked_array([chunk for table in keys.values() for chunk in table["status"].chunks], pa.string())
         sizes = np.array([len(table) for table in keys.values()], dtype=np.int64)
         self._file = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        self._row = _numbers(sizes.sum()) - np.repeat((np.cumsum(sizes) - sizes).astype(np.int32), sizes)
+        self._row = _numbers(int(sizes.sum())) - np.repeat((np.cumsum(sizes) - sizes).astype(np.int32), sizes)
         self._ok = pc.equal(status, "ok").to_numpy().astype(bool)
         self._encoded = cells.combine_chunks().dictionary_encode() if len(cells) else pa.array([], pa.string()).dictionary_encode()
         self._code = self._encoded.indices.to_numpy()

@@ -37,7 +37,9 @@ class RecordLatency:
 
     def _curves(self, v: int, positions: np.ndarray) -> Iterable[tuple[float, float]]:
         """(records emitted, records served) per row of positions."""
-        emitted = sum(copies * positions[:, self._tasks[source]].sum(axis=1).astype(float) for source, copies in self._copies[v])
+        emitted = np.zeros(len(positions))
+        for source, copies in self._copies[v]:
+            emitted += copies * positions[:, self._tasks[source]].sum(axis=1)
         return zip(emitted.tolist(), positions[:, self._tasks[v]].sum(axis=1).astype(float).tolist(), strict=True)
 
 
