@@ -36,17 +36,17 @@ def garbage(
 ) -> Iterator[Violation]:
     """`completed`: (number, time) of all completed checkpoints that are no savepoints, oldest first."""
     free: list[tuple[OwnedFile, int]] = []
-    # Flink's registry throws at such an acknowledgement before the coordinator takes it over: nothing owns its files
-    unknown = {(row.checkpoint, row.task) for row in teller.journal if row.happening is Happening.STATE_UNKNOWN}
     for file in files:
-        if (file.checkpoint, file.task) in unknown:
-            continue
         first = bisect_right(completed, file.last, key=lambda row: row[0])
         if len(completed) - first < num_retained + _LATER:
             continue
         free_ns = completed[first + num_retained - 1][1]
         if time_ns - free_ns > _SOON_NS:
             free.append((file, free_ns))
+    if free:
+        # Flink's registry throws at such an acknowledgement before the coordinator takes it over: nothing owns its files
+        unknown = {(row.checkpoint, row.task) for row in teller.journal if row.happening is Happening.STATE_UNKNOWN}
+        free = [row for row in free if (row[0].checkpoint, row[0].task) not in unknown]
     if free and any(row.happening in _ENDS_OF_TASKS for row in teller.journal):
         # a task that was gone before its acknowledgement came has left files behind that nothing owns
         brought = {(row.checkpoint, row.task) for row in teller.journal if row.happening is Happening.ACKNOWLEDGED}
