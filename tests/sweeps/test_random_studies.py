@@ -46,7 +46,7 @@ def test_what_is_advised_keeps_the_limits(seeds):
             assert np.nanmean([value for value, _, _ in own]) <= limit.at_most, (seed, limit)
             assert not any(unfinished for _, unfinished, _ in own), (seed, limit)
         least = known.table(question.least)
-        everywhere = [i for i in range(len(known.windows)) if all(own[i][2] for own in least.values())]
+        everywhere = known.failed(least)
         assert not any(lost for i, (_, _, lost) in enumerate(least[setting]) if i not in everywhere), seed
     assert advised > len(seeds) / 4
 
@@ -61,7 +61,8 @@ def test_the_least_of_the_set_is_advised(seeds):
             continue
         known = Known(question, rows)
         table = known.table(question.least)
-        counted = [i for i in range(len(known.windows)) if not (_is_hopeless(table, i) or all(own[i][2] for own in table.values()))]
+        left_out = known.hopeless(table) | known.failed(table)
+        counted = [i for i in range(len(known.windows)) if i not in left_out]
         standing = {
             setting: (sum(table[setting][i][1] for i in counted), np.nanmean([table[setting][i][0] for i in counted]))
             for (setting,) in selection.best
@@ -71,12 +72,6 @@ def test_the_least_of_the_set_is_advised(seeds):
         alike = [mean for open_windows, mean in standing.values() if open_windows == standing[selection.advised[0]][0]]
         assert standing[selection.advised[0]][1] <= min(alike) + 1e-6 * abs(min(alike)), seed
     assert compared > len(seeds) / 10
-
-
-def _is_hopeless(table, window):
-    """Whether no setting ends in a window, though some have a bound there."""
-    own = [cells[window] for cells in table.values()]
-    return any(not np.isnan(value) for value, _, _ in own) and all(unfinished or np.isnan(value) for value, unfinished, _ in own)
 
 
 def test_the_order_of_rows_does_not_matter(seeds):

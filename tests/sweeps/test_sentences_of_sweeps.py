@@ -75,13 +75,23 @@ class Known:
     def table(self, column):
         return {setting: [self.cell(column, window, setting) for window in self.windows] for setting in self.settings}
 
+    def hopeless(self, table):
+        """Windows in which no setting ends, though some have a bound there."""
+        own = {i: [cells[i] for cells in table.values()] for i in range(len(self.windows))}
+        return {
+            i for i, cells in own.items()
+            if any(not np.isnan(value) for value, _, _ in cells) and all(unfinished or np.isnan(value) for value, unfinished, _ in cells)
+        }  # fmt: skip
+
+    def failed(self, table):
+        """Windows in which every setting fails."""
+        return {i for i in range(len(self.windows)) if all(cells[i][2] for cells in table.values())}
+
     def numbers(self, named):
         """Texts of all that a sentence may say that names the settings `named`."""
         question, least = self.question, self.table(self.question.least)
         count = range(len(self.windows))
-        hopeless = {i for i in count if any(not np.isnan(own[i][0]) for own in least.values())
-                    and all(own[i][1] or np.isnan(own[i][0]) for own in least.values())}  # fmt: skip
-        failed = {i for i in count if all(own[i][2] for own in least.values())}
+        hopeless, failed = self.hopeless(least), self.failed(least)
         counted = [i for i in count if i not in hopeless | failed]
         with_a_value = [i for i in counted if any(not np.isnan(own[i][0]) for own in least.values())]
         yield from map(str, (len(self.windows), len(hopeless), len(failed), len(with_a_value), len(self.settings)))
