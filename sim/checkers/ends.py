@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from sim.checkers.restarts import Deployed
 from sim.checkers.story import Teller
-from sim.checkers.violation import Violation, at, number_of
+from sim.checkers.violation import Violation, at, lasting, number_of
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
 
@@ -56,7 +56,7 @@ def never_final(
     since: Entry | None = None
     for row in (*turns, Entry(now_ns, Happening.TASK_FINISHED)):
         if since is not None and row.time_ns - since.time_ns > within_ns:
-            fact = f"all data has ended, and no checkpoint begins for {(row.time_ns - since.time_ns) / 1e6:g} ms"
+            fact = f"all data has ended, and no checkpoint begins for {lasting(row.time_ns - since.time_ns)}"
             yield _violation(AT_ONCE, since, "the coordinator", fact, teller)
             return
         if row.happening in _BREAKS_OFF:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sim.checkers.story import Teller
-from sim.checkers.violation import Violation, at, number_of
+from sim.checkers.violation import Violation, at, lasting, number_of
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
 
@@ -100,9 +100,8 @@ def _hurried(stats: Mapping[int, CheckpointStats], turns: Iterable[Entry], pace:
         elif row.happening is Happening.TRIGGERED and not stats[row.checkpoint].savepoint_format and len(ended) < tasks:
             before_ns, before = next(((end_ns, other) for end_ns, other in reversed(completed) if end_ns < row.time_ns), (-1, -1))
             if before >= 0 and row.time_ns - before_ns < pace.min_pause_ns:
-                fact = (
-                    f"it begins {_ms(row.time_ns - before_ns)} after checkpoint {before} is complete, the pause is {_ms(pace.min_pause_ns)}"
-                )
+                after, pause = lasting(row.time_ns - before_ns), lasting(pace.min_pause_ns)
+                fact = f"it begins {after} after checkpoint {before} is complete, the pause is {pause}"
                 yield _violation(PAUSE, row.time_ns, row.checkpoint, fact, {before, row.checkpoint}, teller)
 
 
@@ -112,12 +111,12 @@ def _expired(stats: Mapping[int, CheckpointStats], pace: Pace, now_ns: int, tell
         begun_ns = row.trigger_ns + pace.call_ns
         due_ns, end_ns = begun_ns + pace.timeout_ns, min(_end_ns(row), now_ns)
         if row.failure == "CHECKPOINT_EXPIRED" and row.failed_ns < due_ns:
-            fact = f"it expires after {_ms(row.failed_ns - begun_ns)}, the timeout is {_ms(pace.timeout_ns)}"
+            fact = f"it expires after {lasting(row.failed_ns - begun_ns)}, the timeout is {lasting(pace.timeout_ns)}"
             yield _violation(EXPIRES, row.failed_ns, number, fact, {number}, teller)
         all_there = row.acknowledged >= row.tasks
         waits_until_ns = row.latest_ack_ns if all_there else end_ns
         if waits_until_ns > due_ns and waits_until_ns > _unlocked_ns(stats, number, due_ns):
-            fact = f"it waits for acknowledgements for {_ms(waits_until_ns - begun_ns)}, the timeout is {_ms(pace.timeout_ns)}"
+            fact = f"it waits for acknowledgements for {lasting(waits_until_ns - begun_ns)}, the timeout is {lasting(pace.timeout_ns)}"
             yield _violation(EXPIRES, due_ns, number, fact, {number}, teller)
 
 
@@ -179,7 +178,7 @@ def too_often(begun_ns: int, triggered_ns: Sequence[int], until_ns: int, pace: P
     began = sum(begun_ns <= at_ns <= until_ns for at_ns in triggered_ns)
     if began <= most:
         return None
-    what = f"its interval is {_ms(pace.backlog_ns)}" if pace.backlog_ns else "none may then"
+    what = f"its interval is {lasting(pace.backlog_ns)}" if pace.backlog_ns else "none may then"
     fact = f"a source reads a backlog from {at(begun_ns)} to {at(until_ns)}: {number_of(began, 'checkpoint')} began, {what}"
     return Violation(BACKLOG, until_ns, "the coordinator", fact)
 
@@ -189,7 +188,3 @@ def _violation(law: str, time_ns: int, checkpoint: int, fact: str, about: Collec
     wider = (Happening.JOB_RESTARTING, Happening.JOB_FAILED)
     story = teller.story(lambda row: (row.checkpoint in about and row.happening in frame) or row.happening in wider)
     return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-12:])
-
-
-def _ms(ns: int) -> str:
-    return f"{ns / 1e6:g} ms"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sim.checkers.story import Teller
-from sim.checkers.violation import Violation, at, number_of
+from sim.checkers.violation import Violation, at, lasting, number_of
 from sim.metrics.journal import Entry, Happening
 
 REGIONS = "a restart takes along the tasks that exchange data with one that has failed: all of them, and no others"
@@ -118,7 +118,7 @@ def beyond_the_strategy(turns: Iterable[Entry], strategy: Allowance, teller: Tel
         elif row.happening is Happening.JOB_RESTORED and row.number in begun_ns:
             after_ns = row.time_ns - begun_ns[row.number]
             if after_ns < strategy.delay_ns:
-                fact = f"its tasks are deployed {after_ns / 1e6:g} ms later, the delay is {strategy.delay_ns / 1e6:g} ms"
+                fact = f"its tasks are deployed {lasting(after_ns)} later, the delay is {lasting(strategy.delay_ns)}"
                 yield _violation(ATTEMPTS, Deployed(row.time_ns, row.number, frozenset()), fact, teller)
                 return
 
@@ -179,7 +179,7 @@ def never_again(turns: Iterable[Entry], within_ns: int, now_ns: int, teller: Tel
     recovered: Entry | None = None
     for row in (*turns, Entry(now_ns, Happening.TRIGGERED)):
         if recovered is not None and row.time_ns - recovered.time_ns > within_ns:
-            fact = f"all tasks run, and no checkpoint begins for {(row.time_ns - recovered.time_ns) / 1e6:g} ms"
+            fact = f"all tasks run, and no checkpoint begins for {lasting(row.time_ns - recovered.time_ns)}"
             yield _violation(RESUMES, Deployed(recovered.time_ns, -1, frozenset()), fact, teller)
             return
         if row.happening is Happening.JOB_RECOVERED:

@@ -25,6 +25,11 @@ def at(time_ns: int) -> str:
     return f"{time_ns / 1e9:.6f} s"
 
 
+def lasting(span_ns: int) -> str:
+    """A span of simulated time: milliseconds."""
+    return f"{span_ns / 1e6:g} ms"
+
+
 def number_of(count: int, noun: str) -> str:
     """``1 record``, ``3 records``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
