@@ -10,21 +10,19 @@ The process obeys lines on its standard input and ends with it, so that not even
 from __future__ import annotations
 
 import contextlib
-import json
 import queue
 import shutil
 import subprocess
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from benchmarks.flink.classes import classpath, java
 from benchmarks.flink.job import PacedJob
+from benchmarks.flink.rest import RefusedError, call
 
 __all__ = ["Cluster", "FlinkError"]
 
@@ -114,19 +112,12 @@ class Cluster:
         self._send(" ".join(["submit", *_arguments(job.arguments()), *_arguments(chosen)]))
         return self._answer("job")
 
-    def get(self, path: str, *, method: str = "GET", body: dict[str, Any] | None = None) -> Any:
+    def get(self, path: str, *, method: str | None = None, body: dict[str, Any] | None = None) -> Any:
         """Answer of the REST interface.  FlinkError: none, or a refusal."""
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data=data, method=method, headers={"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return json.loads(answer.read() or b"{}")
-        except urllib.error.HTTPError as error:
-            with error:
-                message = error.read().decode(errors="replace")
-        except (OSError, ValueError) as error:
-            message = str(error)
-        raise self._failure(f"{method} {path}: {message[:300]}")
+            return call(self.url, path, method=method, body=body)
+        except RefusedError as error:
+            raise self._failure(str(error)) from None
 
     def state(self, job: str) -> str:
         return str(self.get(f"/jobs/{job}")["state"])

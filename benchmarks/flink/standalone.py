@@ -8,7 +8,6 @@ flink.plant(0)  # and no longer
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -17,8 +16,6 @@ import socket
 import subprocess
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +23,7 @@ from typing import Any, Self
 from benchmarks.flink.classes import classpath, java
 from benchmarks.flink.cluster import JAVA_OPTIONS, START_S, STOP_S, FlinkError
 from benchmarks.flink.job import PacedJob
+from benchmarks.flink.rest import RefusedError, call
 
 __all__ = ["Standalone", "free_port"]
 
@@ -105,14 +103,10 @@ class Standalone:
 
     def get(self, path: str, *, body: dict[str, Any] | None = None) -> Any:
         """Answer of the REST interface; FlinkError: none."""
-        request = urllib.request.Request(
-            self.url + path, data=None if body is None else json.dumps(body).encode(), headers={"Content-Type": "application/json"}
-        )
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return json.loads(answer.read() or b"{}")
-        except (OSError, ValueError) as error:
-            raise FlinkError(f"{path}: {error}; logs: {self.folder}") from None
+            return call(self.url, path, body=body)
+        except RefusedError as error:
+            raise FlinkError(f"{error}; logs: {self.folder}") from None
 
     def checkpoints(self, job: str) -> list[dict[str, Any]]:
         """The checkpoints that Flink lists, oldest first."""
