@@ -154,6 +154,16 @@ class Race:
     def chosen(self) -> Setting | None:
         return self.choose([setting for setting in self.settings if self.permits(setting.name)])
 
+    def todays(self, settings: Sequence[Setting]) -> Setting | None:
+        """Today's setting, as it came out; None: it is not among these, or today there are no checkpoints."""
+        return next((setting for setting in settings if setting.name == self._today), None)
+
+    @property
+    def replaced(self) -> Setting | None:
+        """Today's setting, where another one is advised; None: nothing changes."""
+        chosen = self.chosen
+        return None if chosen is None or chosen.name == self._today else self.todays(self.settings)
+
     def choose(self, settings: Sequence[Setting]) -> Setting | None:
         """The setting to advise of these."""
         return choose(self._within_reason(settings), self.changes)
@@ -163,7 +173,7 @@ class Race:
 
         A limit on checkpoints is no wish for an interval of many times today's.
         """
-        now = next((setting for setting in settings if setting.name == self._today), None)
+        now = self.todays(settings)
         if self.limits.recovery_ms is not None or now is None:
             return settings
         kept = [setting.recovery_ms for setting in settings if setting.completed and not setting.breaks]

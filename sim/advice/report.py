@@ -94,7 +94,7 @@ def report(
         _to_json(race, choice, chosen, configured)
         | given_answer.data
         | {"unknown": [_plain(row) for row in found], "greatest_rates": rates, "least_known": least_known}
-        | numbers(race, choice, chosen, needed)
+        | numbers(race, choice, needed)
         | {"marked_unknown": {unknown.name: [unknown.assumed, unknown.question] for unknown in marked}}
         | to_json(bench.horizon, lasts)
     )
@@ -139,7 +139,7 @@ def _to_json(race: Race, choice: Choice, chosen: Setting | None, configured: str
     closed = {name: rule(cost, race.mtbf_s) if cost else math.nan for name, rule in rules.items()}
     return {
         "advised": None if chosen is None else asdict(chosen),
-        "today": None if race.today is None else next(asdict(setting) for setting in race.settings if setting.name == race.today.name),
+        "today": None if (today := race.todays(race.settings)) is None else asdict(today),
         "confidence": {"setting": choice.same_setting, "protocol": choice.same_protocol},
         "doubts": doubts(race.bench.backtest, race.limits),
         "grade": texts.grade(race),

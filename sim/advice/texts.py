@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sim.advice.answer.differences import TAIL, differences
+from sim.advice.answer.differences import TAIL, against_today
 from sim.advice.answer.lost import other_failure
 from sim.advice.chances import chances
 from sim.advice.doubts import ENOUGH, doubts, kept_but_for_the_tail
@@ -207,18 +207,17 @@ def checkpoint_text(setting: Setting) -> str:
 
 def comparison_with_today(race: Race) -> TextTable | None:
     """A table of differences; None: nothing changes, or today's setting takes no checkpoints."""
-    chosen, today = race.chosen, race.today
-    if chosen is None or today is None or chosen.name == today.name:
+    chosen, now = race.chosen, race.replaced
+    if chosen is None or now is None:
         return None
-    found = differences(race.trials, today.name, chosen.name)
-    now = next(setting for setting in race.settings if setting.name == today.name)
+    found = against_today(race)
     rows = [difference.row() for difference in found]
     if not (_is_p99(now) and _is_p99(chosen)):
         rows = [["longest checkpoint" if row[0] == TAIL else row[0], *row[1:]] for row in rows]
     rows.append(["time lost", share(now.lost), share(chosen.lost), ""])
-    are_repeated = any(math.isfinite(difference.half_width) for difference in found)
+    are_repeated = any(math.isfinite(difference.change.half_width) for difference in found)
     how = "run by run, with 95 % confidence" if are_repeated else "a single run of each"
-    return TextTable(f"Against today ({name_of(today.name)}), {how}", ["", "today", "advised", "difference"], rows)
+    return TextTable(f"Against today ({name_of(now.name)}), {how}", ["", "today", "advised", "difference"], rows)
 
 
 def tables_of_settings(race: Race) -> list[TextTable]:

@@ -1,7 +1,7 @@
 """What differences of inputs do to an answer: both sides and every step between them, under the same random numbers.
 
 A step is A with its options changed alone.  What all changes together do beyond the sum of the steps is their interaction.
-Differences are run by run: each replication meets the same load on all sides (common random numbers; Law, chapter 11).
+Differences are run by run: each replication meets the same load on all sides (common random numbers).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sim.analysis.intervals import half_width
 from sim.analysis.number_texts import NONE, change_text
+from sim.analysis.paired import PairedChange, paired_change
 from sim.analysis.sweeps.measure import text as value_text
 from sim.analysis.sweeps.observed import DEAD
 from sim.cells.cell import Row, outcome
@@ -41,30 +41,6 @@ WORTH_NAMING = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class PairedChange:
-    """The change of a mean.  `half_width`: of its 95 % confidence interval; infinite for a single pair, 0 where all pairs agree."""
-
-    value: float
-    half_width: float
-
-    def is_shown(self, column: str) -> bool:
-        """Whether it is more than nothing in the digits of a text."""
-        return value_text(column, abs(self.value)) != value_text(column, 0.0)
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the interval leaves out zero; a single pair has none, and its difference is exact for its seed."""
-        return self.value != 0 and (abs(self.value) > self.half_width or math.isinf(self.half_width))
-
-    def text(self, column: str) -> str:
-        if math.isnan(self.value):
-            return NONE
-        sign = "+" if self.value > 0 else "-" if self.value < 0 else ""
-        spread = f" ± {value_text(column, self.half_width)}" if math.isfinite(self.half_width) and self.half_width else ""
-        return f"{sign}{value_text(column, abs(self.value))}{spread}"
-
-
-@dataclass(frozen=True, slots=True)
 class QuantityDifference:
     """A quantity of the catalogue on both sides.  `steps`: what each change alone does to it, by name."""
 
@@ -82,8 +58,12 @@ class QuantityDifference:
     @property
     def is_same(self) -> bool:
         """As far as texts show, which have two or three digits."""
-        nothing = value_text(self.column, 0.0)
-        return self.sides_text()[0] == self.sides_text()[1] and value_text(self.column, abs(self.change.value)) in (nothing, NONE)
+        before, after = self.sides_text()
+        return before == after and (math.isnan(self.change.value) or not self.is_shown(self.change))
+
+    def is_shown(self, change: PairedChange) -> bool:
+        """Whether a change is more than nothing in the digits of a text."""
+        return value_text(self.column, abs(change.value)) != value_text(self.column, 0.0)
 
     @property
     def interaction(self) -> float:
@@ -110,7 +90,11 @@ class QuantityDifference:
         if self.bounds == "AB":
             return NONE
         known = PairedChange(self.change.value, math.inf) if self.bounds else self.change
-        return {"": "", "A": "< ", "B": "> "}[self.bounds] + known.text(self.column)
+        return {"": "", "A": "< ", "B": "> "}[self.bounds] + self.effect_text(known)
+
+    def effect_text(self, change: PairedChange) -> str:
+        """A change of this quantity: of all inputs, of a step, or of what they do together."""
+        return change.text(partial(value_text, self.column))
 
     def relative_text(self) -> str:
         return change_text(self.change.value / self.before) if self.before and not self.bounds and math.isfinite(self.before) else NONE
@@ -166,17 +150,9 @@ def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
         if np.isnan(old).all() and np.isnan(new).all():
             continue
         bounds = "".join(name for name, own in ((A, before), (B, after)) if any(_is_bound(column, row) for row in own))
-        alone = {name: change(old, _values(column, own)) for name, own in steps.items()}
-        found.append(QuantityDifference(column, _mean(old), _mean(new), change(old, new), bounds, alone))
+        alone = {name: paired_change(old, _values(column, own)) for name, own in steps.items()}
+        found.append(QuantityDifference(column, _mean(old), _mean(new), paired_change(old, new), bounds, alone))
     return found
-
-
-def change(before: Values, after: Values) -> PairedChange:
-    """The mean of the differences of pairs.  A pair without a value on a side makes it unknown."""
-    apart = after - before
-    if not len(apart) or not np.isfinite(apart).all():
-        return PairedChange(math.nan, math.nan)
-    return PairedChange(float(apart.mean()), float(half_width(apart)))
 
 
 def leading(found: Sequence[QuantityDifference]) -> QuantityDifference | None:

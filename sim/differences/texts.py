@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
+from sim.analysis.paired import PairedChange
 from sim.analysis.section import TextTable
 from sim.analysis.sweeps.measure import text as value_text
-from sim.differences.effects import LEADING, PairedChange, QuantityDifference, leading
+from sim.differences.effects import LEADING, QuantityDifference, leading
 from sim.differences.inputs import InputChange, InputDifferences
 from sim.foreign import one_line
 from sim.prose import capitalised
@@ -35,7 +36,7 @@ def verdict(found: InputDifferences, answer: Sequence[QuantityDifference]) -> st
     largest = first.largest
     if not largest:
         return f"{text}: no input alone changes it, only all together."
-    return f"{text}; {largest} alone: {first.steps[largest].text(first.column)}."
+    return f"{text}; {largest} alone: {first.effect_text(first.steps[largest])}."
 
 
 def screen(found: InputDifferences, answer: Sequence[QuantityDifference], notes: Sequence[str]) -> str:
@@ -71,10 +72,10 @@ def tables(found: InputDifferences, answer: Sequence[QuantityDifference]) -> lis
         made.append(TextTable("Quantities, mean over the same seeds", ["quantity", "A", "B", "B - A", "share"], rows))
     if apart and len(found.steps) > 1:
         rows = [
-            [own.title, name, step.text(own.column)]
+            [own.title, name, own.effect_text(step)]
             for own in apart
             for name, step in (*own.steps.items(), ("all beyond their sum", PairedChange(own.interaction, math.inf)))
-            if step.is_shown(own.column)
+            if own.is_shown(step)
         ]
         made.append(TextTable("What each change alone does to A", ["quantity", "change", "effect"], rows))
     return made
@@ -122,7 +123,7 @@ def _parts(first: QuantityDifference) -> Iterator[str]:
     """``load (3 options) +3.1 s``, the largest first, and what all do together."""
     known = sorted(first.steps.items(), key=lambda item: -abs(item[1].value) if math.isfinite(item[1].value) else 0.0)
     for name, step in known[:MOST_STEPS]:
-        yield f"{name} alone: {step.text(first.column) if step.value else 'nothing'}"
+        yield f"{name} alone: {first.effect_text(step) if step.value else 'nothing'}"
     if not math.isfinite(first.interaction):
         yield "not all parts have a value: see the tables"
     elif abs(first.interaction) >= 0.01 * abs(first.change.value):

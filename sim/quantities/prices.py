@@ -33,8 +33,13 @@ class Prices:
         return HOURS_PER_MONTH * (requests / 1000 + moved / GB * self.moved_per_gb) + stored / GB * self.stored_per_gb_month
 
     def text(self, cost: float) -> str:
-        """``12.40 USD``; three digits above a hundred."""
-        return f"{cost:,.0f} {self.currency}" if cost >= 99.5 else f"{cost:.2f} {self.currency}"
+        """``12.40 USD``."""
+        return f"{cost_text(cost)} {self.currency}"
+
+
+def cost_text(cost: float) -> str:
+    """``12.40``, and from a hundred on ``1,240``."""
+    return f"{cost:,.0f}" if cost >= 99.5 else f"{cost:.2f}"
 
 
 S3_STANDARD = Prices(

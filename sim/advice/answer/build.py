@@ -76,13 +76,13 @@ def answer(
     changes, candidate = levers.changes(chosen.name), race.candidate_of(chosen.name)
     found = difference(race.scenario, advised_scenario(race, chosen), changes)
     warnings = cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes)
-    today = next((setting for setting in race.settings if race.today is not None and setting.name == race.today.name), None)
+    today = race.todays(race.settings)
     where = dominant(situation_of(race, today.name)) if today is not None else ""
     seen = watch(chosen, race.limits, race.bench.backtest, parse_duration(chosen.interval) / 1e9, race.kinds_of(chosen.name))
     others = _others(candidate, changes)
     other = other_failure(race, chosen)
     screen = summary(
-        chosen, today, race.limits, line_count=line_count, dominant=where, changes=changes, differences=found, cautions=warnings,
+        chosen, race.replaced, race.limits, line_count=line_count, dominant=where, changes=changes, differences=found, cautions=warnings,
         refusals=refused, watch=seen, others=[f"{what}: {value}" for what, value in others.items()], other_failure=other,
         recovery=JUDGED[race.bench.failure], prices=race.bench.prices,
     )  # fmt: skip

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sim.advice.judgement import MEASURED, Trials
-from sim.analysis.intervals import half_width
-from sim.analysis.number_texts import NONE, bytes_text, ms_text, per_second_text
+from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
+from sim.analysis.paired import PairedChange, paired_change
+from sim.quantities.prices import cost_text
+
+if TYPE_CHECKING:
+    from sim.advice.race import Race
 
 TAIL = "checkpoint p99"
 """As it is called where there are enough checkpoints."""
@@ -22,48 +26,41 @@ _QUANTITIES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("recovery_ms", "recovery", ms_text),
     ("written_per_hour", "written per hour", bytes_text),
     ("visible_ms", "output visible p99", ms_text),
-    ("storage_cost", "object store, per month", "{:.2f}".format),
+    ("storage_cost", "object store, per month", cost_text),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The change of one quantity.  `half_width` belongs to its 95 % confidence interval; a single run makes it infinite."""
+    """The change of one quantity, and how its values are written."""
 
     quantity: str
     today: float
     advised: float
-    change: float
-    half_width: float
+    change: PairedChange
     text: Callable[[float], str]
 
     def row(self) -> list[str]:
-        return [self.quantity, self.text(self.today), self.text(self.advised), self._difference()]
+        return [self.quantity, self.text(self.today), self.text(self.advised), self.change.text(self.text)]
 
-    def _difference(self) -> str:
-        if not math.isfinite(self.change):
-            return NONE
-        sign = "+" if self.change > 0 else "-" if self.change < 0 else ""
-        spread = f" ± {self.text(self.half_width)}" if math.isfinite(self.half_width) else ""
-        return f"{sign}{self.text(abs(self.change))}{spread}"
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        change = {"change": self.change.value, "half_width": self.change.half_width}
+        return {"quantity": self.quantity, "today": self.today, "advised": self.advised, **change}
+
+
+def against_today(race: Race) -> list[Difference]:
+    """The differences of the advised setting; empty: nothing changes."""
+    before, chosen = race.replaced, race.chosen
+    return [] if before is None or chosen is None else differences(race.trials, before.name, chosen.name)
 
 
 def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]) -> list[Difference]:
     """A difference per quantity, over the worlds that both settings ran in.  A quantity that no run has is left out."""
+    pairs = [pair for world, values in trials[today].items() for pair in zip(values, trials[advised].get(world, values[:0]), strict=False)]
     found = []
-    for column, quantity, text in _QUANTITIES:
-        at = MEASURED.index(column)
-        pairs = [
-            (now[at], then[at])
-            for world, values in trials[today].items()
-            for now, then in zip(values, trials[advised].get(world, values[:0]), strict=False)
-        ]
-        before, after = (np.array(side, dtype=float) for side in zip(*pairs, strict=True)) if pairs else (np.array([]), np.array([]))
-        if not pairs or (np.isnan(before).all() and np.isnan(after).all()):
-            continue
-        with np.errstate(invalid="ignore"):
-            apart = after - before
-        known = apart[np.isfinite(apart)]
-        change = float(known.mean()) if len(known) == len(apart) else math.nan
-        found.append(Difference(quantity, float(before.mean()), float(after.mean()), change, half_width(known.tolist()), text))
+    for column, quantity, text in _QUANTITIES if pairs else ():
+        before, after = np.array(pairs, dtype=float)[:, :, MEASURED.index(column)].T
+        if not (np.isnan(before).all() and np.isnan(after).all()):
+            found.append(Difference(quantity, float(before.mean()), float(after.mean()), paired_change(before, after), text))
     return found

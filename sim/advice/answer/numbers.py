@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from sim.advice.answer.differences import differences
+from sim.advice.answer.differences import against_today
 from sim.advice.doubts import agreements
 from sim.advice.levers.situation import situation_of
 from sim.advice.texts import changed_by_failures
@@ -18,16 +18,11 @@ if TYPE_CHECKING:
     from sim.advice.race import Race
 
 
-def numbers(race: Race, choice: Choice, chosen: Setting | None, needed: Sequence[NeededChange]) -> dict[str, Any]:
+def numbers(race: Race, choice: Choice, needed: Sequence[NeededChange]) -> dict[str, Any]:
     """`needed`: what would be enough where no setting keeps the limits."""
-    today = None if race.today is None else race.today.name
-    changes = chosen is not None and today is not None and chosen.name != today
     return {
         "times": [_times(race, setting) for setting in race.settings],
-        "against_today": [
-            {name: value for name, value in asdict(row).items() if name != "text"}
-            for row in (differences(race.trials, today, chosen.name) if changes and chosen is not None and today is not None else [])
-        ],
+        "against_today": [row.plain() for row in against_today(race)],
         "alternatives": [{"setting": name, "share": share} for name, share in choice.others],
         "requirements": [asdict(own) for own in needed],
         "mtbf_changes_advice_s": [mtbf_s for mtbf_s, _ in changed_by_failures(race)],

@@ -14,7 +14,7 @@ from sim.advice.judgement import room
 from sim.advice.texts import close_value, quantity_of, share, value_text
 from sim.analysis.number_texts import bytes_text, change_text
 from sim.foreign import one_line
-from sim.quantities.prices import S3_STANDARD, Prices
+from sim.quantities.prices import S3_STANDARD, Prices, cost_text
 
 if TYPE_CHECKING:
     from sim.advice.answer.configuration import KeyChange
@@ -49,11 +49,11 @@ def lines_below(verdict: str) -> int:
 
 
 def summary(
-    chosen: Setting, today: Setting | None, limits: Limits, *, line_count: int, dominant: str, changes: Sequence[Change],
+    chosen: Setting, before: Setting | None, limits: Limits, *, line_count: int, dominant: str, changes: Sequence[Change],
     differences: Sequence[KeyChange], cautions: Sequence[Caution], refusals: Sequence[Caution], watch: Watch, others: Sequence[str] = (),
     other_failure: OtherFailure | None = None, recovery: str = "recovery", prices: Prices = S3_STANDARD,
 ) -> str:  # fmt: skip
-    """`dominant`: where today's time goes.  `others`: what no key of Flink says.
+    """`before`: today's setting, where another one is advised.  `dominant`: where today's time goes.  `others`: what no key of Flink says.
 
     `recovery`: what it is called.  `other_failure`: the one that recovery is not judged by.
     """
@@ -61,9 +61,9 @@ def summary(
     known = [caution.short for caution in (*refusals, *cautions) if not caution.is_question]
     change = [line for difference in differences for line in difference.lines()] + [f"+ {other}" for other in others]
     above = [
-        *_keeps(chosen, today, limits, other_failure, recovery),
+        *_keeps(chosen, before, limits, other_failure, recovery),
         *([Text("today", dominant, 5)] if dominant else []),
-        *_costs(chosen, today, changes, prices),
+        *_costs(chosen, before, changes, prices),
     ]
     below = [
         *(Text("ask", question, 4 - place) for place, question in enumerate(questions[:QUESTIONS])),
@@ -93,7 +93,7 @@ def no_setting(dominant: str, closest: Sequence[str], enough: Sequence[str], ref
     return "\n".join(lines[:line_count])
 
 
-def _keeps(chosen: Setting, today: Setting | None, limits: Limits, other: OtherFailure | None, recovery: str) -> Iterator[Text]:
+def _keeps(chosen: Setting, before: Setting | None, limits: Limits, other: OtherFailure | None, recovery: str) -> Iterator[Text]:
     """``p99 of checkpoints 21 s -> 540 ms (limit 2 s: 270 % room)``, or ``longest of 37 checkpoints 21 s -> ...``."""
     breaks = other is not None and other.breaks
     for limit in limits.of_means():
@@ -101,28 +101,25 @@ def _keeps(chosen: Setting, today: Setting | None, limits: Limits, other: OtherF
         if math.isnan(value):
             continue
         own = close_value(limit.column, value, bound)
-        before = (
-            "" if today is None or today.name == chosen.name else f"{close_value(limit.column, getattr(today, limit.column), bound)} -> "
-        )
+        was = "" if before is None else f"{close_value(limit.column, getattr(before, limit.column), bound)} -> "
         is_recovery = limit.column == "recovery_ms"
         has_room = 0 < value <= bound and not (breaks and is_recovery)
         spare = f": {share(room(value, bound))} room" if has_room else ""
         what = recovery if is_recovery else quantity_of(limit.column, chosen).removeprefix("the ")
-        yield Text("keeps", f"{what} {before}{own} (limit {value_text(limit.column, bound)}{spare})", ALWAYS)
+        yield Text("keeps", f"{what} {was}{own} (limit {value_text(limit.column, bound)}{spare})", ALWAYS)
         if other is not None and is_recovery:
             yield Text("keeps", other.short(), ALWAYS if breaks else 2)
     if limits.recovery_ms is None and math.isfinite(chosen.recovery_ms):
-        before = "" if today is None or today.name == chosen.name else f"{value_text('recovery_ms', today.recovery_ms)} -> "
-        yield Text("keeps", f"{recovery} {before}{value_text('recovery_ms', chosen.recovery_ms)} (no limit given)", 8)
+        was = "" if before is None else f"{value_text('recovery_ms', before.recovery_ms)} -> "
+        yield Text("keeps", f"{recovery} {was}{value_text('recovery_ms', chosen.recovery_ms)} (no limit given)", 8)
 
 
-def _costs(chosen: Setting, today: Setting | None, changes: Sequence[Change], prices: Prices) -> Iterator[Text]:
-    before = None if today is None or today.name == chosen.name else today
+def _costs(chosen: Setting, before: Setting | None, changes: Sequence[Change], prices: Prices) -> Iterator[Text]:
     than = f" (today {bytes_text(before.written_per_hour)})" if before else ""
     yield Text("costs", f"throughput {change_text(-chosen.loss)}; {bytes_text(chosen.written_per_hour)} written per hour{than}", 8)
     if math.isfinite(chosen.storage_cost):
-        than = f" (today {before.storage_cost:.2f})" if before else ""
-        yield Text("costs", f"object store {chosen.storage_cost:.2f} {prices.currency} a month{than}", 7)
+        than = f" (today {cost_text(before.storage_cost)})" if before else ""
+        yield Text("costs", f"object store {prices.text(chosen.storage_cost)} a month{than}", 7)
     for change in changes:
         if change.assumption is not None:
             yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 4)

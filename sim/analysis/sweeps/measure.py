@@ -11,6 +11,7 @@ from sim.analysis.number_texts import apart_text, bytes_text, change_text, count
 from sim.analysis.sweeps.answers import Limit
 from sim.condition import parse_condition
 from sim.foreign import Readable
+from sim.quantities.prices import cost_text
 
 
 class MeasureError(Readable, ValueError):
@@ -56,7 +57,7 @@ _UNITS = (
         "_per_hour", "per hour", lambda text: float(units.parse_number(text)), lambda value: f"{count_text(value)}/h",
         (("/h", 1.0), ("k/h", 1e3), ("M/h", 1e6)),
     ),
-    _Unit("_per_month", "per month", lambda text: float(units.parse_number(text)), "{:,.2f}".format, ((" a month", 1.0),)),
+    _Unit("_per_month", "per month", lambda text: float(units.parse_number(text)), cost_text, ((" a month", 1.0),)),
     _Unit("_bytes", "bytes", lambda text: float(units.parse_size(text)), bytes_text, _SIZES),
     _Unit("_share", "", _share, lambda value: f"{100 * value:.3g} %" if value >= _NOTHING else "0 %", ((" %", 0.01),)),
     _Unit("_change", "", _share, change_text, ((" %", 0.01),)),
