@@ -1,7 +1,6 @@
-"""What operators do in snapshots beside writing state, read off the history of checkpoints.
+"""How long snapshots keep the task thread, read off the history of checkpoints.
 
-Flink reports the synchronous and the asynchronous phase; the latter is storage's where a file is written.  Work before the barrier has no
-field: `sim.recordings.infer.before_barrier` tells it.
+Flink reports the synchronous phase.  Work before the barrier has no field: `sim.recordings.infer.before_barrier` tells it.
 """
 
 from __future__ import annotations
@@ -13,16 +12,13 @@ from statistics import median
 from sim.quantities.observed import NEGLIGIBLE_MS
 from sim.recordings.infer.before_barrier import Rest, rests, works_before_barrier
 from sim.recordings.infer.draft import Draft
-from sim.recordings.infer.file_history import written_bytes
 from sim.recordings.infer.flows import Flows
-from sim.recordings.infer.storage import inline_bytes, is_unaligned
-from sim.recordings.source.recorded_job import RecordedSubtask
 from sim.recordings.source.rest.job import RestJob, RestVertex
 from sim.units import format_duration, format_share
 
 
 def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex, *, with_sync: bool = True) -> None:
-    """Set `snapshot: {pre-barrier, sync, async}` if they take longer than noise; `with_sync`: whether the backend does not explain it."""
+    """Set `snapshot: {pre-barrier, sync}` if they take longer than noise; `with_sync`: whether the backend does not explain it."""
     works = works_before_barrier(job, vertex.name)
     pauses = [_work_ms(rest, works=works) for rest in rests(job)[vertex.name]]
     if long := [pause for pause in pauses if pause]:
@@ -43,18 +39,6 @@ def infer_pauses(draft: Draft, job: RestJob, vertex: RestVertex, *, with_sync: b
     ):
         origin = f"median sync duration of {len(syncs)} snapshots"
         draft.put("snapshot.sync", format_duration(round(median(syncs)) * 10**6), origin, job=vertex.name)
-    phases_ms = [rest.subtask.checkpoint.async_ for rest in rests(job)[vertex.name] if _writes_no_file(rest.subtask, inline_bytes(job))]
-    if phases_ms and not is_unaligned(job) and median(phases_ms) > NEGLIGIBLE_MS:
-        origin = f"median asynchronous duration of {len(phases_ms)} snapshots whose state and data in flight are too small for a file"
-        draft.put("snapshot.async", format_duration(round(median(phases_ms)) * 10**6), origin, job=vertex.name)
-
-
-def _writes_no_file(subtask: RecordedSubtask, inline: int) -> bool:
-    """Whether the asynchronous phase of a vertex is work of its operators: what they upload themselves, for instance (FLINK-37375).
-
-    Unaligned ones wait in it for barriers, too.
-    """
-    return subtask.checkpoint.async_ >= 0 and subtask.alignment.persisted <= 0 and written_bytes(subtask) <= inline
 
 
 def busy_in_snapshots_ms(job: RestJob, vertex: RestVertex, flow: Flows) -> float:

@@ -20,6 +20,7 @@ from sim.recordings.infer.options import infer_checkpoint, infer_cluster
 from sim.recordings.infer.residuals import infer_residuals
 from sim.recordings.infer.state import infer_state
 from sim.recordings.infer.storage import infer_storage
+from sim.recordings.infer.uploads import infer_uploads
 from sim.recordings.infer.windows.inferred import infer_windows, longest_run_ns
 from sim.recordings.infer.windows.silent import infer_idleness
 from sim.recordings.infer.work import infer_work
@@ -49,6 +50,7 @@ def infer_job(job: RestJob) -> Inference:
     draft.unbalanced += [found.phrase for found in contradictions]
     infer_checkpoint(draft, job)
     infer_state(draft, job, flowed)
+    infer_uploads(draft, job)
     infer_windows(draft, job, flowed)
     infer_idleness(draft, flowed)
     infer_async_io(draft, job, flowed)

@@ -116,14 +116,13 @@ def _with_channel_state(draft: Draft, job: RestJob) -> list[AsyncPhase]:
     timeout = job.checkpoint_config.aligned_checkpoint_timeout if job.checkpoint_config else None
     if timeout or draft.document.get("cluster", {}).get("placement") != "isolated":
         return []
-    found = [
+    return [
         AsyncPhase(float(max(written_bytes(subtask), subtask.alignment.persisted)), float(subtask.checkpoint.async_))
-        for point in usual_checkpoints(job) for task in point.tasks.values() for subtask in task.subtasks
+        for point in usual_checkpoints(job) for name, task in point.tasks.items() for subtask in task.subtasks
         if subtask.status == "completed" and subtask.checkpoint.async_ >= 0 and subtask.alignment.duration <= PROMPT_MS
+        and "async" not in draft.document["job"][name].get("snapshot", {})
         and max(written_bytes(subtask), subtask.alignment.persisted) > inline_bytes(job)
     ]  # fmt: skip
-    line = line_through(found)
-    return found if line is not None and line.is_told else []
 
 
 def _is_prompt(subtask: RecordedSubtask) -> bool:
