@@ -93,7 +93,7 @@ class Cluster:
     hosts: int | None = option(
         Kind.POSITIVE, None,
         "So many, to which task managers are dealt out in turn: more task managers bring no cores.  Default: one per task manager.",
-        usually="one per task manager",
+        usually="one per task manager", needs=("cores", ()),
     )  # fmt: skip
     tasks_contend: bool = option(
         Kind.OWN, False,

@@ -201,7 +201,9 @@ class Restart:
     warm_up_ns: int = option(
         Kind.DURATION, 0, "For so long a restarted task is slow: its code is compiled anew, its caches are empty; default: it is not."
     )
-    warm_up_factor: Fraction = option(Kind.NUMBER, Fraction(2), "How many times as long its services take then; default: 2.")
+    warm_up_factor: Fraction = option(
+        Kind.NUMBER, Fraction(2), "How many times as long its services take then; default: 2.", needs=("warm-up", ())
+    )
     scheduler: Literal["default", "adaptive"] = option(
         Kind.WORD, "default",
         "adaptive: the job restarts with the slots there are, and is rescaled when others come; spare slots are used by it.",

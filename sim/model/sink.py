@@ -37,11 +37,13 @@ class Commit:
         Kind.WORD, "aligned",
         "To a global committer: aligned = its barriers never overtake (FLINK-36287), as-job = they overtake committables as they do "
         "data (Flink before), aligns-job = no barrier of the whole job overtakes (FLINK-37870).",
+        needs=("committer", ("global",)),
     )  # fmt: skip
     late: Literal["commits", "replaces"] = option(
         Kind.WORD, "commits",
         "A committable behind its own barrier: commits = it is committed on its own (CommitterOperator), "
         "replaces = it takes the place of its checkpoint's earlier ones (Iceberg's FlinkSink).",
+        needs=("committer", ("global",)),
     )  # fmt: skip
     holds_back: int = option(Kind.COUNT, 0, "Records per input channel it keeps in its state until finish(), e.g. an open window.")
     emits: Literal["at-once", "on-commit"] = option(

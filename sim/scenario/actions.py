@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from sim.model import actions
 from sim.scenario.grammar.fields import Axis, Duration, choice
 from sim.scenario.grammar.section import Section
+from sim.scenario.grammar.together import OneOf, OnlyWith
 from sim.scenario.text.problems import Reading
 
 
 class Action(Section):
     """A savepoint or a stop, and its time.  Exactly one of the two."""
+
+    ONE_OF: ClassVar = (OneOf({"savepoint": "", "stop": ""}),)
+    ONLY_WITH: ClassVar = (OnlyWith(("format",), ("stop",), "a savepoint says its format itself, {savepoint: native, at: 20 s}"),)
 
     savepoint: Axis[Annotated[str, choice("canonical", "native")]] | None = None
     """Format of a savepoint; the job goes on."""
@@ -25,14 +29,7 @@ class Action(Section):
 
 
 def build_actions(given: Sequence[Action], reading: Reading) -> tuple[actions.Action, ...]:
-    built = []
-    for i, action in enumerate(given):
-        if (action.savepoint is None) == (action.stop is None):
-            reading.wrong(("actions", i), "write exactly one of savepoint and stop")
-        elif action.savepoint is not None and action.format is not None:
-            reading.wrong(("actions", i, "format"), "a savepoint says its format itself: {savepoint: native, at: 20 s}")
-        else:
-            built.append(actions.Action(action.at, action.savepoint or action.format or "canonical", action.stop))  # type: ignore[arg-type]  # checked words
+    built = [actions.Action(action.at, action.savepoint or action.format or "canonical", action.stop) for action in given]  # type: ignore[arg-type]  # checked words
     for i, action in enumerate(given):
         if action.stop is not None and any(other.at > action.at for other in given):
             reading.wrong(("actions", i), "the job has stopped before the other actions are due")

@@ -45,9 +45,8 @@ def build_cluster(given: Cluster, reading: Reading) -> cluster.Cluster:
     """Mistakes go to `reading`."""
     if given.slots is not None and given.placement != "spread":
         reading.wrong(("cluster", "slots"), "has no effect: only spread subtasks fill task managers slot by slot; write placement: spread")
-    for key in ("hosts", "services"):
-        if getattr(given, key) is not None and given.cores is None:
-            reading.warn(("cluster", key), "has no effect: write cores, how many a host has")
+    if given.services is not None and given.cores is None:
+        reading.warn(("cluster", "services"), "has no effect: write cores")
     contend = given.services == "idle-core" if given.cores is not None else None
     return built(cluster.Cluster, given, ("cluster",), reading, network=_network(given, reading), tasks_contend=contend)
 

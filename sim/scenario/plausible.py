@@ -89,8 +89,6 @@ def _check_restart(given: Restart | None, reading: Reading) -> None:
         reading.wrong(("restart", "max"), f"is less than initial, {format_duration(given.initial)}")
     if given.warm_up_factor is not None and not 1 <= given.warm_up_factor <= _MOST_SLOWER:
         reading.wrong(("restart", "warm-up-factor"), f"must lie between 1 and {_MOST_SLOWER}: a cold task is slower, not stopped")
-    if given.warm_up_factor is not None and not given.warm_up:
-        reading.warn(("restart", "warm-up-factor"), "has no effect: write warm-up, how long it lasts")
     timeout_ns = given.heartbeat_timeout or faults.Restart().heartbeat_timeout_ns
     if given.heartbeat_interval is not None and given.heartbeat_interval > timeout_ns:
         reading.wrong(("restart", "heartbeat-interval"), f"is more than the timeout, {format_duration(timeout_ns)}: Flink does not start")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
+from functools import cache
 from typing import Any
 
 from sim.foreign import Readable
@@ -12,7 +13,7 @@ from sim.model.catalogs.option import Kind, Option
 from sim.model.job import Distribution
 from sim.model.randomness.distributions import DISTRIBUTIONS
 from sim.scenario.grammar.options import Options
-from sim.scenario.grammar.section import below
+from sim.scenario.grammar.section import Section, below
 from sim.scenario.schemas import json_schema
 from sim.scenario.text.problems import did_you_mean
 from sim.units import format_duration, format_share, format_size
@@ -73,6 +74,7 @@ def all_keys() -> Iterator[KeyReference]:
 
 
 def _section(prefix: str, node: dict[str, Any], definitions: dict[str, Any], title: str, around: tuple[str, ...]) -> Iterator[KeyReference]:
+    together = _together()
     for name, field in node.get("properties", {}).items():
         key = f"{prefix}{name}"
         inner = list(_sections_of(field, definitions))
@@ -80,8 +82,11 @@ def _section(prefix: str, node: dict[str, Any], definitions: dict[str, Any], tit
         meaning = _sentence(field, inner, definitions)
         record = records().get((title, name))
         default = default_text(field, record, is_required=name in node.get("required", ()))
-        about = _said_of_flink(record, key) if record is not None else ((), (), "", ())
-        yield KeyReference(key, meaning, _values(field, definitions), default, *about, tuple(dict.fromkeys(entries)))
+        names, older, needs, excludes = _said_of_flink(record, key) if record is not None else ((), (), "", ())
+        needed, excluded = together.get((title, name), ((), ()))
+        needs = " and ".join([*filter(None, [needs]), *(" | ".join(f"{prefix}{other}" for other in others) for others in needed)])
+        excludes = (*excludes, *(f"{prefix}{other}" for other in excluded))
+        yield KeyReference(key, meaning, _values(field, definitions), default, names, older, needs, excludes, tuple(dict.fromkeys(entries)))
         start = f"{key}.VERTEX." if key == "job" else f"{key}."
         for section in (section for section in inner if section not in around):
             yield from _section(start, definitions[section], definitions, section, (*around, section))
@@ -147,10 +152,25 @@ def records() -> dict[tuple[str, str], Option]:
     return {(made.__name__, record.key): record for made in sections for found in made.OPTIONS.values() for record in found.values()}
 
 
+@cache
+def _together() -> dict[tuple[str, str], tuple[list[tuple[str, ...]], list[str]]]:
+    """(section, key) -> groups of keys, of each of which it needs one; and the keys that cannot stand beside it."""
+    found: dict[tuple[str, str], tuple[list[tuple[str, ...]], list[str]]] = {}
+    for section in below(Section):
+        for needed in section.ONLY_WITH:
+            for key in needed.keys:
+                found.setdefault((section.__name__, key), ([], []))[0].append(needed.others)
+        for group in section.ONE_OF:
+            for key in group.keys:
+                found.setdefault((section.__name__, key), ([], []))[1].extend(other for other in group.keys if other != key)
+    return found
+
+
 def _said_of_flink(record: Option, key: str) -> tuple[tuple[str, ...], tuple[str, ...], str, tuple[str, ...]]:
     """Names, older names, what it needs, what it excludes."""
     older = [f"{name} (until {last})" if last else name for flink in record.flink for name, last in flink.older.items()]
-    needs = "" if record.needs is None else f"{key.rpartition('.')[0]}.{record.needs[0]}: {' | '.join(record.needs[1])}"
+    other, values = record.needs or ("", ())
+    needs = f"{key.rpartition('.')[0]}.{other}{': ' if values else ''}{' | '.join(values)}" if other else ""
     return tuple(flink.name for flink in record.flink), tuple(older), needs, record.excludes
 
 

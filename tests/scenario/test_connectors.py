@@ -54,7 +54,7 @@ def test_a_commit_that_its_connector_cannot_make(sink, message):
 def test_only_a_global_committer_is_behind_an_exchange():
     study = loads(JOB.format(sink="commit: {exchange: as-job}"))
 
-    assert "only a global committer is behind an exchange" in str(study.warnings[0])
+    assert "has no effect: global reads it, not chained" in str(study.warnings[0])
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_committed_scenario_meets_the_schema(path):
 
 
 def test_the_schema_refuses_what_the_loader_refuses():
-    """Unknown keys, missing units, wrong words."""
+    """Unknown keys, missing units, wrong words, keys that exclude each other or need another one."""
     jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft202012Validator(json_schema())
     sound = {"job": {"a": {"source": {"rate": "1k/s", "record": "5 B"}}}, "checkpoint": {"interval": "5 s"}, "run": {"duration": "5 s"}}
@@ -65,6 +65,9 @@ def test_the_schema_refuses_what_the_loader_refuses():
     for section, value in (
         ("run", {"duration": 5}), ("checkpoint", {"interval": "5 s", "barriers": "alligned"}), ("checkpoint", {"intervall": "5 s"}),
         ("checkpoint", {"interval": []}), ("cluster", {"profile": "1.2"}), ("storage", {"bandwidth": "5 MB"}),
+        ("job", {"a": {"source": {"rate": "1k/s", "rate-per-subtask": "1k/s", "record": "5 B"}}}), ("actions", [{"at": "1 s"}]),
+        ("job", {"a": {"source": {"rate": "1k/s", "records": 5, "records-per-subtask": 5, "record": "5 B"}}}),
+        ("faults", [{"kill": "a", "at": "1 s", "lasts": "1 s"}]),
     ):  # fmt: skip
         assert list(validator.iter_errors(sound | {section: value})), (section, value)
 

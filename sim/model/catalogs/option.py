@@ -70,7 +70,7 @@ class Option:
     choices: Callable[[], Iterable[str]]  # that may be written
     zero_is_none: bool  # "0 s: never"
     above_zero: bool
-    needs: tuple[str, tuple[str, ...]] | None  # another key of its section, and the values with which alone it has an effect
+    needs: tuple[str, tuple[str, ...]] | None  # another key of its section, and the values with which alone it has an effect; none: any
     excludes: tuple[str, ...]  # keys of a scenario that cannot stand beside it
     usually: str  # the default in words, where it is no single value of the model
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _Parallelisms = tuple[dict[str, int], ...]  # by vertex; of the job, then after each rescaling
 
 _WHATS = ("kill", "task_manager", "job_manager", "storage", "network", "slow")
-_LASTING = ("storage", "network", "slow")
 _MOST_SLOW = 1_000_000
 
 
@@ -61,11 +60,7 @@ def build_faults(
 
 def _faults(given: doc.Fault, here: DocumentPath, job: Mapping[str, int], hosts: int, reading: Reading, folder: Path) -> list[Fault]:
     """`job`: vertices and how many subtasks they have at most."""
-    whats = [name for name in _WHATS if getattr(given, name) is not None]
-    if len(whats) != 1:
-        reading.wrong(here, "write exactly one of kill, task-manager, job-manager, storage, network and slow")
-        return []
-    what = whats[0]
+    what = next(name for name in _WHATS if getattr(given, name) is not None)
     _check_details(given, what, here, reading)
     target = _target(given, what, here, job, hosts, reading)
     if target is None:
@@ -93,35 +88,19 @@ def _faults(given: doc.Fault, here: DocumentPath, job: Mapping[str, int], hosts:
 
 
 def _check_details(given: doc.Fault, what: str, here: DocumentPath, reading: Reading) -> None:
-    """Keys that belong to another fault, or are missing."""
-    name = what.replace("_", "-")
-    lasting = given.lasts is not None or given.lasts_column is not None
-    if what in ("storage", "network") and not lasting:
+    """Keys that are missing, and values that make no sense."""
+    if what in ("storage", "network") and given.lasts is None and given.lasts_column is None:
         reading.wrong(here, f"say how long the {what} outage lasts")
-    if what not in _LASTING and lasting:
-        reading.wrong((*here, "lasts"), f"{name} has no duration of its own")
     if given.lasts == 0:
         reading.wrong((*here, "lasts"), "is 0: nothing would happen")
     if given.factor is not None and given.factor > _MOST_SLOW:
         reading.wrong((*here, "factor"), f"is {given.factor}: at most {_MOST_SLOW}; for a task that stands still write kill")
-    if given.lasts is not None and given.lasts_column is not None:
-        reading.wrong((*here, "lasts-column"), "is written beside lasts: write one of the two")
     if given.unit == 0:
         reading.wrong((*here, "unit"), "is 0: all faults would come at once")
-    if (what == "slow") != (given.factor is not None):
-        reading.wrong(here, "say how slow: factor" if what == "slow" else f"{name} has no factor")
-    if given.silent is not None and what != "task_manager":
-        reading.wrong((*here, "silent"), "only a task-manager falls silent")
-    if given.orderly is not None and what != "task_manager":
-        reading.wrong((*here, "orderly"), "only a task-manager ends in an orderly way")
+    if what == "slow" and given.factor is None:
+        reading.wrong(here, "say how slow: factor")
     if given.silent == given.orderly == "true":
         reading.wrong((*here, "orderly"), "is written beside silent: one that ends in an orderly way says so")
-    if given.trace is None:
-        for key in ("column", "between", "unit", "where", "lasts_column", "from_"):
-            if getattr(given, key) is not None:
-                reading.wrong((*here, key.strip("_").replace("_", "-")), "only a trace has it")
-    if given.from_ is not None and given.at is not None:
-        reading.wrong((*here, "from"), "is written beside at: write one of the two")
 
 
 def _target(given: doc.Fault, what: str, here: DocumentPath, job: Mapping[str, int], hosts: int, reading: Reading) -> Target | None:

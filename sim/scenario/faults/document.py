@@ -17,6 +17,7 @@ from sim.model.randomness.fault_times import FAULT_KINDS
 from sim.scenario.grammar.fields import Axis, Duration, Leaf, Number, Parallelism, Positive, choice
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
+from sim.scenario.grammar.together import OneOf, OnlyWith
 
 ANY_TASK = "random-task"
 ANY_TASK_MANAGER = "task-manager"
@@ -91,6 +92,18 @@ Every = create_model("Every", __base__=FaultTimes, __doc__="Time from one fault 
 
 class Fault(Section):
     """One of kill, task-manager, job-manager, storage, network, slow; and one of at, every, trace."""
+
+    ONE_OF: ClassVar = (
+        OneOf(dict.fromkeys(("kill", "task-manager", "job-manager", "storage", "network", "slow"), "")),
+        OneOf({"lasts": "", "lasts-column": ""}, is_needed=False),
+        OneOf({"at": "", "from": ""}, is_needed=False),
+    )
+    ONLY_WITH: ClassVar = (
+        OnlyWith(("factor",), ("slow",)),
+        OnlyWith(("lasts", "lasts-column"), ("storage", "network", "slow"), "other faults have no duration of their own"),
+        OnlyWith(("silent", "orderly"), ("task-manager",)),
+        OnlyWith(("column", "lasts-column", "between", "unit", "where", "from"), ("trace",)),
+    )
 
     kill: SubtaskName | None = None
     """An exception in 'vertex[3]', in all of 'vertex', in a random-task; or the loss of a random task-manager."""

@@ -101,7 +101,7 @@ def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
     record = key.record
     if record.needs is not None and holder is not None:
         other = getattr(holder, options_of(key.model)[record.needs[0]].field)
-        if other not in record.needs[1] or key.flink.when not in ("", other):
+        if (record.needs[1] and other not in record.needs[1]) or key.flink.when not in ("", other):
             return None
     if record.kind is Kind.BUFFER_TIMEOUT:
         return _switch(value >= 0) if key.form == "boolean" else _duration(value) if value >= 0 else None

@@ -85,13 +85,18 @@ def built(model: type[T], given: Options | None, here: DocumentPath, reading: Re
         if written is not None and record.kind is not Kind.OWN and record.field not in others:
             values[record.field] = _value(record, written, (*here, record.key), reading)
         if written is not None and record.needs is not None:
-            _check_need(record, getattr(given, record.needs[0]) or records[record.needs[0]].default, (*here, record.key), reading)
+            other = attribute_of(record.needs[0])
+            default = records[other].default if usual is None else getattr(usual, records[other].field)
+            _check_need(record.needs, getattr(given, other) or default, (*here, record.key), reading)
     return made(**values) if usual is None else replace(usual, **values)  # type: ignore[type-var]
 
 
-def _check_need(record: Option, other: str, here: DocumentPath, reading: Reading) -> None:
-    readers = record.needs[1] if record.needs is not None else ()
-    if other not in readers:
+def _check_need(needs: tuple[str, tuple[str, ...]], other: object, here: DocumentPath, reading: Reading) -> None:
+    """`other`: the value of the key that is needed."""
+    key, readers = needs
+    if not readers and not other:
+        reading.warn(here, f"has no effect: write {key}")
+    elif readers and other not in readers:
         reading.warn(here, f"has no effect: {' and '.join(readers)} {'reads' if len(readers) == 1 else 'read'} it, not {other}")
 
 

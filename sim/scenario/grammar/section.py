@@ -17,12 +17,21 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Discriminator, ValidationInfo, model_validator
 from pydantic.fields import FieldInfo
 
+from sim.scenario.grammar.together import OneOf, OnlyWith
 from sim.scenario.text.plain import Mapping
 from sim.scenario.text.problems import Reading, did_you_mean
 
 
-def add_descriptions(schema: dict[str, Any], section: type[BaseModel]) -> None:
-    """Add descriptions to the schema of one section.  A key that another class passed on has the description that stands there."""
+def complete_schema(schema: dict[str, Any], section: type[BaseModel]) -> None:
+    """Add to the schema of one section how its keys depend on each other, and their descriptions."""
+    if issubclass(section, Section):
+        if together := [*section.ONE_OF, *section.ONLY_WITH]:
+            schema["allOf"] = [own.schema() for own in together]
+    _add_descriptions(schema, section)
+
+
+def _add_descriptions(schema: dict[str, Any], section: type[BaseModel]) -> None:
+    """A key that another class passed on has the description that stands there."""
     texts: dict[str, str] = {}
     for base in reversed(section.__mro__):
         if issubclass(base, BaseModel) and base is not BaseModel:
@@ -66,12 +75,16 @@ def _key(name: str) -> str:
 class Section(BaseModel):
     """One mapping of the file.  Unknown, empty and not yet modelled keys are told where they stand, all of them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_key, json_schema_extra=add_descriptions)
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_key, json_schema_extra=complete_schema)
 
     LATER: ClassVar[Texts] = {}
     """Keys that are known but not modelled yet, and what they will mean."""
     HINTS: ClassVar[Texts] = {}
     """Keys that are often looked for here, and where they stand."""
+    ONE_OF: ClassVar[tuple[OneOf, ...]] = ()
+    """Keys that exclude each other."""
+    ONLY_WITH: ClassVar[tuple[OnlyWith, ...]] = ()
+    """Keys that need another one beside them."""
     MADE: ClassVar[int] = 0
     """How many sections were made before it."""
 
@@ -95,7 +108,14 @@ class Section(BaseModel):
                 info.context.wrong(here, f"unknown key '{key}'{hint}")
             elif value is None:
                 info.context.wrong(here, "has no value: write one or remove the key")
-        return {key: value for key, value in data.items() if key in known and value is not None}
+        written = {key: value for key, value in data.items() if key in known and value is not None}
+        for group in cls.ONE_OF:
+            if mistake := group.mistake(written):
+                info.context.wrong(data.path, mistake)
+        for needed in cls.ONLY_WITH:
+            for key, mistake in needed.mistakes(written):
+                info.context.wrong((*data.path, key), mistake)
+        return written
 
 
 def _map_or_text(value: object) -> str:

@@ -159,10 +159,6 @@ def _record(name: str, given: doc.Vertex, inputs: list[Input], has_readers: bool
 
 
 def _source(given: doc.Source, here: DocumentPath, parallelism: int, reading: Reading, folder: Path, duration_ns: int) -> Source:
-    if (given.rate is None) == (given.rate_per_subtask is None):
-        reading.wrong(here, "write exactly one of rate (of the whole vertex, or 'unlimited') and rate-per-subtask")
-    if given.records is not None and given.records_per_subtask is not None:
-        reading.wrong(here, "write one of records (of the whole vertex) and records-per-subtask")
     silent = given.silent or 0
     if silent >= parallelism:
         reading.wrong(
@@ -187,9 +183,6 @@ def _backlog(given: doc.Source, here: DocumentPath, parallelism: int, total: int
     if given.backlog is None:
         return None
     here = (*here, "backlog")
-    if (given.backlog.records is None) == (given.backlog.lag is None):
-        reading.wrong(here, "write exactly one of records (history that is read first) and lag (how long due records wait)")
-        return None
     if given.backlog.records is None:
         if given.rate == "unlimited" or given.rate_per_subtask == "unlimited":
             reading.wrong((*here, "lag"), "records of an unlimited source are never overdue: write records, or a rate")

@@ -22,6 +22,7 @@ from sim.scenario.grammar.fields import (
 )
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
+from sim.scenario.grammar.together import OneOf, OnlyWith
 from sim.scenario.sink.document import CommitField, Flush
 from sim.scenario.state.document import State
 
@@ -101,6 +102,8 @@ class Watermark(Options, of=(job.Watermark,)):
 class Backlog(Section):
     """When the source reports a backlog, which puts `checkpoint: interval-during-backlog` in force (FLIP-309).  One of records, lag."""
 
+    ONE_OF: ClassVar = (OneOf({"records": "history that is read first", "lag": "how long due records wait"}),)
+
     records: Axis[Count] | None = None
     """History that is read first, records of the whole vertex: as HybridSource and snapshots of change data capture report it."""
     lag: Axis[Duration] | None = None
@@ -114,6 +117,10 @@ class Source(Options, of=(job.Source,)):
         "service": "service stands beside source:, in the vertex",
         "parallelism": "parallelism stands beside source:, in the vertex",
     }
+    ONE_OF: ClassVar = (
+        OneOf({"rate": "of the whole vertex, or 'unlimited'", "rate-per-subtask": ""}),
+        OneOf({"records": "of the whole vertex", "records-per-subtask": ""}, is_needed=False),
+    )
 
     record: Axis[SizeField]
     """Size of a record on the wire, at least 1 B."""
@@ -130,6 +137,8 @@ class Source(Options, of=(job.Source,)):
 
 class Skew(Section):
     """The unequal spread of keys over records, at any parallelism.  One of hot, counted."""
+
+    ONE_OF: ClassVar = (OneOf({"hot": "the share of the first subtask", "counted": "a weight of each subtask"}),)
 
     hot: Axis[Share] | None = None
     """The first subtask gets this share of the records, the others the rest by their key groups."""
@@ -187,6 +196,14 @@ class AsyncIO(Options, of=(job.AsyncIO,)):
 class Window(Options, of=(job.Window,)):
     """A window: records are held as keyed state until its end, then its outputs leave.  One of tumbling, sliding, session, mini-batch."""
 
+    ONE_OF: ClassVar = (OneOf({"tumbling": "", "sliding": "", "session": "", "mini-batch": ""}),)
+    ONLY_WITH: ClassVar = (
+        OnlyWith(("every",), ("sliding",), "other windows follow one another"),
+        OnlyWith(("lasts",), ("session",), "other windows last for their size"),
+        OnlyWith(("phase",), ("tumbling", "sliding", "mini-batch"), "sessions end when their keys are silent, not at fixed times"),
+        OnlyWith(("size",), ("mini-batch",), "other windows hold as many records as come"),
+    )
+
     tumbling: Axis[Duration] | None = None
     """Size of a window; all subtasks end theirs together."""
     sliding: Axis[Duration] | None = None
@@ -220,6 +237,7 @@ class Vertex(Options, of=(job.Vertex,)):
         "weights": "weights stand in input: {upstream: {ship: hash, weights: [...]}}",
         "size": "did you mean state: {size: ...}?",
     }
+    ONE_OF: ClassVar = (OneOf({"source": "the log that it reads", "input": "the vertices that it reads"}),)
 
     source: Source | None = None
     """The log that the vertex reads; a vertex has this or an input."""

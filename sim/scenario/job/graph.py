@@ -31,10 +31,6 @@ def check_graph(plain: Any, reading: Reading) -> None:
             named.setdefault((upstream, name), here if upstream == key else (*here, "from"))
             if upstream != key and key in job:
                 reading.wrong(here, f"reads '{upstream}', but has the name of another vertex: choose another name")
-        if "source" in vertex and "input" in vertex:
-            reading.wrong(("job", name), "has a source and an input: a source reads no other vertex, keep one of them")
-        if "source" not in vertex and "input" not in vertex:
-            reading.wrong(("job", name), "has neither source: nor input:")
     for name, upstreams in inputs.items():
         for upstream in upstreams:
             if upstream not in job:

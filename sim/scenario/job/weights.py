@@ -43,9 +43,6 @@ def groups_of(given: doc.Vertex) -> int:
 
 
 def _skew(skew: doc.Skew, excess: Excess, readers: int, groups: int, here: DocumentPath, reading: Reading) -> tuple[Fraction, ...]:
-    if (skew.hot is None) == (skew.counted is None):
-        reading.wrong(here, "write exactly one of hot (the share of the first subtask) and counted (a weight of each subtask)")
-        return ()
     if skew.hot is not None:
         if skew.excess is not None:
             reading.warn((*here, "excess"), "has no effect: hot is one key already")

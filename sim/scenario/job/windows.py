@@ -27,12 +27,7 @@ def build_window(given: doc.Vertex, name: str, reading: Reading) -> Window | Non
     if given.commit not in (None, "none"):
         reading.wrong(here, "windows and transactions are two vertices: write commit in the next one")
     window = given.window
-    kinds = [kind for kind in KINDS if getattr(window, kind) is not None]
-    if len(kinds) != 1:
-        which = "none of them stands there" if not kinds else f"there are {' and '.join(_key(kind) for kind in kinds)}"
-        reading.wrong(here, f"a window is tumbling, sliding, session or mini-batch: {which}")
-        return Window(SHORTEST_NS)
-    (kind,) = kinds
+    (kind,) = (kind for kind in KINDS if getattr(window, kind) is not None)
     size_ns: int = getattr(window, kind)
     _judge(window, kind, size_ns, here, reading)
     made = built(Window, window, here, reading, size_ns=max(1, size_ns))
@@ -48,18 +43,10 @@ def _judge(window: doc.Window, kind: str, size_ns: int, here: DocumentPath, read
         reading.wrong((*here, _key(kind)), f"is {format_duration(size_ns)}: Flink's windows have whole milliseconds, 1 ms or more")
     if kind == "sliding":
         _judge_slide(window.every, size_ns, (*here, "every"), reading)
-    elif window.every is not None:
-        reading.wrong((*here, "every"), f"stands with sliding: {_key(kind)} windows follow one another")
-    if window.lasts is not None and kind != "session":
-        reading.wrong((*here, "lasts"), "stands with session: other windows last for their size")
     step_ns = window.every or size_ns
-    if window.phase is not None and kind == "session":
-        reading.wrong((*here, "phase"), "sessions end when their keys are silent, not at fixed times: leave it out")
-    elif window.phase is not None and window.phase >= step_ns:
+    if window.phase is not None and window.phase >= step_ns:
         step = format_duration(step_ns)
         reading.wrong((*here, "phase"), f"is {format_duration(window.phase)}, but a window of {step} ends within {step}")
-    if window.size is not None and kind != "mini_batch":
-        reading.wrong((*here, "size"), "stands with mini-batch: other windows hold as many records as come")
     if window.size == 0:
         reading.wrong((*here, "size"), "is 0: a bundle has 1 record or more; leave it out if there is no bound")
     if window.size is not None and window.flush is not None:

@@ -47,10 +47,6 @@ def build_commit(
     commit = built(Commit, given, here, reading, usual)
     if commit.emits == "on-commit" and commit.committer == "global":
         reading.wrong((*here, "emits"), "a global committer is no part of the vertex: only a chained one lets records go")
-    if commit.committer != "global":
-        for key, value in (("exchange", given.exchange), ("late", given.late)):
-            if value is not None:
-                reading.warn((*here, key), "has no effect: only a global committer is behind an exchange")
     return commit
 
 

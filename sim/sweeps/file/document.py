@@ -8,6 +8,7 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 
 from sim.scenario.grammar.fields import Duration, Number, Percent, Positive, choice
 from sim.scenario.grammar.section import Section, Texts
+from sim.scenario.grammar.together import OneOf, OnlyWith
 
 Values = Annotated[list[Any], Field(min_length=1)]
 """Values as a scenario file has them."""
@@ -41,6 +42,9 @@ class Sample(Section):
 
 class Windows(Section):
     """Pieces of a trace that drive a source of the job, each in a run of its own.  Choose between every, at and file."""
+
+    ONE_OF: ClassVar = (OneOf({"every": "", "at": "", "file": ""}),)
+    ONLY_WITH: ClassVar = (OnlyWith(("trace", "column", "time", "time-unit", "zone", "step", "scale"), ("source",)),)
 
     source: str | None = None
     """The vertex whose rate the trace gives; default: none, if a table of windows has all changes."""

@@ -49,9 +49,6 @@ class _Piece(NamedTuple):
 
 def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Reading, label: str = "") -> WindowPlan:
     """The windows; mistakes go to `reading`.  `label`: a column of the table that sorts windows into groups."""
-    if sum(way is not None for way in (given.every, given.at, given.file)) != 1:
-        reading.wrong(("windows",), "write exactly one of every, at and file")
-        return WindowPlan([])
     if list(_missing(given, reading)):
         return WindowPlan([])
     place = next(name for name in ("file", "at", "every") if getattr(given, name) is not None)
@@ -76,14 +73,10 @@ def windows(given: Windows, folder: Path, scenario_folder: Path, reading: Readin
 
 
 def _missing(given: Windows, reading: Reading) -> Iterator[str]:
-    """Keys that windows need and that are missing, and keys of a source without a source."""
+    """Keys that windows need and that are missing."""
     for name in ("source", "trace", "length") if given.file is None else ():
         if getattr(given, name) is None:
             reading.wrong(("windows",), f"{name} is missing")
-            yield name
-    for name in ("trace", "column", "time", "time_unit", "zone", "step", "scale"):
-        if given.source is None and getattr(given, name) is not None:
-            reading.wrong(("windows", name.replace("_", "-")), "is of a source: name it, too")
             yield name
 
 
