@@ -103,11 +103,11 @@ INSIDE: dict[str, set[str]] = {
     "report/charts": set(),  # they know no checkpoint
     "runtime/setup": {"runtime"},
     "runtime/observe": {"runtime"},
-    "runtime/promises": {"runtime", "runtime/observe"},
+    "runtime/accounts": {"runtime", "runtime/observe"},
     "runtime/taskmanager": {"runtime"},
     "runtime/task": {"runtime", "runtime/taskmanager"},
-    "runtime/jobmanager": {"runtime", "runtime/observe", "runtime/promises"},
-    "runtime/run": {"runtime", "runtime/setup", "runtime/observe", "runtime/promises", "runtime/task", "runtime/jobmanager"},
+    "runtime/jobmanager": {"runtime", "runtime/observe", "runtime/accounts"},
+    "runtime/run": {"runtime", "runtime/setup", "runtime/observe", "runtime/accounts", "runtime/task", "runtime/jobmanager"},
 }
 # What the flat files of a room may import of its folders.
 FLAT: dict[str, set[str]] = {"evidence": set(), "runtime": set(), "protocol": set(), "model": {"model/catalogs"}}

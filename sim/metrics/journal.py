@@ -136,6 +136,10 @@ class Journal(Sequence[Entry]):
         """All entries about one checkpoint, in order."""
         return [entry for entry in self if entry.checkpoint == checkpoint]
 
+    def last(self, happening: Happening) -> Entry:
+        """The latest entry of this kind.  There must be one."""
+        return next(row for row in reversed(self) if row.happening is happening)
+
     def only(self, happenings: Collection[Happening]) -> Iterator[Entry]:
         """The entries of these kinds, in order."""
         details, first = self._details, 0

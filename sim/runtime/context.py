@@ -52,6 +52,11 @@ class Context:
     commits: list[CommitStats] = field(default_factory=list)
 
     @property
+    def instance(self) -> int:
+        """The number of the instance in its chain of jobs."""
+        return 0 if self.origin is None else self.origin.instance
+
+    @property
     def begun_from(self) -> int:
         """The checkpoint the instance begins from; 0: none."""
         return 0 if self.origin is None else self.origin.checkpoint

@@ -55,7 +55,7 @@ ACCOUNTS = (
     ),
     Rule(
         "a snapshot says where its task stands",
-        "runtime/promises/accounts.py",
+        "runtime/accounts/records.py",
         "        if served == position.served and _same(read",
         "        if _same(read",
         "tests/runtime/observe/test_accounts.py::test_a_snapshot_that_says_otherwise_is_told",
@@ -90,14 +90,14 @@ ACCOUNTS = (
     ),
     Rule(
         "a rescaled job commits the transactions it began with",
-        "runtime/promises/transactions.py",
+        "runtime/accounts/commits.py",
         "missing, self._owed = self._owed - self.ended, Counter()",
         "missing, self._owed = Counter[Transaction](), Counter()",
         f"{_INJECTED}[rescale: transactions are forgotten]",
     ),
     Rule(
         "what writers hold back is dealt out with everything else",
-        "runtime/promises/transactions.py",
+        "runtime/accounts/commits.py",
         "if kept[vertex] != dealt[vertex]:",
         "if kept[vertex] < dealt[vertex]:",
         f"{_INJECTED}[rescale: what writers hold back is forgotten]",

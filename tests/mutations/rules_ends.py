@@ -165,7 +165,7 @@ EVENTS = (
     ),
     Rule(
         "a job stopped where it stands owes what it had read at its cut",
-        "runtime/promises/checking.py",
+        "runtime/accounts/commits.py",
         "        if end.stop is not None and (part",
         "        if end.stop is None and (part",
         f"{ENDS_OF_WORLDS}each_record_is_committed_once[stopped-cascade-interpreted]",
@@ -197,8 +197,8 @@ WATCHING = (
     Rule(
         "every completed checkpoint is judged",
         "runtime/jobmanager/coordinator_host.py",
-        "        if self.checks is not None:\n            self.checks.completed(",
-        "        if self.checks is None:\n            self.checks.completed(",
+        "        self.checks.completed(command.checkpoint, self.machine.retained)\n",
+        "",
         f"{RUNTIME}observe/test_checking.py::test_a_lost_capture_is_told",
     ),
     Rule(

@@ -223,9 +223,9 @@ RECOVERY = (
     ),
     Rule(
         "at least once, records that are processed twice break no promise",
-        "runtime/promises/checking.py",
-        "surpluses = self._surpluses if self._exactly_once else",
-        "surpluses = self._surpluses if True else",
+        "runtime/accounts/cuts.py",
+        "surpluses = self.surpluses if self._exactly_once else",
+        "surpluses = self.surpluses if True else",
         "tests/laws/test_laws_failures.py::test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice",
     ),
     Rule(

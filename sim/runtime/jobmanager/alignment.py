@@ -15,7 +15,7 @@ from sim.runtime.ports import Checks, TasksPort
 class WatermarkAlignment:
     """The coordinators of all groups of a job.  A JobManager knows only the watermarks that were reported to it."""
 
-    def __init__(self, context: Context, tasks: TasksPort, job_manager: CoordinatorHost, checks: Checks | None) -> None:
+    def __init__(self, context: Context, tasks: TasksPort, job_manager: CoordinatorHost, checks: Checks) -> None:
         self.context = context
         self.tasks = tasks
         self.job_manager = job_manager
@@ -55,6 +55,6 @@ class WatermarkAlignment:
         listeners = [task for task in tasks if task in group.reported and self.tasks[task].running]
         for task in listeners:
             self.context.env.call_in(self.context.scenario.overheads.notify_ns, partial(self.tasks.limit, task, limit_ns))
-        if listeners and self.checks is not None:
+        if listeners:
             self.checks.limits_announced()
         self._announce_later(alignment, tasks)

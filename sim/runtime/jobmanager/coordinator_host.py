@@ -38,7 +38,7 @@ class CoordinatorHost:
 
     def __init__(
         self, context: Context, machine: Coordinator, tasks: TasksPort, contents: Contents, files: SnapshotFiles, job_end: JobEnd,
-        reachability: Reachability, fail_job: Callable[[str, int | None], None], checks: Checks | None,
+        reachability: Reachability, fail_job: Callable[[str, int | None], None], checks: Checks,
     ) -> None:  # fmt: skip
         self.context = context
         self.env = context.env
@@ -192,8 +192,7 @@ class CoordinatorHost:
             part = self.contents.keep(checkpoint, task, before)
             self.files.keep(checkpoint, task, part)
             self._note(Happening.PART_KEPT, checkpoint, task, part.checkpoint)
-            if self.checks is not None:
-                self.checks.part_kept(checkpoint, task, before)
+            self.checks.part_kept(checkpoint, task, before)
 
     def _trigger(self, task: int, checkpoint: int, options: BarrierOptions) -> None:
         """Calls to a task come in the order in which they set out."""
@@ -284,8 +283,7 @@ class CoordinatorHost:
         self._note(Happening.COMPLETED, command.checkpoint)
         self.files.completed(command.checkpoint)
         self.contents.completed(command.checkpoint, self.machine.needed)
-        if self.checks is not None:
-            self.checks.completed(command.checkpoint, self.machine.retained)
+        self.checks.completed(command.checkpoint, self.machine.retained)
         self.on_completed()
 
     def _record_failed(self, command: vocabulary.RecordFailed) -> None:

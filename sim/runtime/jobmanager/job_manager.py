@@ -33,7 +33,7 @@ class JobManager:
 
     def __init__(
         self, context: Context, tasks: TasksPort, contents: Contents, outcome: Outcome, counters: Counters, speed: Speed,
-        checks: Checks | None, before: Faults | None,
+        checks: Checks, before: Faults | None,
     ) -> None:  # fmt: skip
         scenario = context.scenario
         machine = Coordinator.configured(scenario.checkpoint, num_retained=scenario.checkpoint.num_retained, restored=context.begun_from)

@@ -248,8 +248,7 @@ class RecoveryHost:
             self.stats[command.restart] = again
         self._note(Happening.JOB_RESTARTING, number=command.restart, detail=what)
         self.stop(sorted(command.tasks))
-        if self.cluster.checks is not None:
-            self.cluster.checks.restarting(command.restart)
+        self.cluster.checks.restarting(command.restart)
         stuck = {task for task in command.tasks if self.tasks[task].occupied}
 
         def freed(task: int) -> None:

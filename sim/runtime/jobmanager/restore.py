@@ -41,7 +41,7 @@ class RestoreContext:
     warm_up: WarmUp
     task_managers: TaskManagers
     usual: UsualBacklog
-    checks: Checks | None
+    checks: Checks
 
 
 class Restore:
@@ -104,8 +104,7 @@ class Restore:
         self._catch_up = CatchUp(context, stats, parts, cluster.usual)
         cluster.counters.restart({task: part.position.served for task, part in parts.items()})
         context.plane.start({task: part.position for task, part in parts.items()})
-        if cluster.checks is not None:
-            cluster.checks.restarted(self.checkpoint, tasks)
+        cluster.checks.restarted(self.checkpoint, tasks)
         for task in tasks:
             cluster.job_end.renewed(task)
             cluster.tasks.renew(task)

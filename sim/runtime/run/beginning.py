@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 
 from sim.model.stored import ClaimMode, StoredSnapshot
+from sim.runtime.accounts.accounts import Accounts
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import TaskSnapshot
 from sim.runtime.context import Origin
 from sim.runtime.jobmanager.faults import Faults
 from sim.runtime.jobmanager.recovery_host import RestartsSoFar
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
-from sim.runtime.promises.accounts import Accounts
 from sim.storage import FileLedger
 
 

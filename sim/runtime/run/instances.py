@@ -205,7 +205,7 @@ class Chain:
             instance.job.faults,
             served,
             segment.kind,
-            None if instance.checking is None else instance.checking.accounts,
+            instance.accounts,
             instance.job.recovery.left() if instance.outcome.rescaled.triggered else None,
         )
 

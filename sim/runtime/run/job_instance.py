@@ -9,6 +9,7 @@ from sim.plane import Engine, build
 from sim.plane.seam.interface import Notice
 from sim.protocol.coordinator.timer import first_trigger_delay
 from sim.protocol.forced import forced_aligned_edges
+from sim.runtime.accounts.accounts import Accounts
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents
@@ -18,7 +19,7 @@ from sim.runtime.jobmanager.actions import schedule
 from sim.runtime.jobmanager.backlog import report_backlogs
 from sim.runtime.jobmanager.job_manager import JobManager
 from sim.runtime.outcome import Outcome
-from sim.runtime.promises.checking import Checking
+from sim.runtime.ports import Checks
 from sim.runtime.run.beginning import Beginning
 from sim.runtime.setup.lowering import hosts, plane_spec, service_factors
 from sim.runtime.speed import Speed
@@ -51,13 +52,14 @@ class JobInstance:
         for task, factor in service_factors(scenario.job).items():
             speed.slow(task, "subtask", factor)
         self.tasks = Tasks(self.context, self.contents, self.output, speed)
-        self.checking: Checking | None = None
+        self.accounts: Accounts | None = None
         if check or record_cuts:
-            self.checking = Checking(self.context, self.contents, self.output, self.tasks, keep_cuts=record_cuts)
-            self.contents.on_cut = self.checking.cut
+            self.accounts = Accounts(self.context, self.contents, self.output, self.tasks, keep_cuts=record_cuts)
+            self.contents.on_cut = self.accounts.cut
+        checks = self.accounts or Checks()
         befallen = None if beginning is None else beginning.faults
-        self.job = JobManager(self.context, self.tasks, self.contents, self.outcome, self.counters, speed, self.checking, befallen)
-        self.tasks.deploy(self.job, self.job.files.channel_state, self.checking)
+        self.job = JobManager(self.context, self.tasks, self.contents, self.outcome, self.counters, speed, checks, befallen)
+        self.tasks.deploy(self.job, self.job.files.channel_state, checks)
         if beginning is not None:
             self._take_over(beginning)
 
@@ -91,14 +93,14 @@ class JobInstance:
 
     def violations(self) -> tuple[Violation, ...]:
         """What the run broke of what checkpoints promise.  Call it at the end."""
-        if self.checking is None:
+        if self.accounts is None:
             return ()
         finished = self.outcome.status == "FINISHED"
-        return self.checking.violations(self.job.coordinator.machine, self.job.files.kept(), finished=finished)
+        return self.accounts.violations(self.job.coordinator.machine, self.job.files.kept(), finished=finished)
 
     def repetitions(self) -> tuple[Violation, ...]:
         """What the run did twice and was allowed to."""
-        return () if self.checking is None else self.checking.repetitions()
+        return () if self.accounts is None else self.accounts.cuts.repetitions()
 
     def dissolve(self) -> None:
         """Let go of the data plane.  Everything here knows everything else, and its arrays would stay until cycles are looked for."""
@@ -123,8 +125,8 @@ class JobInstance:
         self.storage.files.adopt(beginning.ledger)
         self.output.go_on(beginning.output, number, {task: list(part.written) for task, part in beginning.parts.items()})
         self.job.files.take_over(beginning.files, beginning.snapshot, beginning.claim)
-        if self.checking is not None and beginning.accounts is not None:
-            self.checking.accounts.go_on(beginning.accounts, number)
+        if self.accounts is not None and beginning.accounts is not None:
+            self.accounts.go_on(beginning.accounts, number)
 
     def _on_notice(self, notice: Notice) -> None:
         self.tasks[notice.task].on_notice(notice)

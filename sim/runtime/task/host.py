@@ -22,7 +22,6 @@ from sim.runtime.barriers_in_transit import BarriersInTransit
 from sim.runtime.contents import TaskSnapshot
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.markers import CANCELLATIONS, WATERMARKS, traits
-from sim.runtime.ports import Checks
 from sim.runtime.task.async_thread import AsyncThread
 from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.equal_steps import EqualSteps
@@ -39,7 +38,7 @@ class TaskHost:
 
     def __init__(
         self, slot: Slot, steps: EqualSteps, state: SubtaskState, transit: BarriersInTransit, ending_of: Callable[[int], TaskEnding],
-        committer_of: Callable[[str], SinkCommitter], checks: Checks | None,
+        committer_of: Callable[[str], SinkCommitter],
     ) -> None:  # fmt: skip
         self.slot = slot
         self.context = slot.context
@@ -49,7 +48,6 @@ class TaskHost:
         self.thread = slot.thread
         self.state = state
         self.transit = transit
-        self.checks = checks
         self.async_thread = AsyncThread(self.env)
         self._loop = HostLoop(steps.first, steps.on, self.carry_out, self._hear_late)
         self.tell = self._loop.tell
@@ -181,8 +179,7 @@ class TaskHost:
 
     def restored(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
         """The task has what its part of the checkpoint holds: its thread begins."""
-        if self.checks is not None:
-            self.checks.restored(checkpoint, self.task, self.state.brought, self.state.keyed.stands_after)
+        self.slot.checks.restored(checkpoint, self.task, self.state.brought, self.state.keyed.stands_after)
         for part in self.parts:
             part.restored(snapshot)
         self.begin()

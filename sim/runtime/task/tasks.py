@@ -47,11 +47,11 @@ class Tasks:
         if (cores := context.scenario.cluster.cores) is not None:
             self._share_cores(cores)
         self._job: JobManagerPort
-        self._checks: Checks | None = None
+        self._checks: Checks
         self._hosts: list[TaskHost] = []
         self._steps: dict[int, EqualSteps] = {}  # by vertex
 
-    def deploy(self, job: JobManagerPort, keep_file: Callable[[int, Iterable[int], FileId, int], None], checks: Checks | None) -> None:
+    def deploy(self, job: JobManagerPort, keep_file: Callable[[int, Iterable[int], FileId, int], None], checks: Checks) -> None:
         """Make all tasks.  `keep_file`: told of each file of channel state: checkpoint, tasks, id, bytes."""
         self._job, self._checks = job, checks
         for writer in {writer for manager in self.managers.values() for writer in manager.channel_state.values()}:
@@ -103,10 +103,10 @@ class Tasks:
         context = self.context
         vertex = context.scenario.job.vertices[context.layout.vertex[task]]
         manager = self.managers[context.hosts[task]]
-        thread, checks = TaskThread(context.plane, task), self._checks or Checks()
-        slot = Slot(context, task, vertex, thread, manager, self._job, self.contents, self.output, checks)
+        thread = TaskThread(context.plane, task)
+        slot = Slot(context, task, vertex, thread, manager, self._job, self.contents, self.output, self._checks)
         state = self._state(slot)
-        return TaskHost(slot, self._steps_of(task), state, self.transit, self._ending_of, self._committer_of, self._checks)
+        return TaskHost(slot, self._steps_of(task), state, self.transit, self._ending_of, self._committer_of)
 
     def _steps_of(self, task: int) -> EqualSteps:
         """The steps that the tasks of a vertex share."""
@@ -124,8 +124,7 @@ class Tasks:
         manager = slot.manager
         state = SubtaskState(slot.vertex, index, run.seed, options, manager.number, slow, manager.work_on_core, manager.compaction)
         changelog.attach(slot, state.keyed)
-        if (checks := self._checks) is not None:
-            state.on_taken = lambda checkpoint, snapshot: checks.state_taken(checkpoint, slot.task, snapshot)
+        state.on_taken = lambda checkpoint, snapshot: slot.checks.state_taken(checkpoint, slot.task, snapshot)
         return state
 
     def _share_cores(self, cores: int) -> None:

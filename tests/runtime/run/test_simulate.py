@@ -198,7 +198,7 @@ def test_forced_edges_carry_aligned_barriers(ship, also, forced):
     base = scenario(pointwise(ship), UNALIGNED, seconds=2)
     instance = run(replace(base, checkpoint=replace(base.checkpoint, forced_aligned=also)), ENGINE)
     captured = {0: 0, 1: 0}
-    for cut in instance.checking.cuts.of_checkpoint.values():
+    for cut in instance.accounts.cuts.cuts.of_checkpoint.values():
         for channel, captured_bytes in enumerate(cut.captured.tolist()):
             captured[instance.layout.edge[channel]] += captured_bytes
 

@@ -8,18 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Self
 
 from sim.checkers.ages import AGED, Cohort, dealt, misaged
 from sim.checkers.coverage import CLOSED, COVERED, WRITTEN_FIRST, gap, too_little, without_log
-from sim.checkers.ledger import Ledger
 from sim.checkers.state import Brought
-from sim.checkers.story import Teller
 from sim.checkers.violation import Violation, number_of
 from sim.metrics.journal import Happening
 from sim.model.key_groups import key_groups
 from sim.model.state import State
-from sim.runtime.contents import Contents, StateSnapshot
-from sim.runtime.context import Context
+from sim.runtime.accounts.account import RunAccount, WatchedRun
+from sim.runtime.contents import StateSnapshot
 from sim.state.files import File, FrozenState, Handle
 from sim.state.lsm import TreeImage
 from sim.storage import FileId
@@ -78,61 +77,51 @@ class _Subtask:
         return self.begun_bytes + self.added_bytes(served)
 
 
-class KeptState:
-    """The accounts of the keyed state of one job instance."""
+class KeyedStateAccount(RunAccount):
+    """Knows how much keyed state each subtask has, how old its keys are, and where its log stands."""
 
-    def __init__(self, context: Context, contents: Contents, ledger: Ledger, teller: Teller) -> None:
-        self.context = context
-        self.contents = contents
-        self.ledger = ledger
-        self.teller = teller
-        self.found: list[Violation] = []
-        self._subtasks = {task: subtask for task in range(len(context.names)) if (subtask := self._begun(task)) is not None}
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self._subtasks = {task: subtask for task in range(len(self.context.names)) if (subtask := self._begun(task)) is not None}
         self._frozen: dict[int, dict[int, tuple[FrozenState, _Content]]] = {}  # by checkpoint and task
         self._by_checkpoint: dict[int, dict[tuple[str, int], _Content]] = {}  # by checkpoint, vertex and index
         self._closed: dict[int, int] = {}  # tasks restored as finished -> bytes that the state of a task may have at its beginning
-        self._reported: set[tuple[str, int]] = set()  # law and task: one story of each
 
-    def go_on(self, before: KeptState, checkpoint: int) -> None:
-        """The job begins with what another one held."""
+    def go_on(self, before: Self, checkpoint: int) -> None:
         self._by_checkpoint[checkpoint] = before._by_checkpoint.get(checkpoint, {})
 
     # ------------------------------------------------------------------------------------------ while the job runs
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
-        """The state of a task is frozen."""
         subtask = self._subtasks.get(task)
         if subtask is None:
             if task in self._closed and (held_bytes := sum(_sizes(snapshot.keyed).values())) > self._closed[task]:
-                self._tell(CLOSED, checkpoint, task, f"it has {number_of(held_bytes, 'byte')} of state, and was restored as finished")
+                self._tell_of(CLOSED, checkpoint, task, f"it has {number_of(held_bytes, 'byte')} of state, and was restored as finished")
             return
-        served, now_ns = int(self.ledger.of(checkpoint).served[task]), int(self.context.env.now)
+        served = int(self.ledger.of(checkpoint).served[task])
         self._look_at_ages(subtask, checkpoint, task, snapshot.ages, served)
-        self._frozen.setdefault(checkpoint, {})[task] = snapshot.keyed, _Content((), snapshot.ages, now_ns)
+        self._frozen.setdefault(checkpoint, {})[task] = snapshot.keyed, _Content((), snapshot.ages, self.now_ns)
         if subtask.state.changelog is not None and snapshot.type in ("checkpoint", "full"):
             fact = self._log_fact(subtask, snapshot.keyed, served)
         else:
             fact = _size_fact(subtask, snapshot.keyed, served, snapshot.ages)
         if fact is not None:
-            self._tell(COVERED, checkpoint, task, fact)
+            self._tell_of(COVERED, checkpoint, task, fact)
 
-    def keep(self, checkpoint: int, task: int, before: int) -> None:
-        """The part of the task is the one that it has in a checkpoint before."""
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
         if (name := self.context.names[task]) in (contents := self._by_checkpoint.get(before, {})):
             self._by_checkpoint.setdefault(checkpoint, {})[name] = contents[name]
 
     def materialising(self, task: int, number: int) -> None:
-        """The backend below a changelog is frozen."""
         if (subtask := self._subtasks.get(task)) is not None:
             subtask.materialising[number] = subtask.log_end(self.context.plane.position(task).served)
 
     def materialised(self, task: int, number: int, handles: Sequence[Handle]) -> None:
-        """The files of a materialisation are durable: the log before it is not needed any more."""
+        """The log before it is not needed any more."""
         if (subtask := self._subtasks.get(task)) is not None:
             subtask.base, subtask.from_bytes = tuple(handles), subtask.materialising.pop(number)
 
-    def completed(self, checkpoint: int) -> None:
-        """The metadata of a checkpoint is durable: from now on it may be restored."""
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         files, contents = self.context.storage.files, self._by_checkpoint.setdefault(checkpoint, {})
         parts = self.contents.checkpoints.get(checkpoint, {})
         for task, (frozen, note) in self._frozen.pop(checkpoint, {}).items():
@@ -144,13 +133,12 @@ class KeptState:
             size_bytes, expected = sum(handle.size_bytes for handle in handles), frozen.full_bytes
             if size_bytes != expected:
                 fact = f"it names {number_of(len(handles), 'file')} with {size_bytes} bytes of keyed state, {expected} were frozen"
-                self._tell(WRITTEN_FIRST, checkpoint, task, fact)
+                self._tell_of(WRITTEN_FIRST, checkpoint, task, fact)
             gone = [handle.name for handle in snapshot.all_handles if handle.file is not None and not files.exists(FileId(handle.file))]
             if gone:
-                self._tell(WRITTEN_FIRST, checkpoint, task, f"{number_of(len(gone), 'file')} it names {_is(gone)} not there: {gone[0]}")
+                self._tell_of(WRITTEN_FIRST, checkpoint, task, f"{number_of(len(gone), 'file')} it names {_is(gone)} not there: {gone[0]}")
 
-    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought]) -> None:
-        """A task has got its state and is about to run."""
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         if (subtask := self._begun(task)) is None:
             return
         part = self.contents.of(checkpoint, task)
@@ -174,7 +162,6 @@ class KeptState:
             subtask.looked = max((part.at_ns for part, _ in own), default=0), subtask.served
 
     def forget(self, gone: Callable[[int], bool]) -> None:
-        """Checkpoints that can neither complete nor be restored any more."""
         self._frozen = {number: frozen for number, frozen in self._frozen.items() if not gone(number)}
         self._by_checkpoint = {number: contents for number, contents in self._by_checkpoint.items() if not gone(number)}
 
@@ -196,13 +183,13 @@ class KeptState:
     def _look_at_ages(self, subtask: _Subtask, checkpoint: int, task: int, ages: Sequence[Cohort], served: int) -> None:
         if subtask.state.ttl is None:
             return
-        (before_ns, before), now_ns = subtask.looked, int(self.context.env.now)
+        (before_ns, before), now_ns = subtask.looked, self.now_ns
         added_bytes = subtask.added_bytes(served) - subtask.added_bytes(before)
         rewritten_bytes = subtask.rewritten_bytes(served) - subtask.rewritten_bytes(before)
         ttl_ns = subtask.state.ttl.after_ns
         fact = misaged(subtask.ages, before_ns, ages, now_ns, ttl_ns, added_bytes, rewritten_bytes)
         if fact is not None:
-            self._tell(AGED, checkpoint, task, fact)
+            self._tell_of(AGED, checkpoint, task, fact)
         subtask.ages, subtask.looked = tuple(ages), (now_ns, served)
 
     def _log_fact(self, subtask: _Subtask, frozen: FrozenState, served: int) -> str | None:
@@ -218,11 +205,10 @@ class KeptState:
         hole = gap(log, subtask.from_bytes, subtask.log_end(served))
         return None if hole is None else without_log(hole, subtask.from_bytes)
 
-    def _tell(self, law: str, checkpoint: int, task: int, fact: str) -> None:
+    def _tell_of(self, law: str, checkpoint: int, task: int, fact: str) -> None:
         """The first time of each law and task."""
-        if (law, task) in self._reported:
+        if not self.is_first(law, task):
             return
-        self._reported.add((law, task))
         story = self.teller.story(
             lambda row: (
                 (row.checkpoint == checkpoint and row.happening in _STEPS and row.task in (-1, task))
@@ -230,7 +216,7 @@ class KeptState:
             )
         )
         where = f"snapshot {checkpoint} of {self.teller.task(task)}"
-        self.found.append(Violation(law, int(self.context.env.now), where, fact, story[-_LONGEST_STORY:]))
+        self.found.append(Violation(law, self.now_ns, where, fact, story[-_LONGEST_STORY:]))
 
 
 def _sizes(frozen: FrozenState) -> dict[str, int]:

@@ -5,39 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sim.checkers.pace import Pace, out_of_step, too_often
-from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Entry, Happening
+from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 from sim.runtime.contents import TaskSnapshot
 from sim.runtime.context import Context
 
 
-class PaceAccount:
-    """The account of one job instance."""
+class PaceAccount(RunAccount):
+    """Knows which checkpoints began while a source read a backlog."""
 
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        scenario = context.scenario
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        context, scenario = self.context, self.context.scenario
         options = scenario.checkpoint
         self.pace = Pace(
             options.max_concurrent, options.min_pause_ns, options.timeout_ns, options.tolerable_failed, scenario.overheads.trigger_ns,
             options.interval_during_backlog_ns,
         )  # fmt: skip
-        self._begun_ns = int(context.env.now)
+        self._begun_ns = self.now_ns
         self._history = dict(_histories(context)) if self.pace.backlog_ns is not None else {}  # source task -> records of its backlog
         self._behind: dict[int, int] = {}  # checkpoint -> when such a source was at its cut, behind still
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
-        """A task stands at its cut."""
         if part.position.served < self._history.get(task, 0):
-            self._behind[checkpoint] = int(self.context.env.now)
+            self._behind[checkpoint] = self.now_ns
 
-    def found(self, turns: Sequence[Entry], teller: Teller) -> Iterator[Violation]:
-        """At the end of the run; `turns`: the rare rows of the journal."""
-        context = self.context
-        yield from out_of_step(context.stats, turns, self.pace, len(context.names), int(context.env.now), teller)
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        yield from out_of_step(self.context.stats, end.turns, self.pace, len(self.context.names), self.now_ns, self.teller)
         if self._behind:
-            yield from self._in_backlog(turns)
+            yield from self._in_backlog(end.turns)
 
     def _in_backlog(self, turns: Sequence[Entry]) -> Iterator[Violation]:
         """From one restart to the next: what a source has read it does not read again."""

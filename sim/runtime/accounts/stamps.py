@@ -6,48 +6,39 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from sim.checkers.dealing import misdealt_state
-from sim.checkers.ledger import Ledger
+from sim.checkers.restores import story_of_restore
 from sim.checkers.state import RESTORED, Brought, Kind, Stamp, unlike
 from sim.checkers.violation import Violation
+from sim.metrics.journal import Happening
+from sim.runtime.accounts.account import RunAccount, WatchedRun
 from sim.runtime.contents import StateSnapshot
-from sim.runtime.context import Context
 
 _Part = dict[Kind, tuple[Stamp, int]]
 """By kind of state: its stamp and its bytes."""
 
 
-class StateAccounts:
-    """The account of state in one job instance.
+class StampAccount(RunAccount):
+    """Knows whose state each cut held."""
 
-    `ledger`: the records that tasks have served; `story`: tells how a checkpoint came about and was restored, for one task.
-    """
-
-    def __init__(self, context: Context, ledger: Ledger, story: Callable[[int, int], tuple[str, ...]]) -> None:
-        self.context = context
-        self.ledger = ledger
-        self.names = context.names
-        self.instance = 0 if context.origin is None else context.origin.instance
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self.names = self.context.names
         self.parts: dict[int, dict[int, _Part]] = {}  # by checkpoint and task
-        self.found: list[Violation] = []
-        self._story = story
-        self._dealt: dict[int, tuple[StateAccounts, frozenset[str]]] = {}  # checkpoint -> who took it, vertices dealt out anew since
+        self._dealt: dict[int, tuple[StampAccount, frozenset[str]]] = {}  # checkpoint -> who took it, vertices dealt out anew since
         self._brought: dict[int, Sequence[Brought]] = {}  # from there, by task
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
-        """The state is frozen."""
-        stamp = snapshot.stamp = Stamp(self.instance, checkpoint, *self.names[task])
+        stamp = snapshot.stamp = Stamp(self.context.instance, checkpoint, *self.names[task])
         sizes: dict[Kind, int] = {
             "keyed": snapshot.keyed.full_bytes, "windows": snapshot.window_bytes, "operator": snapshot.operator_bytes,
         }  # fmt: skip
         self.parts.setdefault(checkpoint, {})[task] = {kind: (stamp, size_bytes) for kind, size_bytes in sizes.items() if size_bytes}
 
-    def keep(self, checkpoint: int, task: int, before: int) -> None:
-        """The part of the task is the one that it has in a checkpoint before."""
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
         if task in (parts := self.parts.get(before, {})):
             self.parts.setdefault(checkpoint, {})[task] = parts[task]
 
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
-        """The task has got its state and is about to run."""
         vertex, index = self.names[task]
         where = f"{vertex}[{index}], restored from checkpoint {checkpoint}"
         served = int(self.ledger.of(checkpoint).served[task])
@@ -61,8 +52,8 @@ class StateAccounts:
         part = self.parts.get(checkpoint, {}).get(task, {})
         self.found.extend(unlike(self.context.env.now, where, part, brought, lambda: self._story(checkpoint, task)))
 
-    def go_on(self, before: StateAccounts, checkpoint: int) -> None:
-        """The job begins with what another one held; what that one had not taken itself was dealt out to it, and is dealt out again."""
+    def go_on(self, before: StampAccount, checkpoint: int) -> None:
+        """What the other job had not taken itself was dealt out to it, and is dealt out again."""
         taker, resized = before._dealt.get(checkpoint, (before, frozenset[str]()))
         mine, theirs = (Counter(vertex for vertex, _ in names) for names in (self.names, before.names))
         resized |= {vertex for vertex in mine if mine[vertex] != theirs[vertex]}
@@ -74,8 +65,11 @@ class StateAccounts:
             self._dealt[checkpoint] = taker, resized
 
     def forget(self, gone: Callable[[int], bool]) -> None:
-        """Checkpoints that can neither complete nor be restored any more."""
         self.parts = {number: part for number, part in self.parts.items() if not gone(number)}
+
+    def _story(self, checkpoint: int, task: int) -> tuple[str, ...]:
+        """How the checkpoint came about and was restored, for one task."""
+        return story_of_restore(self.context.journal.last(Happening.JOB_RESTORED), {checkpoint}, (task,), self.teller)
 
     def _judge_dealt(self, checkpoint: int, vertex: int) -> None:
         """When all subtasks of the vertex have got something."""

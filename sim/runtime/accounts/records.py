@@ -1,76 +1,54 @@
-"""The account of one job instance: what its tasks have done, kept apart from what its checkpoints hold, and compared with it.
+"""The account of records: what tasks have done, kept apart from what checkpoints hold, and compared with it.
 
 A job that begins from a snapshot of another one goes on with that one's account, dealt out anew if it has other parallelisms.
-
-Reads the counts that no restart touches (rule P8 of the plane).  What must hold is `sim.checkers`'; here the records are put before it.
+It reads the counts that no restart touches (rule P8 of the plane).
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from sim.checkers.dealing import Shape, misdealt
 from sim.checkers.last_word import emitted_afterwards, kept_back
-from sim.checkers.ledger import Ledger, RecordTally
-from sim.checkers.restores import story_of_restore
+from sim.checkers.ledger import RecordTally
 from sim.checkers.returns import Written, held_by, misnoted, misplaced, owed, unanswered, unread, unwritten, up_to
-from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
-from sim.metrics.journal import Entry, Happening
+from sim.metrics.journal import Happening
 from sim.metrics.stats import stopped_with
 from sim.plane.seam.interface import Ship
 from sim.protocol.options import Ending
-from sim.runtime.contents import Contents, TaskSnapshot
+from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.accounts.cuts import CutAccount
+from sim.runtime.contents import TaskSnapshot
 from sim.runtime.context import Context
-from sim.runtime.ports import Ends
-from sim.runtime.promises.file_accounts import FileAccounts
-from sim.runtime.promises.kept_state import KeptState
-from sim.runtime.promises.state_accounts import StateAccounts
-from sim.runtime.promises.stored_account import StoredAccount
-from sim.runtime.promises.transactions import Transactions
-from sim.runtime.promises.window_accounts import WindowAccounts
 
 
-class Accounts:
-    """The account of one job instance.  `inputs`, `outputs`: the channels of each task, in the order of its position."""
+class RecordAccount(RunAccount):
+    """Keeps the ledger: where tasks stood at their cuts, and must stand after a restart.
 
-    def __init__(
-        self, context: Context, contents: Contents, ends: Ends, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], teller: Teller
-    ) -> None:
-        self.context = context
-        self.contents = contents
-        self.ends = ends
-        self.teller = teller
-        self.ledger = Ledger.opened(inputs, outputs)
-        self.found: list[Violation] = []
+    `cuts`: says which cuts are not exact; `forget_all`: has all accounts forget checkpoints.
+    """
+
+    def __init__(self, watched: WatchedRun, cuts: CutAccount, forget_all: Callable[[Callable[[int], bool]], None]) -> None:
+        super().__init__(watched)
+        self.cuts = cuts
+        self._forget_all = forget_all
+        layout, edges = self.context.layout, self.context.spec.edges
         self._outputs = [
-            Written(task, np.array(channels, np.int64), *context.spec.edges[edge].fan_out, context.spec.edges[edge].ship == Ship.BROADCAST)
-            for task, edge, channels in context.layout.partitions
+            Written(task, np.array(channels, np.int64), *edges[edge].fan_out, edges[edge].ship == Ship.BROADCAST)
+            for task, edge, channels in layout.partitions
         ]
         self._surplus = [0] * len(self._outputs)  # what each of them held at the beginning beyond its rule
-        self.state = StateAccounts(context, self.ledger, self._story)
-        self.kept = KeptState(context, contents, self.ledger, teller)
-        self.files = FileAccounts(context, contents)
-        self.stored = StoredAccount(context, contents, teller)
-        self.windows = WindowAccounts(context, self.ledger, inputs, teller)
-        self.transactions = Transactions(context)
-        self._shape = _shape(context)
-        self._before: Accounts | None = None  # of the job this one began from, until everything of it stands somewhere
+        self._shape = _shape(self.context)
+        self._before: RecordAccount | None = None  # of the job this one began from, until everything of it stands somewhere
         self._rescaled: set[int] = set()  # vertices that had other parallelisms in this chain of jobs
 
-    def go_on(self, before: Accounts, checkpoint: int) -> None:
-        """The job begins with what another one held."""
-        self.state.go_on(before.state, checkpoint)
-        self.kept.go_on(before.kept, checkpoint)
-        self.stored.go_on(checkpoint)
-        self.windows.go_on(before.windows, checkpoint, self._resized(before))
-        self.found.extend(self.transactions.go_on(before.transactions, checkpoint, self.contents.checkpoints[checkpoint]))
+    def go_on(self, before: RecordAccount, checkpoint: int) -> None:
         self._rescaled = set(before._rescaled)
-        stood: Accounts = before if before._before is None else before._before  # a job that never stood has no account of its own
-        if stood.state.names == self.state.names and stood._shape.channels_alike(self._shape):
+        stood: RecordAccount = before if before._before is None else before._before  # a job that never stood has no account of its own
+        if stood.context.names == self.context.names and stood._shape.channels_alike(self._shape):
             self.ledger.notes[checkpoint], self._surplus = stood.ledger.of(checkpoint), list(stood._surplus)
         else:
             self._before = stood
@@ -79,57 +57,43 @@ class Accounts:
     # ------------------------------------------------------------------------------------------ while the job runs
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
-        """The task is at its cut; `part`: what the checkpoint says of it."""
-        self.transactions.cut(checkpoint, task, part)
         if checkpoint not in self.ledger.notes:
-            self._forget(lambda number: number in self.context.stats and self.context.stats[number].status == "FAILED")
+            self._forget_all(lambda number: number in self.context.stats and self.context.stats[number].status == "FAILED")
         counted, position = self.context.plane.counted(task), part.position
         served, read, written = self.ledger.note(checkpoint, task, counted.served, position.late, counted.read, counted.written)
-        self.windows.cut(checkpoint, task, served, part)
         if served == position.served and _same(read, position.records_out) and _same(written, position.records_in):
             return
         fact = (
             f"it says that {position.served} records were served, {int(position.records_out.sum())} read, "
             f"{int(position.records_in.sum())} written; {served}, {int(read.sum())}, {int(written.sum())} have been"
         )
-        self.found.append(misnoted(self.context.env.now, checkpoint, task, fact, self.teller))
+        self.found.append(misnoted(self.now_ns, checkpoint, task, fact, self.teller))
 
-    def keep(self, checkpoint: int, task: int, before: int) -> None:
-        """The part of the task is the one that it has in a checkpoint before."""
-        for books in (self.ledger, self.state, self.kept, self.transactions):
-            books.keep(checkpoint, task, before)
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
+        self.ledger.keep(checkpoint, task, before)
 
-    def completed(self, checkpoint: int, retained: Iterable[int]) -> None:
-        """Older checkpoints are gone, but for those retained and for savepoints."""
-        self.kept.completed(checkpoint)
-        self.files.completed(checkpoint)
-        self.stored.completed(checkpoint)
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         kept = {*retained, *(number for number, row in self.context.stats.items() if row.savepoint_format)}
-        self._forget(lambda number: number < checkpoint and number not in kept)
-        self.found.extend(self.transactions.completed(self.teller))
+        self._forget_all(lambda number: number < checkpoint and number not in kept)
 
-    def _forget(self, gone: Callable[[int], bool]) -> None:
-        for books in (self.ledger, self.state, self.kept, self.windows, self.transactions):
-            books.forget(gone)
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        self.ledger.forget(gone)
 
-    def restarted(self, checkpoint: int, tasks: Iterable[int], *, known: bool) -> None:
-        """These tasks have just been started; `known`: the cut of the checkpoint is known not to be exact."""
-        restored = self._last_restore()
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        restored = self.context.journal.last(Happening.JOB_RESTORED)
         counted = self._counted(tasks)
         stands = self._standing(counted.known)
         if self._before is not None:
             self._begin_with(self._before, checkpoint, stands)
         expected = self.ledger.of(checkpoint)
-        self.found.extend(misplaced(restored, self.ledger, expected, stands, self.teller, input_differs=known))
+        self.found.extend(misplaced(restored, self.ledger, expected, stands, self.teller, input_differs=checkpoint in self.cuts.surpluses))
         self.ledger.stand(stands, counted)
-        self.windows.restarted(checkpoint, tasks)
-        self.stored.restarted(checkpoint, tasks)
         again = [(row, surplus) for row, surplus in zip(self._outputs, self._surplus, strict=True) if expected.known[row.task]]
         when = f"at checkpoint {checkpoint}"
         rows, before = [row for row, _ in again], [surplus for _, surplus in again]
         self.found.extend(unwritten(restored.time_ns, rows, expected, before, when, self.teller))
 
-    def _begin_with(self, before: Accounts, checkpoint: int, stands: RecordTally) -> None:
+    def _begin_with(self, before: RecordAccount, checkpoint: int, stands: RecordTally) -> None:
         """Tasks begin where the snapshot, dealt out anew, puts them: compared as soon as all of them stand."""
         note = self.ledger.notes.setdefault(checkpoint, RecordTally.zero(len(stands.served), len(stands.read)))
         fresh = stands.known & ~note.known
@@ -138,43 +102,28 @@ class Accounts:
         note.read[read], note.written[written] = stands.read[read], stands.written[written]
         if note.known.all():
             self._before, old = None, (before._shape, before.ledger.of(checkpoint))
-            where = f"job {before.state.instance + 1}, begun from checkpoint {checkpoint} of job {before.state.instance}"
-            self.found.extend(misdealt(self.context.env.now, where, old, (self._shape, note)))
+            number = before.context.instance
+            where = f"job {number + 1}, begun from checkpoint {checkpoint} of job {number}"
+            self.found.extend(misdealt(self.now_ns, where, old, (self._shape, note)))
             self._surplus = [held_by(row, note) - owed(row, note) for row in self._outputs]
-
-    def all_found(self) -> Iterator[Violation]:
-        """The violations that all accounts have found."""
-        for account in (self, self.state, self.kept, self.windows, self.stored):
-            yield from account.found
-        yield from self.stored.at_the_end()
-
-    def _resized(self, before: Accounts) -> list[str]:
-        """Vertices whose parallelism is another one."""
-        mine, theirs = (Counter(vertex for vertex, _ in context.names) for context in (self.context, before.context))
-        return [vertex for vertex, tasks in mine.items() if theirs[vertex] != tasks]
-
-    def _story(self, checkpoint: int, task: int) -> tuple[str, ...]:
-        return story_of_restore(self._last_restore(), {checkpoint}, (task,), self.teller)
-
-    def _last_restore(self) -> Entry:
-        return next(row for row in reversed(self.context.journal) if row.happening is Happening.JOB_RESTORED)
 
     # ------------------------------------------------------------------------------------------ at the end
 
-    def at_the_end(self) -> Iterator[Violation]:
-        """What is wrong with a job that has finished."""
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        if not end.finished:
+            return
         context = self.context
         tally = self.ledger.stands(self._counted(range(len(context.layout.vertex))))
         stopped = stopped_with(context.stats)
         if stopped:
-            yield from emitted_afterwards(context.env.now, max(stopped), self._emitted(max(stopped), tally), self.teller)
-        yield from kept_back(context.env.now, self.ends.in_use())
+            yield from emitted_afterwards(self.now_ns, max(stopped), self._emitted(max(stopped), tally), self.teller)
+        yield from kept_back(self.now_ns, self.ends.in_use())
         ends = list(zip(context.layout.writer, context.layout.reader, strict=True))
-        yield from unread(context.env.now, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
-        yield from unwritten(context.env.now, self._outputs, tally, self._surplus, "at the end", self.teller)
+        yield from unread(self.now_ns, ends, self._to_be_read(tally), [] if stopped else self._totals(), self.teller)
+        yield from unwritten(self.now_ns, self._outputs, tally, self._surplus, "at the end", self.teller)
         vertices = context.scenario.job.vertices
         owing = (task for task, vertex in enumerate(context.layout.vertex) if vertices[vertex].owes_outputs and not self.ends.drops(task))
-        yield from unanswered(context.env.now, filter(self._drained, owing), tally, self.teller)
+        yield from unanswered(self.now_ns, filter(self._drained, owing), tally, self.teller)
 
     def _emitted(self, savepoint: int, tally: RecordTally) -> Iterator[tuple[int, int, int]]:
         """(source, records at its cut, records in the end) of those that stopped with this savepoint."""

@@ -1,4 +1,4 @@
-"""Transactions that a job began with: each is committed, or known to be lost, before the job's first checkpoint is complete.
+"""The account of commits: what writers have to commit, and the transactions that a job began with.
 
 Within one job the commits themselves are judged; behind a rescale their channels have other numbers, so transactions are counted.
 """
@@ -6,16 +6,15 @@ Within one job the commits themselves are judged; behind a rescale their channel
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Self
 
-from sim.checkers.commits import ONCE
-from sim.checkers.story import Teller
+from sim.checkers.commits import ONCE, broken_commits, uncommitted
 from sim.checkers.violation import Violation, count_is
 from sim.metrics.commits import CommittedEpoch
 from sim.protocol.commit.committables import Committable
+from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 from sim.runtime.contents import TaskSnapshot, Uncommitted
-from sim.runtime.context import Context
 
 
 class Transaction(NamedTuple):
@@ -34,12 +33,12 @@ class _Content(NamedTuple):
     uncommitted: Uncommitted
 
 
-class Transactions:
-    """The transactions of one job instance."""
+class CommitAccount(RunAccount):
+    """Knows the transactions that each checkpoint holds, and those that are still owed."""
 
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.names = context.names
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self.names = self.context.names
         self._in_checkpoint: dict[int, dict[int, _Content]] = {}  # by checkpoint and task: what committers hold
         self._ended = Counter[Transaction]()  # in earlier instances
         self._held_back: dict[int, dict[tuple[str, int], int]] = {}  # by checkpoint, vertex and index: records that a writer holds back
@@ -53,31 +52,30 @@ class Transactions:
         if any(part.held_back):
             self._held_back.setdefault(checkpoint, {})[self.names[task]] = sum(part.held_back)
 
-    def keep(self, checkpoint: int, task: int, before: int) -> None:
-        """The task takes no part in the checkpoint: what it had in an earlier one, `before`, counts for this one, too."""
+    def part_kept(self, checkpoint: int, task: int, before: int) -> None:
         if (content := self._in_checkpoint.get(before, {}).get(task)) is not None:
             self._in_checkpoint.setdefault(checkpoint, {})[task] = content
         if records := self._held_back.get(before, {}).get(self.names[task]):
             self._held_back.setdefault(checkpoint, {})[self.names[task]] = records
 
-    def go_on(self, earlier: Transactions, checkpoint: int, parts: Mapping[int, TaskSnapshot]) -> Iterator[Violation]:
-        """The job begins with what an earlier instance held in a checkpoint; `parts`: how that is dealt out to the tasks."""
-        self._held_back[checkpoint] = earlier._held_back.get(checkpoint, {})
+    def go_on(self, before: Self, checkpoint: int) -> None:
+        """What writers held back is dealt out to the tasks of this job."""
+        self._held_back[checkpoint] = before._held_back.get(checkpoint, {})
         kept, dealt = Counter[str](), Counter[str]()
         for (vertex, _), records in self._held_back[checkpoint].items():
             kept[vertex] += records
-        for task, part in parts.items():
+        for task, part in self.contents.checkpoints[checkpoint].items():
             dealt[self.names[task][0]] += sum(part.held_back)
         for vertex in {*kept, *dealt}:
             if kept[vertex] != dealt[vertex]:
                 where = f"{vertex}, in checkpoint {checkpoint} the job began from"
                 fact = f"its writers held {kept[vertex]} records back, they begin with {dealt[vertex]}"
-                yield Violation(ONCE, self.context.env.now, where, fact)
+                self.found.append(Violation(ONCE, self.now_ns, where, fact))
         self._begun_from = checkpoint
-        self._in_checkpoint[checkpoint] = earlier._in_checkpoint.get(checkpoint, {})
+        self._in_checkpoint[checkpoint] = before._in_checkpoint.get(checkpoint, {})
         contents = self._in_checkpoint[checkpoint].values()
         self._owed = Counter(_transaction(content.names, row) for content in contents for row in content.uncommitted.all)
-        self._ended = earlier.ended
+        self._ended = before.ended
 
     @property
     def ended(self) -> Counter[Transaction]:
@@ -85,20 +83,54 @@ class Transactions:
         rows = self.context.commits
         return self._ended + Counter(_transaction(self.names, committable) for row in rows for committable in (*row.committed, *row.lost))
 
-    def completed(self, teller: Teller) -> Iterator[Violation]:
-        """A checkpoint of this job is complete.  What the job began with must be committed by now, or known to be lost."""
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
+        """What the job began with must be committed by now, or known to be lost."""
         if not self._owed:
             return
         missing, self._owed = self._owed - self.ended, Counter()
         for transaction, times in missing.items():
             where = f"epoch {transaction.epoch} of {transaction.vertex}, in checkpoint {self._begun_from} the job began from"
             fact = f"{count_is(times * transaction.records, 'record')} lost: the transaction that the checkpoint held is never committed"
-            yield Violation(ONCE, self.context.env.now, where, fact, teller.story(lambda row: row.checkpoint == self._begun_from))
+            story = self.teller.story(lambda row: row.checkpoint == self._begun_from)
+            self.found.append(Violation(ONCE, self.now_ns, where, fact, story))
 
     def forget(self, gone: Callable[[int], bool]) -> None:
-        """Checkpoints that can neither complete nor be restored any more."""
         self._in_checkpoint = {number: contents for number, contents in self._in_checkpoint.items() if not gone(number)}
         self._held_back = {number: held_back for number, held_back in self._held_back.items() if not gone(number)}
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        context, output, teller = self.context, self.watched.output, self.teller
+        begun_from, covered, counted_from = context.begun_from, output.covered_before, output.counted_from
+        yield from broken_commits(
+            context.commits,
+            context.stats,
+            teller,
+            begun_from=begun_from,
+            covered=covered,
+            counted_from=counted_from,
+            checkpointing=context.periodic,
+        )
+        if end.finished:
+            yield from uncommitted(context.commits, self._to_commit(), self.now_ns, teller, covered=covered, counted_from=counted_from)
+
+    def _to_commit(self) -> dict[int, list[int]]:
+        """The records this job has to commit, by writer of a transactional sink and by input channel."""
+        commits = {task: self.context.scenario.job.vertices[vertex].commit for task, vertex in enumerate(self.context.layout.vertex)}
+        return {task: self._to_commit_by(task, commit.holds_back) for task, commit in commits.items() if commit is not None}
+
+    def _to_commit_by(self, task: int, holds_back: int) -> list[int]:
+        """All it read.  Stopped without a drain: what it had read at its cut of the savepoint, but for what it holds back.
+
+        A job that goes on from the savepoint finds the rest in it: requests under way are made again, what waits for its commit is emitted
+        again.  Their output came behind the cut here and belongs to that job.
+        """
+        end = self.ends.end(task)
+        read: list[int] = self.context.plane.position(task).records_out.tolist()
+        if end.drained:
+            return read
+        if end.stop is not None and (part := self.contents.of(end.stop, task)) is not None:
+            read = part.position.records_out.tolist()
+        return [max(0, records - holds_back) for records in read]
 
 
 def _transaction(names: Sequence[tuple[str, int]], committable: Committable | CommittedEpoch) -> Transaction:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from sim.checkers import stored
 from sim.checkers.state import Brought
 from sim.checkers.stored import InFlight
-from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Happening
-from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot
-from sim.runtime.context import Context
+from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.contents import StateSnapshot, TaskSnapshot
 from sim.storage.ledger import FileId
 
 _RESTORE = "restore"
@@ -29,27 +29,22 @@ class _Reading:
     before_bytes: int  # read by others
 
 
-class StoredAccount:
-    """The account of one job instance."""
+class StoredAccount(RunAccount):
+    """Knows what tasks read after a restart, and which files the job did not claim."""
 
-    def __init__(self, context: Context, contents: Contents, teller: Teller) -> None:
-        self.context = context
-        self.contents = contents
-        self.teller = teller
-        self.found: list[Violation] = []
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
         self._first_own = 0  # the first file of this job; those before are of older ones
         self._not_claimed: tuple[FileId, ...] = ()  # files of the snapshot that the job began with
         self._readings: list[_Reading] = []
-        self._laws: set[str] = set()  # told
 
-    def go_on(self, checkpoint: int) -> None:
-        """The job begins with a snapshot of another one."""
+    def go_on(self, before: Self, checkpoint: int) -> None:
         self._first_own = len(self.context.storage.files)
         if self.context.scenario.instances.claim == "no-claim":
             self._not_claimed = tuple({FileId(file) for part in self._parts(checkpoint) for file in _files(part)})
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
-        """The state of a task is frozen.  Files of a changelog are numbered apart."""
+        """Files of a changelog are numbered apart."""
         if self._has_changelog(task):
             return
         files, stats = self.context.storage.files, self.context.stats
@@ -59,24 +54,22 @@ class StoredAccount:
             name = files[FileId(handle.file)].name
             base = int(name[3]) if name[0] == "keyed" else -1
             if base in stats and stats[base].status != "COMPLETED":
-                found = stored.unfounded(checkpoint, self._now, task, handle.name, base, stats[base].status, self.teller)
-                self._tell([found])
+                found = stored.unfounded(checkpoint, self.now_ns, task, handle.name, base, stats[base].status, self.teller)
+                self.tell_first([found])
                 return
 
-    def completed(self, checkpoint: int) -> None:
-        """The metadata of a checkpoint is durable."""
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         parts = [(task, part) for task, part in self.contents.checkpoints.get(checkpoint, {}).items() if part.checkpoint == checkpoint]
         if not self._has_metadata(checkpoint):
-            self._tell([stored.without_metadata(checkpoint, self._now, self.teller)])
-        self._tell(self._short_files(checkpoint, parts))
-        self._tell(self._in_no_file(checkpoint, parts))
+            self.tell_first([stored.without_metadata(checkpoint, self.now_ns, self.teller)])
+        self.tell_first(self._short_files(checkpoint, parts))
+        self.tell_first(self._in_no_file(checkpoint, parts))
         if self._not_claimed and not self.context.stats[checkpoint].savepoint_format:
             named = {file for task, part in parts if not self._has_changelog(task) for file in _files(part)} & set(self._not_claimed)
             if named:
-                self._tell([stored.not_its_own(checkpoint, self._now, len(named), "named", self.teller)])
+                self.tell_first([stored.not_its_own(checkpoint, self.now_ns, len(named), "named", self.teller)])
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
-        """These tasks are deployed, and begin to read."""
         left = set(tasks)
         self._readings = [row for row in self._readings if not row.left & left]
         if checkpoint:
@@ -86,38 +79,33 @@ class StoredAccount:
             in_files -= self._cut_bytes([part for part in there if part.read_bytes is not None])
             self._readings.append(_Reading(checkpoint, left, in_files, self._read_bytes))
 
-    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought]) -> None:
-        """A task has read its state.  What comes from a local copy or to several tasks is not counted here."""
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
+        """What comes from a local copy or to several tasks is not counted here."""
         own = [piece for piece in brought if piece.share == 1 and piece.copied_from is None]
         if own and len(own) == len(brought):
-            row = next(row for row in reversed(self.context.journal) if row.happening is Happening.TASK_RESTORED)
+            row = self.context.journal.last(Happening.TASK_RESTORED)
             size_bytes = sum(piece.size_bytes for piece in own)
             if row.number < size_bytes:
                 what = f"the state of {self.teller.task(task)}"
-                self._tell([stored.read_too_little(checkpoint, self._now, what, size_bytes, row.number, self.teller)])
+                self.tell_first([stored.read_too_little(checkpoint, self.now_ns, what, size_bytes, row.number, self.teller)])
         for reading in self._readings:
             reading.left.discard(task)
             if not reading.left and (read_bytes := self._read_bytes - reading.before_bytes) < reading.in_flight_bytes:
                 what, size_bytes = "in-flight data", reading.in_flight_bytes
-                self._tell([stored.read_too_little(reading.checkpoint, self._now, what, size_bytes, read_bytes, self.teller)])
+                self.tell_first([stored.read_too_little(reading.checkpoint, self.now_ns, what, size_bytes, read_bytes, self.teller)])
         self._readings = [reading for reading in self._readings if reading.left]
 
-    def at_the_end(self) -> Iterator[Violation]:
-        """At the end of the run."""
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         files = self.context.storage.files
         gone = [file for file in self._not_claimed if files[file].deleted_ns is not None]
         if gone:
-            yield stored.not_its_own(self.context.begun_from, self._now, len(gone), "deleted", self.teller)
+            yield stored.not_its_own(self.context.begun_from, self.now_ns, len(gone), "deleted", self.teller)
 
     def _cut_bytes(self, parts: Iterable[TaskSnapshot]) -> int:
         """At most so much more is in flight in parts that were dealt out anew: records that were cut in two are whole again."""
         largest_bytes = max((max(edge.record_bytes) for edge in self.context.spec.edges), default=0)
         sides = (side for part in parts for side in (part.position.captured, part.position.overtaken))
         return largest_bytes * sum(int((side > 0).sum()) for side in sides)
-
-    @property
-    def _now(self) -> int:
-        return int(self.context.env.now)
 
     @property
     def _read_bytes(self) -> int:
@@ -149,7 +137,7 @@ class StoredAccount:
                 for handle in snapshot.all_handles:
                     if handle.file is not None and (there := files[FileId(handle.file)]).size_bytes < handle.size_bytes:
                         what = f"the file {'/'.join(map(str, there.name))}"
-                        yield stored.cut_short(checkpoint, self._now, what, handle.size_bytes, there.size_bytes, self.teller)
+                        yield stored.cut_short(checkpoint, self.now_ns, what, handle.size_bytes, there.size_bytes, self.teller)
                         return
 
     def _in_no_file(self, checkpoint: int, parts: Sequence[tuple[int, TaskSnapshot]]) -> Iterator[Violation]:
@@ -159,14 +147,7 @@ class StoredAccount:
             if (size_bytes := _in_flight_bytes(part))
         ]
         sizes = {row.file: self.context.storage.files[FileId(row.file)].size_bytes for row in rows if row.file is not None}
-        return stored.in_no_file(checkpoint, self._now, rows, sizes, self.teller)
-
-    def _tell(self, found: Iterable[Violation]) -> None:
-        """The first time of each law."""
-        for violation in found:
-            if violation.law not in self._laws:
-                self._laws.add(violation.law)
-                self.found.append(violation)
+        return stored.in_no_file(checkpoint, self.now_ns, rows, sizes, self.teller)
 
 
 def _in_flight_bytes(part: TaskSnapshot) -> int:

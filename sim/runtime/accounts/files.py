@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from sim.checkers.garbage import OwnedFile
+from sim.checkers.files import broken_snapshots
+from sim.checkers.garbage import OwnedFile, garbage
+from sim.checkers.violation import Violation
 from sim.metrics.stats import CheckpointStats
 from sim.model.faults import JobManagerDown, StorageOutage
-from sim.runtime.contents import Contents
-from sim.runtime.context import Context
+from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 from sim.storage.ledger import StoredFile
 
 _OF_TASKS = frozenset({"keyed", "windows", "operator"})
@@ -16,29 +17,34 @@ _LOG = "changelog"
 """A file of a changelog is written for no checkpoint; once named, it goes with the last one that names it."""
 
 
-class FileAccounts:
-    """The account of the files of one job instance."""
+class FileAccount(RunAccount):
+    """Knows which checkpoint names each file last."""
 
-    def __init__(self, context: Context, contents: Contents) -> None:
-        self.context = context
-        self.contents = contents
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
         self._last: dict[int, int] = {}  # file -> the last completed checkpoint that names it
 
-    def completed(self, checkpoint: int) -> None:
-        """The metadata of a checkpoint is durable."""
+    def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         for part in self.contents.checkpoints.get(checkpoint, {}).values():
             for snapshot, _ in part.parts:
                 for handle in snapshot.all_handles:
                     if handle.file is not None:
                         self._last[handle.file] = checkpoint
 
-    def judged(self) -> bool:
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        yield from broken_snapshots(end.kept, self.now_ns)
+        if self._all_can_go():
+            rows = ((number, row) for number, row in self.context.stats.items() if not row.savepoint_format)
+            completed = sorted((number, row.completed_ns) for number, row in rows if row.status == "COMPLETED")
+            yield from garbage(self._there(), completed, end.coordinator.num_retained, self.now_ns, self.teller)
+
+    def _all_can_go(self) -> bool:
         """Whether all that must go can go: storage fails no deletion, and this JobManager was there from the beginning."""
         scenario = self.context.scenario
         lost = any(isinstance(fault.what, StorageOutage | JobManagerDown) for fault in scenario.faults)
         return not (lost or scenario.rescale or self.context.origin is not None)
 
-    def there(self) -> Iterator[OwnedFile]:
+    def _there(self) -> Iterator[OwnedFile]:
         """Files of checkpoints that are over, and are there now; savepoints are the user's."""
         numbers = {name: task for task, name in enumerate(self.context.names)}
         for stored in self.context.storage.files:

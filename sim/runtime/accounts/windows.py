@@ -5,22 +5,21 @@ It is told what happens, and compares; it decides nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Self
 
 from sim.checkers.coverage import COVERED
 from sim.checkers.event_time import ACTIVE, BEHIND_INPUTS, IDLE, OWN_WINDOW, Belonging, Inputs
-from sim.checkers.ledger import Ledger
-from sim.checkers.story import Teller
+from sim.checkers.state import Brought
 from sim.checkers.timers import TIMERS_FIRE, Pending, Timers
 from sim.checkers.violation import Violation, count_is, number_of
 from sim.metrics.journal import Happening
 from sim.model.job import Window
 from sim.runtime import markers
+from sim.runtime.accounts.account import RunAccount, WatchedRun
 from sim.runtime.contents import StateSnapshot, TaskSnapshot
-from sim.runtime.context import Context
 
 _TURNS = frozenset({Happening.JOB_RESTORED, Happening.TASK_RESTORED, Happening.TASK_FAILED, Happening.RESCALED, Happening.TRIGGERED})
 _LONGEST_STORY = 8
@@ -40,25 +39,22 @@ class _TaskTime:
     quiet: bool = False  # its data has ended: timers fire no more
 
 
-class WindowAccounts:
-    """The accounts of event time and windows of one job instance."""
+class WindowAccount(RunAccount):
+    """Knows the watermarks that each task has heard, and the timers that are pending."""
 
-    def __init__(self, context: Context, ledger: Ledger, inputs: Sequence[np.ndarray], teller: Teller) -> None:
-        self.context = context
-        self.ledger = ledger
-        self.teller = teller
-        self.found: list[Violation] = []
-        self._inputs: list[list[int]] = [channels.tolist() for channels in inputs]
-        self._windows = [context.scenario.job.vertices[vertex].window for vertex in context.layout.vertex]
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        vertices = self.context.scenario.job.vertices
+        self._inputs: list[list[int]] = [channels.tolist() for channels in watched.inputs]
+        self._windows = [vertices[vertex].window for vertex in self.context.layout.vertex]
         self._tasks: dict[int, _TaskTime] = {}
         self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...] | None]] = {}  # by checkpoint, vertex and index; None: ended
-        self._reported: set[tuple[str, int]] = set()  # law and task: one story of each
 
-    def go_on(self, before: WindowAccounts, checkpoint: int, resized: Iterable[str]) -> None:
-        """The job begins with what another one held; what `resized` vertices held in windows is dealt out, and has no timer."""
-        gone = set(resized)
+    def go_on(self, before: Self, checkpoint: int) -> None:
+        """What vertices held in windows is dealt out if their parallelism is another one, and has no timer."""
+        mine, theirs = (Counter(vertex for vertex, _ in context.names) for context in (self.context, before.context))
         kept = before._timers.get(checkpoint, {})
-        self._timers[checkpoint] = {name: pending for name, pending in kept.items() if name[0] not in gone}
+        self._timers[checkpoint] = {name: pending for name, pending in kept.items() if mine[name[0]] == theirs[name[0]]}
 
     # ------------------------------------------------------------------------------------------ event time
 
@@ -73,18 +69,16 @@ class WindowAccounts:
                 else:
                     timers.pending = list(kept)
 
-    def begun(self, task: int) -> None:
-        """A restored task runs."""
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         if (timers := self._of(task).timers) is not None:
-            timers.begun_ns = int(self.context.env.now)
+            timers.begun_ns = self.now_ns
 
     def watermark_arrived(self, task: int, channel: int, number: int) -> None:
-        """A task processes a watermark of a channel, or a status of it."""
         own = self._of(task)
         if own.sent_ns < own.owed_ns:
-            self._tell(BEHIND_INPUTS, task, f"its watermark stays at {_s(own.sent_ns)}, all active inputs had come to {_s(own.owed_ns)}")
+            self._tell_of(BEHIND_INPUTS, task, f"its watermark stays at {_s(own.sent_ns)}, all active inputs had come to {_s(own.owed_ns)}")
         if own.until is not None and own.owed_ns:
-            self._tell(OWN_WINDOW, task, f"the records up to {own.until} have not left, their windows have ended")
+            self._tell_of(OWN_WINDOW, task, f"the records up to {own.until} have not left, their windows have ended")
         own.owed_ns, own.until = 0, None
         before_ns, heard = own.inputs.time_ns, _STATUSES.get(number, number)
         risen = own.inputs.hear(channel, heard, last=number == markers.LAST_WATERMARK)
@@ -122,14 +116,13 @@ class WindowAccounts:
         else:
             fact = None
         if fact is not None:
-            self._tell(BEHIND_INPUTS, task, fact)
+            self._tell_of(BEHIND_INPUTS, task, fact)
         if number not in _STATUSES:
             own.sent_ns = number
 
     # ------------------------------------------------------------------------------------------ windows
 
-    def left(self, task: int, until: int) -> None:
-        """A watermark lets the records up to `until` leave their windows."""
+    def records_left(self, task: int, until: int) -> None:
         own = self._of(task)
         expected = own.until if self._inputs[task] else self.context.plane.position(task).served
         if expected != until:
@@ -140,53 +133,49 @@ class WindowAccounts:
                 fact = f"{number_of(wrong, 'record')} of later windows leave with those up to {expected}"
             else:
                 fact = f"{count_is(-wrong, 'record')} left behind: those up to {expected} belong to windows that have ended"
-            self._tell(OWN_WINDOW, task, fact)
+            self._tell_of(OWN_WINDOW, task, fact)
         own.until = None
 
     def window_ended(self, task: int) -> None:
-        """A window of processing time ends."""
         if (timers := self._of(task).timers) is not None:
-            self._tell_timer(task, timers.window_ended(int(self.context.env.now), self.context.plane.position(task).served))
+            self._tell_timer(task, timers.window_ended(self.now_ns, self.context.plane.position(task).served))
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
-        """A timer of processing time lets records go."""
         if (timers := self._of(task).timers) is None:
             self._tell_timer(task, f"a timer of {_s(due_ns)} fires, its operators had finished when the snapshot was taken")
         else:
-            self._tell_timer(task, timers.fire(int(self.context.env.now), due_ns, records))
+            self._tell_timer(task, timers.fire(self.now_ns, due_ns, records))
 
-    def quiet(self, task: int) -> None:
-        """The data of a task ends: no timer fires any more."""
+    def timers_quiet(self, task: int) -> None:
         self._of(task).quiet = True
 
     # ------------------------------------------------------------------------------------------ snapshots
 
-    def cut(self, checkpoint: int, task: int, served: int, part: TaskSnapshot) -> None:
-        """A task is at its cut.  The timers of operators that have finished let nothing go."""
+    def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        """The timers of operators that have finished let nothing go."""
         window = self._windows[task]
         if window is None:
             return
         own, late = self._of(task), part.position.late
         if window.early and late and not own.quiet:
-            self._tell(OWN_WINDOW, task, f"{count_is(late, 'record')} held behind barrier {checkpoint}, a bundle leaves before it")
-        now_ns = int(self.context.env.now)
+            self._tell_of(OWN_WINDOW, task, f"{count_is(late, 'record')} held behind barrier {checkpoint}, a bundle leaves before it")
+        now_ns = self.now_ns
         if own.timers is not None and not own.quiet:
             self._tell_timer(task, own.timers.silent(now_ns))
-        pending = None if own.timers is None or part.finished else own.timers.kept(now_ns, served)
+        pending = None if own.timers is None or part.finished else own.timers.kept(now_ns, int(self.ledger.of(checkpoint).served[task]))
         self._timers.setdefault(checkpoint, {})[self.context.names[task]] = pending
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
-        """The state of a task is frozen: records in windows are part of it."""
+        """Records in windows are part of it."""
         window = self._windows[task]
         if window is None or not window.record_bytes:
             return
         late = int(self.ledger.of(checkpoint).late[task])
         if snapshot.window_bytes < late * window.record_bytes:
             fact = f"snapshot {checkpoint} has {number_of(snapshot.window_bytes, 'byte')} for {number_of(late, 'record')} in windows"
-            self._tell(COVERED, task, f"{fact}, {window.record_bytes} each")
+            self._tell_of(COVERED, task, f"{fact}, {window.record_bytes} each")
 
     def forget(self, gone: Callable[[int], bool]) -> None:
-        """Checkpoints that can neither complete nor be restored any more."""
         self._timers = {number: kept for number, kept in self._timers.items() if not gone(number)}
 
     # ------------------------------------------------------------------------------------------ reading the run
@@ -198,7 +187,7 @@ class WindowAccounts:
         return own
 
     def _anew(self, channels: Sequence[int], window: Window | None) -> _TaskTime:
-        inputs, now_ns = Inputs.of(channels), int(self.context.env.now)
+        inputs, now_ns = Inputs.of(channels), self.now_ns
         if window is None:
             return _TaskTime(inputs, None, None)
         times = window.step_ns, window.phase_ns, window.hold_ns
@@ -236,15 +225,14 @@ class WindowAccounts:
 
     def _tell_timer(self, task: int, fact: str | None) -> None:
         if fact is not None:
-            self._tell(TIMERS_FIRE, task, fact)
+            self._tell_of(TIMERS_FIRE, task, fact)
 
-    def _tell(self, law: str, task: int, fact: str) -> None:
+    def _tell_of(self, law: str, task: int, fact: str) -> None:
         """The first time of each law and task."""
-        if (law, task) in self._reported:
+        if not self.is_first(law, task):
             return
-        self._reported.add((law, task))
         story = self.teller.story(lambda row: row.happening in _TURNS and row.task in (-1, task))[-_LONGEST_STORY:]
-        self.found.append(Violation(law, int(self.context.env.now), self.teller.task(task), fact, story))
+        self.found.append(Violation(law, self.now_ns, self.teller.task(task), fact, story))
 
 
 def _s(ns: int) -> str:

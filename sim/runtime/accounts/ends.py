@@ -2,63 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from sim.checkers import ends
-from sim.checkers.restarts import Deployed
-from sim.checkers.story import Teller
+from sim.checkers.last_word import after_the_last_word
 from sim.checkers.violation import Violation
-from sim.metrics.journal import Entry, Happening
+from sim.metrics.journal import Happening
 from sim.model.faults import StorageOutage
+from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 from sim.runtime.contents import TaskSnapshot
-from sim.runtime.context import Context
 
 _SOON_NS = 200_000_000
 """A final checkpoint may have to wait for files that are deleted."""
 
 
-class EndAccount:
-    """The account of one job instance."""
+class EndAccount(RunAccount):
+    """Knows whose data has ended, and how."""
 
-    def __init__(self, context: Context, teller: Teller) -> None:
-        self.context = context
-        self.teller = teller
-        self.found: list[Violation] = []
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
         self._ended: dict[int, str] = {}  # task -> how
-        self._laws: set[str] = set()  # told
 
     def data_ended(self, task: int, ending: str) -> None:
-        """The end of data leaves a task."""
         self._ended[task] = ending
 
-    def restarted(self, tasks: Iterable[int]) -> None:
-        """These tasks are deployed anew."""
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         for task in tasks:
             self._ended.pop(task, None)
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
-        """A task stands at its cut."""
         if self._ended.get(task) == "drain" and not part.finished:
-            self._tell(ends.unknown_end(checkpoint, task, int(self.context.env.now), self.teller))
+            self.tell_first([ends.unknown_end(checkpoint, task, self.now_ns, self.teller)])
 
-    def timer_fired(self, task: int, due_ns: int) -> None:
-        """A timer of processing time lets records go."""
+    def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         if task in self._ended:
-            self._tell(ends.late_timer(task, int(self.context.env.now), due_ns, self.teller))
+            self.tell_first([ends.late_timer(task, self.now_ns, due_ns, self.teller)])
 
-    def at_the_end(self, turns: Sequence[Entry], deployed: Sequence[Deployed], *, finished: bool) -> Iterator[Violation]:
-        """At the end of the run; `turns`: the rare rows of the journal."""
-        context, teller = self.context, self.teller
-        yield from self.found
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        context, teller, turns, deployed = self.context, self.teller, end.turns, self.watched.deployed
         requests = {action.stop or "" for action in context.scenario.actions if action.stop is not None}
         if len(requests) <= 1 and "savepoint-then-finish" not in requests:
-            stopped = self._stopped() if finished else frozenset()
+            stopped = self._stopped() if end.finished else frozenset()
             yield from ends.otherwise_than_asked(turns, context.stats, next(iter(requests), ""), stopped, teller)
         yield from ends.counted_as_finished(turns, deployed, self._kept, teller)
         lost = any(isinstance(fault.what, StorageOutage) for fault in context.scenario.faults)
         if context.periodic and context.scenario.checkpoint.finish == "flink" and not requests and not lost:
             within_ns = context.scenario.overheads.acknowledge_ns + context.scenario.overheads.trigger_ns + _SOON_NS
-            yield from ends.never_final(turns, len(context.names), within_ns, int(context.env.now), deployed, teller)
+            yield from ends.never_final(turns, len(context.names), within_ns, self.now_ns, deployed, teller)
+        yield from after_the_last_word(turns, context.stats, teller)
 
     def _stopped(self) -> frozenset[int]:
         """Sources that have not come to the end of their records."""
@@ -70,9 +61,3 @@ class EndAccount:
 
     def _kept(self, checkpoint: int) -> int:
         return sum(row.checkpoint == checkpoint for row in self.context.journal.only({Happening.PART_KEPT}))
-
-    def _tell(self, found: Violation) -> None:
-        """The first time of each law."""
-        if found.law not in self._laws:
-            self._laws.add(found.law)
-            self.found.append(found)

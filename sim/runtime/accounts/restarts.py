@@ -7,51 +7,44 @@ from collections.abc import Iterable, Iterator, Sequence
 from sim.checkers import restarts
 from sim.checkers.restarts import Allowance, Deployed, LocalCopy
 from sim.checkers.state import Brought
-from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
-from sim.metrics.journal import Entry
+from sim.metrics.journal import Happening
 from sim.model.faults import StorageOutage
 from sim.model.randomness.quantiles import quantile_table
-from sim.runtime.context import Context
-from sim.runtime.ports import Ends
+from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 
 _INTERVALS = 4
 """So many periods may go by until checkpoints have begun again: the first may be refused, and files be deleted meanwhile."""
 _SLACK_NS = 100_000_000
 
 
-class RestartAccount:
-    """The account of one job instance."""
+class RestartAccount(RunAccount):
+    """Knows which tasks were deployed together, and what they had done when they were cancelled."""
 
-    def __init__(self, context: Context, ends: Ends, teller: Teller) -> None:
-        self.context = context
-        self.ends = ends
-        self.teller = teller
-        self.deployed: list[Deployed] = []
+    def __init__(self, watched: WatchedRun) -> None:
+        super().__init__(watched)
+        self.deployed = watched.deployed
         self._cancelled: dict[int, list[int]] = {}  # restart -> records served by each task as it began
         self._copies: list[LocalCopy] = []
-        self._found: list[Violation] = []
 
     def restarting(self, restart: int) -> None:
-        """The tasks of a restart are cancelled."""
         self._cancelled[restart] = self._served()
 
-    def restarted(self, restored: Entry, tasks: Iterable[int]) -> None:
-        """These tasks are deployed; `restored`: the row of the journal that says so."""
-        deployed = Deployed(int(self.context.env.now), restored.number, frozenset(tasks))
+    def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
+        restored = self.context.journal.last(Happening.JOB_RESTORED)
+        deployed = Deployed(self.now_ns, restored.number, frozenset(tasks))
         self.deployed.append(deployed)
         served, before = self._served(), self._cancelled.pop(restored.number, None)
         moved = {task: served[task] - before[task] for task in deployed.tasks} if before is not None else {}
         at_work = [task for task in deployed.tasks if self.ends.at_work(task)]
-        self._found.extend(restarts.still_there(deployed, at_work, moved, self.teller))
+        self._tell(restarts.still_there(deployed, at_work, moved, self.teller))
 
-    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought]) -> None:
-        """A task has got its state."""
+    def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         if self.context.scenario.checkpoint.state.local_recovery:
             self._look_for_copy(checkpoint, task, brought)
         stats = self.context.stats.get(checkpoint)
         if stats is not None and any(piece.copied_from is not None for piece in brought):
-            self._copies.append(LocalCopy(int(self.context.env.now), task, stats.trigger_ns))
+            self._copies.append(LocalCopy(self.now_ns, task, stats.trigger_ns))
 
     def _look_for_copy(self, checkpoint: int, task: int, brought: Sequence[Brought]) -> None:
         """A copy on the own disk is read rather than storage."""
@@ -61,12 +54,10 @@ class RestartAccount:
             stamp = piece.stamp
             name = None if stamp is None else ("local", stamp.vertex, stamp.subtask, stamp.checkpoint)
             if any(row.name == name and row.host == host and row.complete and row.deleted_ns is None for row in files):
-                self._found.append(restarts.from_afar(int(self.context.env.now), checkpoint, task, self.teller))
+                self._tell([restarts.from_afar(self.now_ns, checkpoint, task, self.teller)])
 
-    def found(self, turns: Sequence[Entry]) -> Iterator[Violation]:
-        """At the end of the run; `turns`: the rare rows of the journal."""
-        yield from self._found[:1]
-        context, teller, begun = self.context, self.teller, self.context.origin is not None
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        context, teller, turns, begun = self.context, self.teller, end.turns, self.context.origin is not None
         yield from restarts.beyond_the_strategy(turns, self._strategy(), teller, begun=begun)
         if not self.deployed:
             return
@@ -79,7 +70,12 @@ class RestartAccount:
         yield from restarts.too_soon(turns, self.deployed, teller)
         yield from restarts.from_lost_disks(self._copies, turns, context.hosts, teller)
         if (within_ns := self._resumes_within_ns()) is not None:
-            yield from restarts.never_again(turns, within_ns, int(context.env.now), teller)
+            yield from restarts.never_again(turns, within_ns, self.now_ns, teller)
+
+    def _tell(self, found: Iterable[Violation]) -> None:
+        """The first one only."""
+        if not self.found:
+            self.found.extend(found)
 
     def _served(self) -> list[int]:
         """Counts that no restart touches."""

@@ -1,0 +1,97 @@
+"""An account: what hears the moments of a run, and puts the facts before laws.
+
+A moment is a method of `Checks`.  An account overrides those that it needs; it is registered for none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from sim.checkers.files import KeptSnapshot
+from sim.checkers.ledger import Ledger, Numbers
+from sim.checkers.restarts import Deployed
+from sim.checkers.story import Teller
+from sim.checkers.violation import Violation
+from sim.metrics.journal import Entry
+from sim.protocol.coordinator.coordinator import Coordinator
+from sim.runtime.committed_output import CommittedOutput
+from sim.runtime.contents import Contents
+from sim.runtime.context import Context
+from sim.runtime.ports import Checks, Ends
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WatchedRun:
+    """A job instance as its accounts see it.  `inputs`, `outputs`: the channels of each task, in the order of its position."""
+
+    context: Context
+    contents: Contents
+    output: CommittedOutput
+    ends: Ends
+    teller: Teller
+    inputs: Sequence[Numbers]
+    outputs: Sequence[Numbers]
+    ledger: Ledger  # kept by the account of records
+    deployed: list[Deployed] = field(default_factory=list)  # kept by the account of restarts
+
+    @classmethod
+    def of(cls, context: Context, contents: Contents, output: CommittedOutput, ends: Ends) -> WatchedRun:
+        layout = context.layout
+        tasks = range(len(layout.vertex))
+        inputs = [_together(layout.gates[gate][2] for gate in layout.task_gates[task]) for task in tasks]
+        outputs = [_together(layout.partitions[partition][2] for partition in layout.task_partitions[task]) for task in tasks]
+        teller = Teller(context.journal, context.names)
+        return cls(context, contents, output, ends, teller, inputs, outputs, Ledger.opened(inputs, outputs))
+
+
+class EndOfRun(NamedTuple):
+    """What is known at the end of a run only."""
+
+    turns: Sequence[Entry]  # the rare rows of the journal
+    coordinator: Coordinator
+    kept: Iterable[KeptSnapshot]  # that may be restored then
+    finished: bool  # the job is
+
+
+class RunAccount(Checks):
+    """An account of one job instance.  `found`: the violations so far."""
+
+    def __init__(self, watched: WatchedRun) -> None:
+        self.watched = watched
+        self.context, self.contents, self.ends = watched.context, watched.contents, watched.ends
+        self.ledger, self.teller = watched.ledger, watched.teller
+        self.found: list[Violation] = []
+        self._reported: set[Hashable] = set()
+
+    def go_on(self, before: Self, checkpoint: int) -> None:
+        """The job begins with what another one held in a checkpoint; `before`: the same account of that one."""
+
+    def forget(self, gone: Callable[[int], bool]) -> None:
+        """Checkpoints that can neither complete nor be restored any more."""
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        """The violations that only the end of the run shows."""
+        yield from ()
+
+    @property
+    def now_ns(self) -> int:
+        return int(self.context.env.now)
+
+    def is_first(self, *what: Hashable) -> bool:
+        """Whether this has not been told: of each law one story is enough, or one for each task."""
+        if what in self._reported:
+            return False
+        self._reported.add(what)
+        return True
+
+    def tell_first(self, found: Iterable[Violation]) -> None:
+        """The first time of each law."""
+        self.found.extend(violation for violation in found if self.is_first(violation.law))
+
+
+def _together(channels: Iterable[Iterable[int]]) -> np.ndarray:
+    return np.array([channel for several in channels for channel in several], np.int32)
