@@ -25,7 +25,8 @@ from sim.scenario.text.problems import Reading, did_you_mean
 def complete_schema(schema: dict[str, Any], section: type[BaseModel]) -> None:
     """Add to the schema of one section how its keys depend on each other, and their descriptions."""
     if issubclass(section, Section):
-        if together := [*section.ONE_OF, *section.ONLY_WITH]:
+        together: list[OneOf | OnlyWith] = [*section.ONE_OF, *section.ONLY_WITH]
+        if together:
             schema["allOf"] = [own.schema() for own in together]
     _add_descriptions(schema, section)
 
