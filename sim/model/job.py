@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
@@ -304,7 +305,7 @@ class Vertex:
         return max(share * factors.get(subtask, 1) for subtask, share in enumerate(shares))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job:
     """A job: its vertices, in topological order."""
 
@@ -320,7 +321,7 @@ class Job:
         """Vertices that read no records, only what others have to commit."""
         return tuple(vertex.name for vertex in self.vertices if vertex.committer_of)
 
-    @property
+    @cached_property
     def event_time_windows(self) -> tuple[Window, ...]:
         """Windows that watermarks end, of all vertices."""
         return tuple(vertex.window for vertex in self.vertices if vertex.window is not None and vertex.window.time == "event")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -32,7 +31,7 @@ class HostLoop(Generic[M, E, C]):
         self._on = on
         self._carry_out = carry_out
         self._late = late
-        self._events: deque[E] = deque()  # the first one is being heard
+        self._events: list[E] = []  # the first one is being heard; few: an empty deque has room for 64, and every task has loops
 
     @property
     def busy(self) -> bool:
@@ -53,4 +52,4 @@ class HostLoop(Generic[M, E, C]):
                 if self.over:
                     break
                 self._carry_out(command)
-            events.popleft()
+            del events[0]

@@ -7,7 +7,6 @@ Which tables are merged is `sim.state.lsm`'s business.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Protocol
 
 
@@ -28,7 +27,7 @@ class CompactionThread:
     """
 
     def __init__(self) -> None:
-        self._waiting: deque[Compacts] = deque()
+        self._waiting: list[Compacts] = []
         self._served: Compacts | None = None
         self._ends_ns = 0
         self._now_ns = 0  # a tree that is behind the others asks now, not then
@@ -57,7 +56,7 @@ class CompactionThread:
 
     def _next(self, now_ns: int) -> None:
         while self._served is None and self._waiting:
-            tree = self._waiting.popleft()
+            tree = self._waiting.pop(0)
             ends_ns = tree.compact(now_ns)
             if ends_ns is not None:
                 self._served, self._ends_ns = tree, ends_ns

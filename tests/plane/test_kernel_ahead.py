@@ -45,6 +45,24 @@ def test_a_table_shows_this_moment():
     assert 0 == plane._state.tasks[0].ahead
 
 
+def test_a_position_takes_back_only_what_its_own_task_has_ahead():
+    """A checkpoint of n tasks asks for n positions: with a look at all tasks for each it cost n times n."""
+    plane, reference = (build(small_records(), engine) for engine in ("interpreted", "reference"))
+    for until in range(0, 400, 3):
+        plane.advance(until)
+        reference.advance(until)
+    first, second = plane._state.tasks[0].ahead, plane._state.tasks[1].ahead
+    assert first > 0
+    assert second > 0
+
+    for task in (1, 0):
+        looked_at = plane.position(task), plane.bare_position(task).served, plane.counted(task).served
+        known = reference.position(task)
+        assert [True] * 8 == [np.array_equal(a, b) for a, b in zip(looked_at[0], known, strict=True)]
+        assert (known.served, known.served) == looked_at[1:]
+        assert [first * (task > 0), 0] == [plane._state.tasks[t].ahead for t in (0, 1)]
+
+
 @pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize("options", [{}, {"latency_ns": 13}, {"exclusive": 2, "floating": 0, "latency_ns": 60}])
 def test_flushes_find_what_is_written_by_now(local, options):

@@ -66,15 +66,21 @@ class WordTable:
     """The tables of the kernel, one behind the other.  Equal tables are stored once."""
 
     def __init__(self) -> None:
-        self.parts: list[np.ndarray[Any, Any]] = []
+        self.parts: list[tuple[int, np.ndarray[Any, Any]]] = []  # where they stand; zeros between them
         self.n = 0
         self.known: dict[Law, int] = {}
 
     def add(self, values: Any) -> int:
         """Where the values stand."""
+        part = np.asarray(values, np.int64)
+        at = self.zeros(len(part))
+        self.parts.append((at, part))
+        return at
+
+    def zeros(self, n: int) -> int:
+        """Where n zeros stand.  They take no memory until the table is whole."""
         at = self.n
-        self.parts.append(np.asarray(values, np.int64))
-        self.n += len(self.parts[-1])
+        self.n += n
         return at
 
     def table(self, values: Law) -> int:
@@ -83,7 +89,10 @@ class WordTable:
         return self.known[values]
 
     def all(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        return np.concatenate([*self.parts, np.zeros(1, np.int64)])
+        whole = np.zeros(self.n + 1, np.int64)
+        for at, part in self.parts:
+            whole[at : at + len(part)] = part
+        return whole
 
 
 def power_of_two(n: int) -> int:
@@ -152,7 +161,7 @@ def task_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
             row["lag_stride"], row["lag_offset"] = stream(spec.seed, "lag", vertex.name, plan.subtask[t])
             if vertex.lag.times:
                 row["lag_table"], row["lag_n"] = words.table(vertex.lag.times), len(vertex.lag.times)
-                row["lag_ring"] = words.add(np.zeros(vertex.lag.capacity))
+                row["lag_ring"] = words.zeros(vertex.lag.capacity)
         if not plan.task_gates[t]:
             log = vertex.log(plan.subtask[t])
             row["source"] = log.waits if log else Wait.MAILBOX
@@ -222,10 +231,10 @@ def gate_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
         service = vertex.service[row["place"]]
         row["service_table"], row["service_n"] = words.table(service), len(service)
         row["size_table"], row["size_n"] = words.table(edge.record_bytes), len(edge.record_bytes)
-        row["settled"] = words.add(np.zeros(SERIES))
-        row["closed_bits"] = words.add(np.zeros(bit_words))
+        row["settled"] = words.zeros(SERIES)
+        row["closed_bits"] = words.zeros(bit_words)
         row["count_words"] = COUNT_HEAD + bit_words
-        row["counts"] = words.add(np.zeros(COUNTS * (COUNT_HEAD + bit_words)))
+        row["counts"] = words.zeros(COUNTS * (COUNT_HEAD + bit_words))
         row["last_size"], row["announced_bytes"] = spec.starting_buffer_bytes << 32, spec.starting_buffer_bytes
     return rows
 

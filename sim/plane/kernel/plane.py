@@ -174,14 +174,19 @@ class KernelPlane:
         self._do(names.CATCH_UP)
         return self._state
 
+    def _present_at(self, task: int) -> PlaneState:
+        """The state, this task not ahead of this moment: every operation on a task catches it up first."""
+        self._do(names.POLLED, task)
+        return self._state
+
     def position(self, task: int) -> Position:
-        return read(self._present(), task, *self._channels_of(task))
+        return read(self._present_at(task), task, *self._channels_of(task))
 
     def bare_position(self, task: int) -> Position:
-        return bare_position(self._present(), task, *self._channels_of(task))
+        return bare_position(self._present_at(task), task, *self._channels_of(task))
 
     def counted(self, task: int) -> Counted:
-        return counted(self._present(), task, *self._channels_of(task))
+        return counted(self._present_at(task), task, *self._channels_of(task))
 
     def _channels_of(self, task: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         if task not in self._ends:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from sim.protocol.coordinator.task_set import TaskSet
 from sim.protocol.machine import changed
 from sim.protocol.reasons import FailureReason
 from sim.protocol.value_class import value_class
@@ -25,7 +26,7 @@ class PendingCheckpoint:
     kind: RequestKind
     trigger_ns: int
     plan: Plan
-    acknowledged: frozenset[int] = frozenset()
+    acknowledged: TaskSet = TaskSet()
     latest_ack_ns: int = -1
     state: PendingState = PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
     savepoint: Savepoint | None = None
@@ -36,7 +37,7 @@ class PendingCheckpoint:
         return self.savepoint is not None and self.savepoint.stop is not None
 
     def with_acknowledgement(self, task: int, now: int) -> PendingCheckpoint:
-        acknowledged = self.acknowledged | {task}
+        acknowledged = self.acknowledged.with_task(task)
         all_here = len(acknowledged) == len(self.plan.wait_for)
         state = PendingState.WRITING_METADATA if all_here else PendingState.WAITING_FOR_ACKNOWLEDGEMENTS
         return changed(self, acknowledged=acknowledged, latest_ack_ns=now, state=state)
@@ -45,4 +46,4 @@ class PendingCheckpoint:
         return RecordCompleted(self.checkpoint, self.kind, self.trigger_ns, self.latest_ack_ns, now)
 
     def failed(self, reason: FailureReason, now: int) -> RecordFailed:
-        return RecordFailed(self.checkpoint, self.kind, reason, self.trigger_ns, self.latest_ack_ns, now, self.acknowledged)
+        return RecordFailed(self.checkpoint, self.kind, reason, self.trigger_ns, self.latest_ack_ns, now, frozenset(self.acknowledged))

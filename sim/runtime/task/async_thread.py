@@ -5,7 +5,6 @@ Flink: the asyncOperationsThreadPool of StreamTask never grows past one thread, 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ class AsyncThread:
 
     def __init__(self, env: TwoPlaneEnvironment) -> None:
         self.env = env
-        self._turns: deque[_Turn] = deque()  # the first one has the thread
+        self._turns: list[_Turn] = []  # the first one has the thread
 
     @property
     def at_work(self) -> bool:

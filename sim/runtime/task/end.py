@@ -44,7 +44,7 @@ class TaskEnding:
         self._open_gates = set(range(len(layout.task_gates[task])))
         machine = TaskEnd(slot.job.rule, context.periodic, outputs, bool(self._open_gates))
         self._loop = HostLoop(machine, TaskEnd.on, self.carry_out)
-        self._open: set[int] = set()  # snapshots under way; the machine is told of them when the end begins: most end long before
+        self._open: frozenset[int] = frozenset()  # snapshots under way, told to the machine when the end begins
 
     @property
     def machine(self) -> TaskEnd:
@@ -115,14 +115,14 @@ class TaskEnding:
 
     def snapshot_begun(self, checkpoint: int, stop: Ending | None) -> None:
         """`stop`: how the data ends, if the job stops with it."""
-        self._open.add(checkpoint)
+        self._open |= {checkpoint}
         if stop is not None or self.machine.state is not EndState.RUNNING:
             self.tell(finishing.SnapshotBegun(self.slot.now, checkpoint, stop))
         if self.machine.drained:
             self.slot.job.finished_in(self.slot.task, checkpoint)
 
     def snapshot_ended(self, checkpoint: int) -> None:
-        self._open.discard(checkpoint)
+        self._open -= {checkpoint}
         if checkpoint in self.machine.open:
             self.tell(finishing.SnapshotEnded(self.slot.now, checkpoint))
 

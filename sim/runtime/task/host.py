@@ -59,7 +59,7 @@ class TaskHost:
         self._when_freed: Callable[[], None] | None = None
         self.thread.freed = self.free
         self._polled_at_first_barrier: dict[int, int] = {}
-        self._channel_state_failed: set[int] = set()  # before the asynchronous phase began
+        self._channel_state_failed: frozenset[int] = frozenset()  # before the asynchronous phase began
 
     @property
     def machine(self) -> TaskCheckpointing:
@@ -330,7 +330,7 @@ class TaskHost:
     def _fail_channel_state(self, checkpoint: int) -> None:
         """Storage gave up: the asynchronous phase fails, now or as soon as it begins."""
         if self._stats(checkpoint).async_begun_ns < 0:
-            self._channel_state_failed.add(checkpoint)
+            self._channel_state_failed |= {checkpoint}
         else:
             self.tell(vocabulary.AsyncFailed(self.env.now, checkpoint))
 
@@ -341,7 +341,7 @@ class TaskHost:
         finished = lambda: self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.ASYNC))  # noqa: E731
         self.async_thread.queue(command.checkpoint, self._async_work(command), finished, failed)
         if command.checkpoint in self._channel_state_failed:
-            self._channel_state_failed.remove(command.checkpoint)
+            self._channel_state_failed -= {command.checkpoint}
             failed()
 
     def _async_work(self, command: vocabulary.RunAsync) -> Generator[simpy.Event, None, None]:

@@ -5,7 +5,6 @@ Flink: StreamTask's mailbox.  A mail runs at the next safe point of the data pla
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from sim.plane.seam.interface import DataPlane
@@ -26,7 +25,7 @@ class TaskThread:
         self._at_mails = False
         self._writes = False  # outputs were let go: no mail before they are written
         self._released = False  # it takes mails only, but writes now what was let go
-        self._mails: deque[tuple[Callable[[], None], bool]] = deque()
+        self._mails: list[tuple[Callable[[], None], bool]] = []
 
     def post(self, mail: Callable[[], None], *, notifies: bool = False) -> None:
         """Have `mail` run by the task thread, between records, after the mails before it.

@@ -8,7 +8,6 @@ in the acknowledgements (FsCheckpointStreamFactory, data-inline-threshold; Chann
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -59,9 +58,9 @@ class ChannelStateWriter:
         self.host = host
         self.on_file: Callable[[int, Iterable[int], FileId, int], None] | None = None  # told of each file: checkpoint, tasks, id, bytes
         self.on_inlined: Callable[[int, Iterable[int]], None] | None = None  # told what needs none: checkpoint, tasks
-        self._gone: set[int] = set()  # members that have finished
+        self._gone: frozenset[int] = frozenset()  # members that have finished
         self._files: dict[int, _File] = {}
-        self._requests: deque[_Request] = deque()  # the first one is being served
+        self._requests: list[_Request] = []  # the first one is being served
 
     def register(self, checkpoint: int) -> None:
         """A member begins its snapshot."""
@@ -71,11 +70,11 @@ class ChannelStateWriter:
 
     def join(self, task: int) -> None:
         """A member begins, perhaps after a restart."""
-        self._gone.discard(task)
+        self._gone -= {task}
 
     def leave(self, task: int) -> None:
         """A member has finished: the group no longer waits for its data (ChannelStateWriteRequestExecutor#releaseSubtask)."""
-        self._gone.add(task)
+        self._gone |= {task}
         for checkpoint in list(self._files):
             self.complete(checkpoint, task)
 
@@ -143,7 +142,7 @@ class ChannelStateWriter:
             except StorageFailed:
                 self._fail(request.checkpoint)
             request.ended()
-            self._requests.popleft()
+            del self._requests[0]
 
     def _close(self, checkpoint: int) -> None:
         file = self._files.get(checkpoint)

@@ -5,7 +5,6 @@ A writer that finds no room waits for an upload to end, first come first served,
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 import simpy
@@ -24,7 +23,7 @@ class StagingSpace:
         self.used_bytes = 0
         self.most_bytes = 0  # ever used
         self.when_short: list[Callable[[], None]] = []  # uploads that could begin
-        self._waiting: deque[tuple[int, simpy.Event]] = deque()
+        self._waiting: list[tuple[int, simpy.Event]] = []
 
     def reserve(self, size_bytes: int) -> Work[None]:
         """Process: room for so much.  Raises DiskFull if it must not wait, or would wait for ever."""
@@ -42,7 +41,7 @@ class StagingSpace:
     def release(self, size_bytes: int) -> None:
         self.used_bytes -= size_bytes
         while self._waiting and self._fits(self._waiting[0][0]):
-            size, turn = self._waiting.popleft()
+            size, turn = self._waiting.pop(0)
             self._take(size)
             turn.succeed()
 
