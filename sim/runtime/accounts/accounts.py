@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from sim.checkers import ends, pace, restarts
+from sim.checkers import elasticity, ends, pace, restarts
 from sim.checkers.files import KeptSnapshot
 from sim.checkers.violation import Violation
 from sim.protocol.coordinator.coordinator import Coordinator
@@ -28,7 +28,7 @@ from sim.runtime.context import Context
 from sim.runtime.ports import Checks, Ends
 
 CONSERVED = "records, credits, buffers, segments and bytes are conserved"
-_TURNS = pace.TURNS | restarts.TURNS | ends.TURNS
+_TURNS = pace.TURNS | restarts.TURNS | elasticity.TURNS | ends.TURNS
 """The rows of the journal that are rare."""
 _MOMENTS = tuple(name for name in vars(Checks) if not name.startswith("_"))
 

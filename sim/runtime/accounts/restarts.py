@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from sim.checkers import restarts
+from sim.checkers import elasticity, restarts
+from sim.checkers.elasticity import Waits
 from sim.checkers.restarts import Allowance, Deployed, LocalCopy
 from sim.checkers.state import Brought
 from sim.checkers.violation import Violation
@@ -16,6 +17,8 @@ from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 _INTERVALS = 4
 """So many periods may go by until checkpoints have begun again: the first may be refused, and files be deleted meanwhile."""
 _SLACK_NS = 100_000_000
+_FAILED_CHECKPOINTS = 3
+"""`rescale-trigger.max-checkpoint-failures` (2) and one more: so many intervals an adaptive job waits for a checkpoint."""
 
 
 class RestartAccount(RunAccount):
@@ -59,6 +62,8 @@ class RestartAccount(RunAccount):
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         context, teller, turns, begun = self.context, self.teller, end.turns, self.context.origin is not None
         yield from restarts.beyond_the_strategy(turns, self._strategy(), teller, begun=begun)
+        if (waits := self._waits()) is not None:
+            yield from elasticity.rescaled_too_soon(turns, waits, teller)
         if not self.deployed:
             return
         layout, options = context.layout, context.scenario.restart
@@ -92,6 +97,18 @@ class RestartAccount(RunAccount):
                 return Allowance(options.rate, options.rate_interval_ns, options.delay_ns)
             case _:  # exponential-delay: failures before the restart that they would cause are merged into it; an added one: not known
                 return Allowance()
+
+    def _waits(self) -> Waits | None:
+        """The times of law 118; None: an operator rescales the job, or no scheduler does."""
+        scenario = self.context.scenario
+        options, interval_ns = scenario.restart, scenario.checkpoint.interval_ns
+        if options.scheduler != "adaptive" or scenario.rescale:
+            return None
+        stable_ns = 0 if options.reactive else options.stabilization_ns
+        if scenario.cluster.profile != "2.x" or interval_ns is None:
+            return Waits(stable_ns, options.cooldown_ns)
+        most_ns = options.rescale_delay_ns
+        return Waits(stable_ns, options.cooldown_ns, _FAILED_CHECKPOINTS * interval_ns if most_ns is None else most_ns)
 
     def _resumes_within_ns(self) -> int | None:
         """The time of law 105; None: storage, a stop or a backlog may keep checkpoints away."""

@@ -1,0 +1,81 @@
+"""Law 118: how long the adaptive scheduler waits, by rows of a journal and in runs whose scheduler is broken."""
+
+import pytest
+
+from sim.checkers import elasticity
+from sim.checkers.elasticity import STABLE_SLOTS, Waits
+from sim.checkers.story import Teller
+from sim.metrics.journal import Entry, Happening
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads
+
+TELLER = Teller([], [("a", 0)])
+S = 10**9
+WAITS = Waits(10 * S, 30 * S, 15 * S)
+FAILED = Entry(12 * S, Happening.JOB_RESTARTING, number=1)
+DEPLOYED = Entry(20 * S, Happening.JOB_RESTORED, 1, number=1)
+
+JOB = """
+version: 1
+job:
+  log:     {source: {rate: 100/s, record: 1 kB}, parallelism: 2}
+  profile: {input: {log: hash}, service: 2 ms, state: {size: 4 MB}, parallelism: 2}
+checkpoint: {interval: 5 s}
+cluster: {placement: spread}
+restart: {scheduler: adaptive, replacement: 50 s, heartbeat-interval: 2 s}
+faults: [{task-manager: 0, at: 12 s}]
+run: {duration: 90 s}
+"""
+
+
+def facts(*rows, waits=WAITS):
+    return [violation.fact for violation in elasticity.rescaled_too_soon(rows, waits, TELLER)]
+
+
+def rescaled(seconds):
+    return Entry(seconds * S, Happening.RESCALED)
+
+
+def test_it_waits_until_slots_are_stable():
+    assert [] == facts(FAILED, rescaled(22))
+    assert ["it goes on without all slots after 9000 ms, they are stable after 10000 ms"] == facts(FAILED, rescaled(21))
+
+
+def test_it_keeps_its_cooldown():
+    done = Entry(49 * S, Happening.COMPLETED, 3)
+
+    assert [] == facts(FAILED, DEPLOYED, rescaled(50), waits=WAITS._replace(checkpoint_ns=None))
+    assert ["it is rescaled after 29000 ms, its cooldown takes 30000 ms"] == facts(FAILED, DEPLOYED, done, rescaled(49))
+
+
+def test_it_takes_a_completed_checkpoint_along_or_has_waited_for_one():
+    done = Entry(55 * S, Happening.COMPLETED, 3)
+
+    assert [] == facts(DEPLOYED, done, rescaled(55))
+    assert ["it is rescaled without a checkpoint after 36000 ms, it waits 45000 ms for one"] == facts(DEPLOYED, done, rescaled(56))
+    assert [] == facts(DEPLOYED, done, rescaled(65))
+
+
+@pytest.mark.parametrize(
+    ("broken", "law"),
+    [
+        (None, None),
+        ("started", "it goes on without all slots after"),
+        ("rescalable_ns", "it is rescaled after"),
+    ],
+)
+def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
+    from sim.protocol.recovery import adaptive
+    from sim.runtime.jobmanager import elasticity as scheduler
+
+    at_once = {
+        "started": lambda now, returns, _: adaptive.Start(now, complete=False),
+        "rescalable_ns": lambda begun, returns, _: max(begun, *returns),
+    }
+    if broken:
+        monkeypatch.setattr(scheduler, broken, at_once[broken])
+    changed = ["restart.replacement=20 s"] if broken == "rescalable_ns" else []
+    found = simulate(loads(JOB, overrides=changed).scenarios[0], engine="interpreted").violations
+
+    assert ([STABLE_SLOTS] if law else []) == [violation.law for violation in found]
+    assert all(violation.fact.startswith(law) for violation in found)
