@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
+
+import numpy as np
 
 
 class Latency:
@@ -19,46 +22,67 @@ class Latency:
     def __init__(self, now: int, emitted: float, served: float) -> None:
         self._times, self._emitted = array("d", [now]), array("d", [emitted])
         self._area = array("d", [0.0])  # under the times of emission, over the records up to this point
-        self._seen = (now, served)
-        self._waited = self._served = 0.0  # since the mean was taken last
+        self._seen = float(now), served
 
-    def count(self, now: int, emitted: float, served: float) -> None:
-        """Add a point to both curves."""
-        self._emit(now, emitted)
-        then, before = self._seen
-        if served > before:
-            self._served += served - before
-            self._waited += (served - before) * (then + now) / 2 - (self._emission(served) - self._emission(before))
-        self._seen = (now, served)
+    def means(self, times: np.ndarray, emitted: np.ndarray, served: np.ndarray, stride: int) -> np.ndarray:
+        """Add points to both curves.  Returns for `stride` of them the mean over the records served since those before [ns]; -1: none."""
+        then, before = np.concatenate([self._seen[:1], times[:-1]]), np.concatenate([self._seen[1:], served[:-1]])
+        area = np.zeros(len(times))  # under the times of emission, over the records served since the point before
+        for part in self._extended(times.astype(float), np.maximum(emitted, self._emitted[0])):
+            points = np.arange(len(self._times) - (part.stop - part.start), len(self._times)) + 1  # there were when each was added
+            area[part] = self._emission(served[part], points) - self._emission(before[part], points)
+        self._seen = float(times[-1]), float(served[-1])
+        counts = served > before
+        gained = np.where(counts, served - before, 0.0)
+        waited = np.where(counts, (served - before) * (then + times) / 2 - area, 0.0)
+        records, spent = (_one_by_one(values.reshape(-1, stride)) for values in (gained, waited))
+        means: np.ndarray = np.maximum(np.divide(spent, records, out=np.full(len(records), -1.0), where=records > 0), -1.0)
+        return means
 
-    def mean(self) -> float:
-        """Mean over the records served since the last call [ns]; -1: none."""
-        mean = self._waited / self._served if self._served else -1.0
-        self._waited = self._served = 0.0
-        return max(mean, -1.0)
+    def _extended(self, times: np.ndarray, emitted: np.ndarray) -> Iterator[slice]:
+        """Add points of the first curve, all up to the next restore at once; which they are.
 
-    def _emit(self, now: int, emitted: float) -> None:
-        """A source restored goes back: what it emits again leaves again, what is restored in flight left when it did."""
-        emitted = max(emitted, self._emitted[0])
-        if emitted < self._emitted[-1]:
-            kept = max(bisect_right(self._emitted, emitted), 1)  # points; behind the last of them the curve goes on to where it is cut
-            rise, run = self._emitted[kept] - self._emitted[kept - 1], self._times[kept] - self._times[kept - 1]
-            cut = self._times[kept - 1] + run * max(0.0, emitted - self._emitted[kept - 1]) / rise
-            for curve in (self._times, self._emitted, self._area):
-                del curve[kept:]
-            self._extend(cut, emitted)
-        self._extend(now, emitted)
+        A source restored goes back: what it emits again leaves again, what is restored in flight left when it did.
+        """
+        back = emitted < np.concatenate([self._emitted[-1:], emitted[:-1]])
+        ends = [*np.flatnonzero(back).tolist(), len(times)]
+        for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+            if begin < end:
+                if back[begin]:
+                    self._cut(float(emitted[begin]))
+                self._extend(times[begin:end], emitted[begin:end])
+                yield slice(begin, end)
 
-    def _extend(self, time: float, emitted: float) -> None:
-        self._area.append(self._area[-1] + (emitted - self._emitted[-1]) * (self._times[-1] + time) / 2)
-        self._times.append(time)
-        self._emitted.append(emitted)
+    def _cut(self, emitted: float) -> None:
+        """The curve ends at a record: behind the last point that is kept it goes on to where it is cut."""
+        kept = max(bisect_right(self._emitted, emitted), 1)
+        rise, run = self._emitted[kept] - self._emitted[kept - 1], self._times[kept] - self._times[kept - 1]
+        cut = self._times[kept - 1] + run * max(0.0, emitted - self._emitted[kept - 1]) / rise
+        for curve in (self._times, self._emitted, self._area):
+            del curve[kept:]
+        self._extend(np.array([cut]), np.array([emitted]))
 
-    def _emission(self, record: float) -> float:
-        """The area up to a record."""
-        i = bisect_right(self._emitted, record) - 1
-        rest = record - self._emitted[i]
-        if i + 1 == len(self._emitted):
-            return self._area[i] + rest * self._times[i]
-        slope = (self._times[i + 1] - self._times[i]) / (self._emitted[i + 1] - self._emitted[i])
-        return self._area[i] + rest * (self._times[i] + rest * slope / 2)
+    def _extend(self, times: np.ndarray, emitted: np.ndarray) -> None:
+        time, record = (np.concatenate([curve[-1:], after]) for curve, after in ((self._times, times), (self._emitted, emitted)))
+        area = np.add.accumulate(np.concatenate([self._area[-1:], (record[1:] - record[:-1]) * (time[:-1] + time[1:]) / 2]))
+        for curve, after in ((self._times, times), (self._emitted, emitted), (self._area, area[1:])):
+            curve.frombytes(after.tobytes())
+
+    def _emission(self, records: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """The area up to each record, on a curve of so many points; behind the last of them it stands still."""
+        times, emitted, area = (np.frombuffer(curve) for curve in (self._times, self._emitted, self._area))
+        i = np.minimum(np.searchsorted(emitted, records, "right"), points) - 1
+        after = np.minimum(i + 1, points - 1)
+        rise, run = emitted[after] - emitted[i], times[after] - times[i]
+        slope = np.divide(run, rise, out=np.zeros(len(i)), where=after > i)
+        rest = records - emitted[i]
+        found: np.ndarray = area[i] + rest * (times[i] + rest * slope / 2)
+        return found
+
+
+def _one_by_one(rows: np.ndarray) -> np.ndarray:
+    """The sum of each row, added from left to right."""
+    total = np.zeros(len(rows))
+    for column in rows.T:
+        total += column
+    return total

@@ -32,6 +32,11 @@ class PackedRows:
         if len(self._fresh) == _CHUNK:
             self._pack()
 
+    def extend(self, columns: Sequence[np.ndarray | Sequence[Any]]) -> None:
+        """Many rows by column, in the order of the columns; arrays are of int64 or float64."""
+        self._pack()
+        self._packed = [_extended(column, cells) for column, cells in zip(self._packed, columns, strict=True)]
+
     def frame(self) -> pd.DataFrame:
         """All rows as a table; the buffer is empty afterwards.  pandas infers the types of the columns."""
         if not len(self):
@@ -47,17 +52,20 @@ class PackedRows:
             self._fresh.clear()
 
 
-def _extended(column: Any, cells: Sequence[Any]) -> _Column:
+def _extended(column: Any, cells: np.ndarray | Sequence[Any]) -> _Column:
     """One array that grows: pieces would be copied in the end, when a run takes most memory.
 
     Numbers become int64 or double.  Columns of anything else hold objects.
     """
-    kinds = set(map(type, cells))
+    kinds = {cells.dtype.type} if isinstance(cells, np.ndarray) else set(map(type, cells))
     if isinstance(column, list) or not kinds <= {int, float, np.int64, np.float64}:
         column = column if isinstance(column, list) else list(column)
     elif column.typecode == "q" and not kinds <= {int, np.int64}:
         column = array("d", column)
-    column.extend(cells)
+    if isinstance(cells, np.ndarray) and isinstance(column, array):
+        column.frombytes(cells.astype(column.typecode, copy=False).tobytes())
+    else:
+        column.extend(cells)
     return column  # type: ignore[no-any-return]
 
 

@@ -15,7 +15,7 @@ import simpy
 from sim.plane.seam.interface import DataPlane, Notice, NoticeKind
 
 FOREVER = 1 << 61
-"""Later than any run [ns]: what `peek()` is clamped to when no control event is scheduled."""
+"""Later than any run [ns]: so far the data plane goes on when no control event is scheduled."""
 
 
 class TwoPlaneEnvironment(simpy.Environment):
@@ -32,11 +32,12 @@ class TwoPlaneEnvironment(simpy.Environment):
     @property
     def now(self) -> int:
         """Simulated time [ns]."""
-        return int(self._now)
+        return self._now  # type: ignore[return-value]  # `schedule` takes integers only
 
     def step(self) -> None:
         """Let the data plane catch up with the next control event, then process that event."""
-        while (notice := self.plane.advance(self._next_control())).kind != NoticeKind.QUIET:
+        queue, advance = self._queue, self.plane.advance
+        while (notice := advance(queue[0][0] if queue else FOREVER)).kind is not NoticeKind.QUIET:  # type: ignore[arg-type]  # integers
             self._now = notice.time
             self.on_notice(notice)
         super().step()
@@ -83,10 +84,6 @@ class TwoPlaneEnvironment(simpy.Environment):
             raise TypeError(f"a delay is an integer number of nanoseconds, not {delay!r}")
         super().schedule(event, priority, delay)
 
-    def _next_control(self) -> int:
-        upcoming = self.peek()
-        return FOREVER if upcoming == float("inf") else int(upcoming)
-
 
 class _Round(simpy.Event):
     """Actions of the same time.  After each that did something the event goes back to its old place in the queue."""
@@ -118,7 +115,8 @@ class _Repetition(simpy.Event):
 
     def _queue(self) -> None:
         self.callbacks = [self._go_on]
-        self._clock.queue(self, self._clock.now + self._period_ns, self._clock.next_place())
+        clock = self._clock
+        clock.queue(self, clock.now + self._period_ns, clock.next_place())
 
     def _go_on(self, _: simpy.Event) -> None:
         self._action()

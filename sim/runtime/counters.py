@@ -14,13 +14,14 @@ class Counters:
 
     def __init__(self, plane: DataPlane, tasks: int) -> None:
         self.plane = plane
-        self._before = np.zeros(tasks, dtype=np.int64)  # served by earlier attempts, beyond where the present one began
+        self.before = np.zeros(tasks, dtype=np.int64)
+        """Served by earlier attempts, beyond where the present one began.  Another array after each restart."""
 
     def restart(self, positions: Mapping[int, int]) -> None:
         """These tasks will stand at these ordinals again; call it while they stand where they failed."""
-        served = self.plane.served()
+        served, self.before = self.plane.served(), self.before.copy()
         for task, position in positions.items():
-            self._before[task] += int(served[task]) - position
+            self.before[task] += int(served[task]) - position
 
     def rows(self, *columns: str) -> np.ndarray:
         """The plane's rows of tasks, of these columns (`served` among them) or all.
@@ -28,5 +29,5 @@ class Counters:
         `served` is over all attempts: records served again count again.
         """
         rows = self.plane.tasks(*columns)
-        rows["served"] += self._before
+        rows["served"] += self.before
         return rows

@@ -2,55 +2,55 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from sim.metrics.latency import Latency
 
 
+def means(latency: Latency, *points: tuple[float, float, float], stride: int = 1) -> list[float]:
+    """A point is a time, records emitted, records served."""
+    times, emitted, served = (np.array(column, float) for column in zip(*points, strict=True))
+    return latency.means(times, emitted, served, stride).tolist()
+
+
 def test_a_constant_delay_is_found_whatever_the_pace():
     """One record a ns, then three: each is served 7 ns after it was emitted."""
-    latency, emitted = Latency(0, 0, 0), [*range(11), *range(13, 131, 3)]
-    served = [*[0] * 7, *emitted]
+    emitted = [*range(11), *range(13, 92, 3)]
+    served = [*[0] * 7, *emitted][: len(emitted)]
 
-    means = []
-    for now, (there, here) in enumerate(zip(emitted, served, strict=False)):
-        latency.count(now, there, here)
-        if now % 10 == 9:
-            means.append(latency.mean())
+    found = means(Latency(0, 0, 0), *list(zip(range(30), emitted, served, strict=False)), stride=10)
 
-    assert [pytest.approx(7)] * 4 == means[:4]
+    assert [pytest.approx(7)] * 3 == found
 
 
 def test_a_standstill_counts_for_those_who_wait():
     """Ten records by time 10, all served between 110 and 120."""
-    latency = Latency(0, 0, 0)
-    for now, emitted, served in ((10, 10, 0), (110, 10, 0), (120, 10, 10)):
-        latency.count(now, emitted, served)
+    found = means(Latency(0, 0, 0), (10, 10, 0), (110, 10, 0), (120, 10, 10), (130, 10, 10))
 
-    assert 110 == latency.mean()
-    assert -1 == latency.mean()
+    assert [-1, -1, 110, -1] == found
 
 
 def test_the_idle_time_of_nobody_counts():
     """Nothing on the way: what comes later has not waited since then."""
-    latency = Latency(0, 5, 5)
-    for now, emitted, served in ((1000, 5, 5), (1001, 6, 5), (1003, 6, 6)):
-        latency.count(now, emitted, served)
+    found = means(Latency(0, 5, 5), (1000, 5, 5), (1001, 6, 5), (1003, 6, 6), stride=3)
 
-    assert 1.5 == latency.mean()  # emitted between 1000 and 1001, served between 1001 and 1003
+    assert [1.5] == found  # emitted between 1000 and 1001, served between 1001 and 1003
+
+
+RESTORED = ((8, 2, 0), (10, 10, 8), (100, 5, 3), (110, 10, 5), (120, 10, 10))
 
 
 def test_a_restored_source_emits_again():
     """Records 5 to 10 leave a second time at 100; those restored in flight (3 to 5) left when they did, from 8.25 to 8.75."""
-    latency = Latency(0, 0, 0)
-    latency.count(8, 2, 0)
-    latency.count(10, 10, 8)
-    latency.mean()
-    latency.count(100, 5, 3)
-    latency.count(110, 10, 5)
-    restored = latency.mean()
-    latency.count(120, 10, 10)
-    again = latency.mean()
+    _, _, _, restored, again = means(Latency(0, 0, 0), *RESTORED)
 
     assert 105 - 8.5 == restored
     assert 115 - 105 == again
+
+
+def test_points_may_come_in_any_parts():
+    """A mean knows the points so far, not how many came with it."""
+    joined, parts = Latency(0, 0, 0), Latency(0, 0, 0)
+
+    assert means(joined, *RESTORED) == [mean for point in RESTORED for mean in means(parts, point)]

@@ -42,6 +42,17 @@ def test_the_numbers_of_the_plane_are_numbers():
     assert [("whole", "int64"), ("real", "float64")] == [(name, str(kind)) for name, kind in kept.frame().dtypes.items()]
 
 
+def test_columns_are_added_as_rows_are():
+    """Arrays and lists alike.  A column of integers becomes one of floats with the first float."""
+    kept = PackedRows(["whole", "real", "word"])
+    kept.add((1, 2, "a"))
+    kept.extend([np.array([3, 4]), np.array([0.5, 0.25]), ["b", "c"]])
+    kept.extend([np.array([5]), np.array([6]), ["d"]])
+    rows = [(1, 2, "a"), (3, 0.5, "b"), (4, 0.25, "c"), (5, 6, "d")]
+
+    pd.testing.assert_frame_equal(pd.DataFrame.from_records(rows, columns=["whole", "real", "word"]), kept.frame(), check_exact=True)
+
+
 def test_rows_that_are_packed_are_counted(monkeypatch):
     monkeypatch.setattr(packed, "_CHUNK", 3)
     kept = PackedRows(COLUMNS)

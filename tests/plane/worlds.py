@@ -277,7 +277,7 @@ class Driver:
         counted = [(served, read.tolist(), written.tolist()) for served, read, written in map(plane.counted, self.tasks)]
         tables = (plane.tasks(), plane.channels(), plane.partitions(), plane.gates())
         assert plane.served().tolist() == tables[0]["served"].tolist()
-        return (*(table.tolist() for table in tables), counted)
+        return (*(table.tolist() for table in tables), counted, plane.sums().tolist())
 
     def on(self, notice: Notice) -> None:
         match notice.kind:

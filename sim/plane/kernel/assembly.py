@@ -14,7 +14,7 @@ import numpy as np
 
 from sim.model.randomness.streams import draw, stream
 from sim.plane.kernel.rows import Channel, DelayLine, Element, Gate, General, Partition, PlaneState, Task, record_dtype
-from sim.plane.kernel.text.names import BITS, COUNT_HEAD, COUNTS, NEVER, NOTE_WORDS, SERIES, TIMED, UNTIMED
+from sim.plane.kernel.text.names import BITS, COUNT_HEAD, COUNTS, EDGE_SUMS, NEVER, NOTE_WORDS, SERIES, TIMED, UNTIMED, VERTEX_SUMS
 from sim.plane.seam.interface import Law, PlaneSpec, Ship, Wait
 from sim.plane.seam.layout import Layout, layout
 
@@ -269,6 +269,11 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
         "debloat_base": spec.begin_ns,
         "tasks": n,
         "channels": len(plan.writer),
+        "vertices": len(spec.vertices),
+        "edges": len(spec.edges),
+        "first_tasks": words.add((*plan.first_task, n)),
+        "first_channels": words.add([number for pair in first_channels(spec, plan) for number in pair]),
+        "sums": words.add(np.zeros(len(spec.vertices) * VERTEX_SUMS + len(spec.edges) * EDGE_SUMS)),
         "shift": shift,
         "leaf0": 1 << shift,
         "horizon": (1 << (63 - shift)) - 2,
@@ -304,6 +309,12 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
     for name, value in values.items():
         rows[name] = value
     return rows
+
+
+def first_channels(spec: PlaneSpec, plan: Layout) -> list[tuple[int, int]]:
+    """(its first channel, the vertex that writes it) of each edge, and what is behind the last: their channels stand together (N3)."""
+    first = np.searchsorted(np.array(plan.edge, np.int64), np.arange(len(spec.edges))).tolist()
+    return [*zip(first, (edge.upstream for edge in spec.edges), strict=True), (len(plan.edge), 0)]
 
 
 def circle(spec: PlaneSpec, names: Mapping[int, tuple[str | int, ...]], period: int) -> list[int]:

@@ -20,7 +20,19 @@ from sim.plane.kernel.tables import channel_table, column, gate_table, partition
 from sim.plane.kernel.text import names
 from sim.plane.kernel.text.door import door
 from sim.plane.seam.counted import Counted
-from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, MAX_SERIES, Marker, Notice, NoticeKind, PlaneSpec, Position, Trait
+from sim.plane.seam.interface import (
+    ANY_NUMBER,
+    BARRIERS,
+    MAX_SERIES,
+    OF_EDGES,
+    OF_VERTICES,
+    Marker,
+    Notice,
+    NoticeKind,
+    PlaneSpec,
+    Position,
+    Trait,
+)
 from sim.plane.seam.positions import channels_in, channels_out, require_closed
 
 KINDS = tuple(sorted(NoticeKind))  # by number: cheaper than to ask the enumeration for each notice
@@ -37,6 +49,8 @@ class KernelPlane:
         enter = machine_code.compiled_door() if backend == "compiled" else None
         self.backend = "interpreted" if enter is None else "compiled"
         self._enter = enter or door
+        sums = int(arrays.g["sums"][0])
+        self._sums = slice(sums, sums + len(spec.vertices) * len(OF_VERTICES) + len(spec.edges) * len(OF_EDGES))
         self._horizon = int(arrays.g["horizon"][0])
         self._settle_in(as_objects(arrays) if enter is None else arrays)
         self._notices: deque[Notice] = deque()
@@ -205,6 +219,10 @@ class KernelPlane:
 
     def served(self) -> np.ndarray[Any, Any]:
         return column(self._present().tasks, "served")
+
+    def sums(self) -> np.ndarray[Any, Any]:
+        self._do(names.SUM_UP, 0, self.now)
+        return np.array(self._state.words[self._sums], np.int64)
 
     def tasks(self, *columns: str) -> np.ndarray[Any, Any]:
         return task_table(self._present(), self.now, columns)

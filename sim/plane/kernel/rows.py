@@ -301,6 +301,11 @@ class General:
     horizon: int = 0  # later than any event that can happen
     tasks: int = 0
     channels: int = 0
+    vertices: int = 0
+    edges: int = 0
+    first_tasks: int = 0  # in `words`: by vertex, and behind the last
+    first_channels: int = 0  # in `words`: (first, vertex that writes it) by edge, and behind the last
+    sums: int = 0  # in `words`: by vertex, then by edge
     latency: int = 0
     nic_num: int = 0  # 0: no NIC
     nic_den: int = 0

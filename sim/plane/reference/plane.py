@@ -20,7 +20,7 @@ from sim.plane.reference.parts import Channel, Event, Gate, Identity, Partition,
 from sim.plane.reference.receiving import Receiving
 from sim.plane.reference.restarts import Restarts
 from sim.plane.reference.sending import Sending
-from sim.plane.reference.tables import channel_table, gate_table, partition_table, task_table
+from sim.plane.reference.tables import channel_table, gate_table, partition_table, sums, task_table
 from sim.plane.reference.thread import Thread
 from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, Marker, PlaneSpec, Position, ThreadState, VertexSpec
@@ -249,6 +249,9 @@ class ReferencePlane(Agenda):
 
     def served(self) -> np.ndarray:
         return np.array([row.served for row in self.all_tasks], np.int64)
+
+    def sums(self) -> np.ndarray:
+        return sums(self)
 
     def tasks(self, *columns: str) -> np.ndarray:
         return task_table(self, columns)

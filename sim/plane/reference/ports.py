@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from sim.model.randomness.streams import Stream
 from sim.plane.reference.parts import Buffer, Channel, Event, Gate, Identity, Partition, Slice, Task
 from sim.plane.seam.interface import Marker, NoticeKind, PlaneSpec, ThreadState, VertexSpec
+from sim.plane.seam.layout import Layout
 
 
 class OutputPort(Protocol):
@@ -101,6 +102,7 @@ class Plane(Protocol):
     now: int
     reports: int  # notices ever reported (T10)
     spec: PlaneSpec
+    layout: Layout
     identities: bool  # records carry (source task, ordinal)
     all_tasks: list[Task]
     all_partitions: list[Partition]

@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.plane.reference.parts import Task
 from sim.plane.reference.ports import Plane
-from sim.plane.seam.interface import ThreadState
+from sim.plane.seam.interface import OF_VERTICES, ThreadState
 
 TASKS = ("state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out",
          "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest")  # fmt: skip
@@ -54,6 +54,16 @@ def channel_table(plane: Plane, columns: Sequence[str] = ()) -> np.ndarray:
         ),
     )  # fmt: skip
     return rows[list(columns or CHANNELS)]
+
+
+def sums(plane: Plane) -> np.ndarray:
+    tasks, channels, layout = task_table(plane), channel_table(plane), plane.layout
+    of_task, of_edge = np.array(layout.vertex), np.array(layout.edge)
+    at_hand = np.where(layout.local, channels["queued"], channels["received"])
+    waiting = channels["arrived"] - channels["taken"], at_hand, channels["written"] - channels["sent"], channels["queued"]
+    by_vertex = [tasks[name][of_task == v].sum() for v in range(len(plane.spec.vertices)) for name in OF_VERTICES]
+    by_edge = [values[of_edge == e].sum() for e in range(len(plane.spec.edges)) for values in waiting]
+    return np.array([*by_vertex, *by_edge], np.int64)
 
 
 def partition_table(plane: Plane) -> np.ndarray:

@@ -23,6 +23,8 @@ __all__ = [
     "ANY_NUMBER",
     "BARRIERS",
     "MAX_SERIES",
+    "OF_EDGES",
+    "OF_VERTICES",
     "OPEN_COUNTS",
     "SINGLES",
     "Counted",
@@ -52,6 +54,13 @@ SINGLES = 2
 MAX_SERIES = 5
 ANY_NUMBER = 1 << 62
 """Above every number."""
+OF_VERTICES = ("served", "bytes_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns")
+"""What `sums` adds up of the tasks of a vertex."""
+OF_EDGES = ("bytes to read", "buffers to read", "bytes to send", "buffers to send")
+"""What `sums` adds up of the channels of an edge.
+
+To read: arrived, not taken.  Of a remote channel those are the buffers received, of a local one those queued.  To send: written, not sent.
+"""
 OPEN_COUNTS = 50
 """Open marker counts per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
 
@@ -157,6 +166,9 @@ class DataPlane(Protocol):
 
     def polled(self, task: int) -> int: ...  # bytes taken from all gates of the task so far (bytes_in of its row)
     def served(self) -> np.ndarray: ...  # this column of `tasks()` alone
+
+    def sums(self) -> np.ndarray:
+        """int64, flat: `OF_VERTICES` of each vertex, then `OF_EDGES` of each edge."""
 
     def tasks(self, *columns: str) -> np.ndarray:
         """One row per task, of these columns or all.

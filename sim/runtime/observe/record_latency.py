@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -18,29 +18,25 @@ class RecordLatency:
 
     def __init__(self, job: Job, tasks: Sequence[np.ndarray], now: int, positions: np.ndarray) -> None:
         self._tasks = [slice(int(of_vertex[0]), int(of_vertex[-1]) + 1) for of_vertex in tasks]  # they stand together (N1)
-        self._sources = [v for v, vertex in enumerate(job.vertices) if vertex.source is not None]
         self._copies = {
             v: [(source, float(number)) for source, number in copies.items()] for v, copies in enumerate(_copies(job)) if copies
         }
-        self._latency = {v: Latency(now, *begun) for v in self._copies for begun in self._curves(v, positions[None])}
+        self._latency = {v: Latency(now, *(float(curve[0]) for curve in self._curves(v, positions[None]))) for v in self._copies}
 
-    def look(self, times: Sequence[int], positions: np.ndarray) -> None:
-        """A row of `positions` per time: records each task has served, each counted once."""
-        for v, latency in self._latency.items():
-            for now, (emitted, served) in zip(times, self._curves(v, positions), strict=True):
-                latency.count(now, emitted, served)
+    def means_ms(self, times: np.ndarray, positions: np.ndarray, stride: int) -> Mapping[int, np.ndarray]:
+        """By vertex without readers, for `stride` rows the mean of the records it has served since the row before them [ms]; -1: none.
 
-    def mean_ms(self, v: int) -> float:
-        """Mean of the records a vertex has served since the last call [ms]; -1: none, or the vertex is read by others."""
-        mean_ns = self._latency[v].mean() if v in self._latency else -1.0
-        return mean_ns / _MS if mean_ns >= 0 else -1.0
+        A row of `positions` per time: records each task has served, each counted once.
+        """
+        means_ns = {v: latency.means(times, *self._curves(v, positions), stride) for v, latency in self._latency.items()}
+        return {v: np.where(means >= 0, means / _MS, -1.0) for v, means in means_ns.items()}
 
-    def _curves(self, v: int, positions: np.ndarray) -> Iterable[tuple[float, float]]:
+    def _curves(self, v: int, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(records emitted, records served) per row of positions."""
         emitted = np.zeros(len(positions))
         for source, copies in self._copies[v]:
             emitted += copies * positions[:, self._tasks[source]].sum(axis=1)
-        return zip(emitted.tolist(), positions[:, self._tasks[v]].sum(axis=1).astype(float).tolist(), strict=True)
+        return emitted, positions[:, self._tasks[v]].sum(axis=1).astype(float)
 
 
 def _copies(job: Job) -> list[dict[int, Fraction]]:

@@ -1,14 +1,18 @@
-"""The `series` table: once per interval, what each vertex did since the last sample and what waits in its queues."""
+"""The `series` table: once per interval, what each vertex did since the last sample and what waits in its queues.
+
+While the job runs a look copies a few numbers of the plane.  Rows are made of many looks at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from operator import itemgetter
 
 import numpy as np
+import pandas as pd
 
 from sim.metrics.packed import PackedRows
 from sim.metrics.schema import SERIES
+from sim.plane.seam.interface import OF_EDGES, OF_VERTICES
 from sim.runtime.context import Context
 from sim.runtime.counters import Counters
 from sim.runtime.observe.backlog import due_records
@@ -16,11 +20,9 @@ from sim.runtime.observe.record_latency import RecordLatency
 
 SAMPLE_NS = 1_000_000_000
 _LOOKS = 5  # at how far records have come, per sample
+_KEPT = 1 << 16
+"""So many numbers are kept before they become rows: little beside the job itself, and much for a call of NumPy."""
 _SECOND = 1_000_000_000
-
-
-_OF_TASKS = ("served", "bytes_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns")
-_OF_CHANNELS = ("written", "sent", "arrived", "taken", "queued", "received")
 
 
 class Sampler:
@@ -32,87 +34,112 @@ class Sampler:
         self.context = context
         self.counters = counters
         self.progress = progress
-        names = [column.name for column in SERIES]
-        self.rows = PackedRows([name for name in names if only is None or name in only])
-        self._asked_for = itemgetter(*map(names.index, self.rows.columns))
-        layout = context.layout
-        vertices = range(len(context.scenario.job.vertices))
+        self._rows = PackedRows([column.name for column in SERIES if only is None or column.name in only])
+        layout, vertices = context.layout, context.scenario.job.vertices
+        self._vertices = np.array([vertex.name for vertex in vertices], object)
         vertex = np.array(layout.vertex)
-        self._tasks = [np.flatnonzero(vertex == v) for v in vertices]
+        self._tasks = [np.flatnonzero(vertex == v) for v in range(len(vertices))]
         self._first = [int(tasks[0]) for tasks in self._tasks]  # a vertex' tasks stand together (N1)
         edges = context.spec.edges
-        self._reader = np.array([edge.downstream for edge in edges], np.int64)  # vertex, by edge
-        self._writer = np.array([edge.upstream for edge in edges], np.int64)
-        self._channels = np.searchsorted(np.array(layout.edge), range(len(edges)))  # the first of each edge: they stand together (N3)
+        self._readers = [edge.downstream for edge in edges]  # vertex, by edge
+        self._writers = [edge.upstream for edge in edges]
         self._record_latency = RecordLatency(context.scenario.job, self._tasks, context.env.now, context.plane.served())
-        self._local = np.array(layout.local, dtype=bool)
-        self._times: list[int] = []  # of the looks since the last sample
+        self._block = max(1, _KEPT // (len(layout.vertex) * _LOOKS)) * _LOOKS  # looks that are kept
+        self._times: list[int] = []  # of the looks that are kept
         self._positions: list[np.ndarray] = []  # that each of them saw
-        self._before: dict[str, np.ndarray] = {}  # totals at the last sample
+        self._sums: list[np.ndarray] = []  # of the plane at each sample, and at the last one before
+        self._earlier: list[np.ndarray] = []  # what the tasks served in earlier attempts
         context.env.call_next(self._begin)
 
+    def frame(self) -> pd.DataFrame:
+        """The table, at the end of the run."""
+        self._make_rows()
+        return self._rows.frame()
+
     def _begin(self) -> None:
-        self._before = self._totals()
+        self._sum_up()
         self.context.env.call_every(SAMPLE_NS // _LOOKS, self._look)
 
     def _look(self) -> None:
         self._times.append(self.context.env.now)
         self._positions.append(self.context.plane.served())
-        if len(self._times) == _LOOKS:
-            self._take_sample()
+        if len(self._times) % _LOOKS == 0:
+            self._sum_up()
+            if len(self._times) == self._block:
+                self._make_rows()
+            if self.progress is not None:
+                self.progress(self.context.env.now)
 
-    def _take_sample(self) -> None:
-        positions = self._positions[-1]
-        self._record_latency.look(self._times, np.array(self._positions))
-        self._times.clear()
-        self._positions.clear()
-        after = self._totals()
-        self._sample({name: after[name] - self._before[name] for name in _OF_TASKS}, positions)
-        self._before = after
-        if self.progress is not None:
-            self.progress(self.context.env.now)
+    def _sum_up(self) -> None:
+        self._sums.append(self.context.plane.sums())
+        self._earlier.append(self.counters.before)
 
-    def _totals(self) -> dict[str, np.ndarray]:
-        """By column, a number per vertex."""
-        rows = self.counters.rows(*_OF_TASKS)
-        return {name: np.add.reduceat(rows[name], self._first) for name in _OF_TASKS}
+    def _make_rows(self) -> None:
+        """Rows of the samples that are kept."""
+        samples = len(self._sums) - 1
+        if samples < 1:
+            return
+        times, positions = np.array(self._times[: samples * _LOOKS]), np.array(self._positions[: samples * _LOOKS])
+        vertices, at = len(self._vertices), len(self._vertices) * len(OF_VERTICES)
+        sums = np.array(self._sums)
+        done = dict(zip(OF_VERTICES, np.moveaxis(sums[:, :at].reshape(samples + 1, vertices, -1), 2, 0), strict=True))
+        done["served"] = done["served"] + np.add.reduceat(np.array(self._earlier), self._first, axis=1)
+        columns = {
+            "time": np.repeat(times[_LOOKS - 1 :: _LOOKS] / _SECOND, vertices),
+            "vertex": np.tile(self._vertices, samples).tolist(),
+            **self._rates({name: np.diff(totals, axis=0).astype(float) for name, totals in done.items()}),
+            **self._queues(sums[1:, at:].reshape(samples, -1, len(OF_EDGES))),
+            **self._behind(times[_LOOKS - 1 :: _LOOKS].tolist(), positions[_LOOKS - 1 :: _LOOKS]),
+            "x_latency": self._latency(times, positions),
+        }
+        self._rows.extend(
+            [values if isinstance(values, list) else values.reshape(-1) for name, values in columns.items() if name in self._rows.columns]
+        )
+        self._times, self._positions, self._sums, self._earlier = [], [], self._sums[-1:], self._earlier[-1:]
 
-    def _sample(self, gained: Mapping[str, np.ndarray], positions: np.ndarray) -> None:
-        waiting = self._queues()
-        for v, vertex in enumerate(self.context.scenario.job.vertices):
-            done, behind = self._rates(v, {name: float(values[v]) for name, values in gained.items()}), self._behind(v, positions)
-            row = self.context.env.now / _SECOND, vertex.name, *done, *waiting[v], *behind, self._record_latency.mean_ms(v)
-            self.rows.add(self._asked_for(row))
+    # ------------------------------------------------------------------------------------------ columns: a row per sample, vertex by vertex
 
-    def _rates(self, v: int, gained: Mapping[str, float]) -> tuple[float, ...]:
-        spent = SAMPLE_NS * len(self._tasks[v])
-        return (
-            gained["served"] * _SECOND / SAMPLE_NS, gained["bytes_out"] * _SECOND / SAMPLE_NS,
-            gained["busy_ns"] / spent, gained["idle_ns"] / spent, (gained["soft_ns"] + gained["hard_ns"]) / spent,
-        )  # fmt: skip
+    def _rates(self, gained: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        spent = SAMPLE_NS * np.array([len(tasks) for tasks in self._tasks])
+        return {
+            "numRecordsInPerSecond": gained["served"] * _SECOND / SAMPLE_NS,
+            "numBytesOutPerSecond": gained["bytes_out"] * _SECOND / SAMPLE_NS,
+            "busy": gained["busy_ns"] / spent,
+            "idle": gained["idle_ns"] / spent,
+            "backPressured": (gained["soft_ns"] + gained["hard_ns"]) / spent,
+        }
 
-    def _queues(self) -> list[tuple[int, ...]]:
-        """By vertex: (input bytes, output bytes, input buffers, output buffers)"""
-        rows = self.context.plane.channels(*_OF_CHANNELS)
-        at_hand = np.where(self._local, rows["queued"], rows["received"])
-        read = self._summed(self._reader, rows["arrived"] - rows["taken"], at_hand)
-        written = self._summed(self._writer, rows["written"] - rows["sent"], rows["queued"])
-        return list(zip(read[0], written[0], read[1], written[1], strict=True))
+    def _queues(self, waiting: np.ndarray) -> dict[str, np.ndarray]:
+        """`waiting`: by sample and edge what `OF_EDGES` says."""
+        names = {
+            "inputQueueSize": self._readers,
+            "outputQueueSize": self._writers,
+            "inputQueueLength": self._readers,
+            "outputQueueLength": self._writers,
+        }
+        columns = {}
+        for (name, vertex), values in zip(names.items(), np.moveaxis(waiting[:, :, [0, 2, 1, 3]], 2, 0), strict=True):
+            columns[name] = np.zeros((len(self._vertices), len(waiting)), np.int64)
+            np.add.at(columns[name], vertex, values.T)
+        return {name: values.T for name, values in columns.items()}
 
-    def _summed(self, vertex: np.ndarray, *values: np.ndarray) -> list[list[int]]:
-        """Values by channel added up by vertex; `vertex` is that of each edge."""
-        of_edges = np.add.reduceat(values, self._channels, axis=1)
-        total = np.zeros((len(values), len(self._tasks)), np.int64)
-        np.add.at(total.T, vertex, of_edges.T)
-        sums: list[list[int]] = total.tolist()
-        return sums
+    def _behind(self, times: list[int], positions: np.ndarray) -> dict[str, np.ndarray]:
+        """Records due and not emitted, and the age of the oldest of them in s, of sources."""
+        backlog, lag = np.zeros((len(times), len(self._vertices)), np.int64), np.zeros((len(times), len(self._vertices)))
+        for v, vertex in enumerate(self.context.spec.vertices):
+            source = vertex.source
+            if source is None or not source.segments:
+                continue
+            emitted = positions[:, self._tasks[v]][:, : self.context.scenario.job.vertices[v].emitting]
+            due = [due_records(source, now) for now in times]
+            backlog[:, v] = np.maximum(np.array(due)[:, None] - emitted, 0).sum(axis=1)
+            for i, oldest in enumerate(emitted.min(axis=1).tolist()):
+                if oldest < due[i]:
+                    lag[i, v] = (times[i] - source.due(oldest)) / _SECOND
+        return {"backlog": backlog, "lag": lag}
 
-    def _behind(self, v: int, emitted: np.ndarray) -> tuple[int, float]:
-        """(records due and not emitted, age of the oldest of them in s) of a source."""
-        source, now = self.context.spec.vertices[v].source, self.context.env.now
-        if source is None or not source.segments:
-            return 0, 0.0
-        due, here = due_records(source, now), emitted[self._tasks[v]][: self.context.scenario.job.vertices[v].emitting]
-        behind = np.maximum(due - here, 0)
-        oldest = int(here.min())
-        return int(behind.sum()), (now - source.due(oldest)) / _SECOND if oldest < due else 0.0
+    def _latency(self, times: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        means = np.full((len(times) // _LOOKS, len(self._vertices)), -1.0)
+        for v, of_vertex in self._record_latency.means_ms(times, positions, _LOOKS).items():
+            means[:, v] = of_vertex
+        return means

@@ -83,7 +83,7 @@ def _tables(instance: JobInstance, sampler: Sampler, only: Mapping[str, Collecti
         "checkpoints": checkpoints_table(stats),
         "subtasks": subtasks_table(stats, instance.names, only.get("subtasks")),
         "tasks": tasks_table(instance.counters.rows(), instance.names),
-        "series": sampler.rows.frame(),
+        "series": sampler.frame(),
         "commits": commits_table(instance.commits, instance.names),
         "recoveries": recoveries_table(instance.job.recovery.stats.values()),
         "path": Paths(instance.context).table(only.get("path")),

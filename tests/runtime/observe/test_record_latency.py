@@ -31,10 +31,10 @@ def test_copies_multiply_along_the_way():
         Vertex("half", inputs=(Input("a"), Input("b")), fan_out=Fraction(1, 2)),
         Vertex("end", parallelism=2, inputs=(Input("half", ship="broadcast"),)),
     )
-    seen.look([10 * MS, 20 * MS], np.array([[4.0, 1.0, 6.0, 0.0, 0.0], [4.0, 1.0, 6.0, 3.0, 3.0]]))
+    positions = np.array([[4, 1, 6, 0, 0], *[[4, 1, 6, 3, 3]] * 3])
+    means = seen.means_ms(np.array([10 * MS, 20 * MS, 30 * MS, 40 * MS]), positions, 2)
 
-    assert 10 == seen.mean_ms(3)  # emitted between 0 and 10, served between 10 and 20
-    assert -1 == seen.mean_ms(3) == seen.mean_ms(0)
+    assert {3: [10, -1]} == {v: of_vertex.tolist() for v, of_vertex in means.items()}  # emitted between 0 and 10, served between 10 and 20
 
 
 def test_a_committer_takes_no_records():
@@ -42,10 +42,8 @@ def test_a_committer_takes_no_records():
     seen = latency_histogram(
         Vertex("a", source=Source()), Vertex("sink", inputs=(Input("a"),)), Vertex("done", inputs=(Input("sink"),), committer_of="sink"),
     )  # fmt: skip
-    seen.look([10 * MS], np.array([[4.0, 4.0, 0.0]]))
 
-    assert 0 == seen.mean_ms(1)
-    assert -1 == seen.mean_ms(2)
+    assert {1: [0]} == {v: means.tolist() for v, means in seen.means_ms(np.array([10 * MS]), np.array([[4, 4, 0]]), 1).items()}
 
 
 QUEUE = """

@@ -27,6 +27,7 @@ Read in this order, each file knowing only those before it (letters are the rule
     verbs/capture       in-flight data, pins (C)
     verbs/markers       verbs on markers (M)
     verbs/restarts      threads stop, tasks stand at positions (P)
+    verbs/sums          what vertices and edges hold in all (T12)
     timers              flush, debloating (F, D)
     advance             the loop (E3)
     door                the only way in (E4)

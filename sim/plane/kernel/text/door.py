@@ -30,6 +30,7 @@ from sim.plane.kernel.text.names import (
     SETTLE,
     STAND,
     START,
+    SUM_UP,
     SWEEP,
     WAIT_FOR_LATE,
 )
@@ -38,6 +39,7 @@ from sim.plane.kernel.text.tree import schedule
 from sim.plane.kernel.text.verbs.capture import capture, captured_in, captured_out, release_capture
 from sim.plane.kernel.text.verbs.markers import convert_output, forward, prioritise, resume, settle
 from sim.plane.kernel.text.verbs.restarts import drop_event, halt, stand, sweep
+from sim.plane.kernel.text.verbs.sums import sum_up
 from sim.plane.kernel.text.work import append_turn, become, wake_between_records
 
 
@@ -48,7 +50,7 @@ def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     if op == CLEAR:
         clear(w)
         return 0
-    if op == CATCH_UP or op == SWEEP:
+    if op == CATCH_UP or op == SWEEP or op == SUM_UP:
         catch_up_all(w)
     else:
         catch_up(w, t)
@@ -94,6 +96,8 @@ def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
         halt(w, t)
     elif op == SWEEP:
         sweep(w)
+    elif op == SUM_UP:
+        sum_up(w, a)
     elif op == STAND:
         stand(w, t)
     return 0
