@@ -20,7 +20,7 @@ from sim.evidence.envelope.features import features
 from sim.metrics import schema
 from sim.metrics.schema import Column
 from sim.model.catalogs.backends import BACKENDS, BackendKind
-from sim.model.catalogs.barriers import BARRIERS, UNALIGNED, BarrierKind
+from sim.model.catalogs.barriers import BARRIERS, DEADLINE, UNALIGNED, BarrierKind
 from sim.model.catalogs.catalog import pages
 from sim.model.catalogs.option import Kind, option
 from sim.model.catalogs.shipping import SHIPPING, Shipping
@@ -34,7 +34,7 @@ from sim.runtime.run.simulate import simulate
 from sim.runtime.task import operator
 from sim.runtime.task.parts import task_features
 from sim.scenario import ScenarioError, json_schema, loads
-from sim.scenario.checkpoint.document import Checkpoint
+from sim.scenario.checkpoint.document import Checkpoint, DeadlineBarriers
 from sim.scenario.flink.text import flink_lines, flink_text
 from sim.scenario.grammar.distribution import DurationLaw
 from sim.scenario.grammar.fields import ByteRate, Duration
@@ -96,6 +96,17 @@ def test_a_way_of_barriers():
         assert "patient" in [protocol.name for protocol in protocols()]
         assert ("patient",) == features(chosen)["barriers"]
         assert '"patient"' in str(json_schema()["$defs"]["Checkpoint"]).replace("'", '"')
+
+
+def test_a_way_of_barriers_with_a_deadline():
+    """The same; its key stands in sections that are made after it."""
+    kind = replace(BARRIERS["aligned-timeout"], name="hasty", flink={UNALIGNED: "true", "execution.checkpointing.haste": DEADLINE})
+    page = replace(STRATEGIES["aligned-timeout"], name="hasty")
+    with added(BARRIERS, kind), added(STRATEGIES, page), with_key(DeadlineBarriers, "hasty", Duration):
+        assert durations(barriers="{aligned-timeout: 1 s}") == durations(barriers="{hasty: 1 s}") != []
+        assert "execution.checkpointing.haste: 1 s\n" in flink_text(scenario(barriers="{hasty: 1 s}"))
+        with pytest.raises(ScenarioError, match=r"write exactly one: \{aligned-timeout: 1 s\} or \{hasty: 1 s\}"):
+            scenario(barriers="{hasty: 1 s, aligned-timeout: 1 s}")
 
 
 def test_a_state_backend(monkeypatch):

@@ -50,7 +50,7 @@ def simulated(engine: Engine, check: bool, cell: Cell, progress: Callable[[int],
     try:
         return simulate(cell.scenario, engine=engine, progress=progress, check=check)
     except Exception as error:  # noqa: BLE001 - any error: the other cells still run
-        return _message(error)
+        return _reason(error)
 
 
 def outcome(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], None] | None = None, *, check: bool = True) -> Row:
@@ -61,7 +61,7 @@ def outcome(cell: Cell, engine: Engine = "compiled", progress: Callable[[int], N
         result = simulate(cell.scenario, engine=engine, progress=progress, check=check, only=_READ)
         return {"cell": cell.id, "status": "ok", "error": "", **_columns(result, check)}
     except Exception as error:  # noqa: BLE001 - any error: the other cells still run
-        return {"cell": cell.id, "status": "error", "error": _message(error) + _where(error)}
+        return {"cell": cell.id, "status": "error", "error": _reason(error)}
 
 
 def timed(
@@ -136,12 +136,9 @@ def _never_emitted_s(result: Result) -> float:
     return (scenario.run.duration_ns - result.ended_ns) / 1e9 if has_rate else 0.0
 
 
-def _message(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0]
-
-
-def _where(error: Exception) -> str:
-    """The innermost line of our code, and the simulated time: a bug report needs both."""
+def _reason(error: Exception) -> str:
+    """Why a cell has no result, with the innermost line of our code and the simulated time: a bug report needs both."""
     frames = [frame for frame in extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(_PACKAGE)]
     place = f"{Path(frames[-1].filename).relative_to(_PACKAGE.parent)}:{frames[-1].lineno}" if frames else "unknown place"
-    return f" ({', '.join([place, *getattr(error, '__notes__', ())])})"
+    message = f"{type(error).__name__}: {error}".splitlines()[0]
+    return f"{message} ({', '.join([place, *getattr(error, '__notes__', ())])})"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sim.model import faults
+from sim.model.catalogs.backends import BACKENDS
 from sim.scenario.sizes import check_sizes
 from sim.units import format_duration
 
@@ -52,7 +53,9 @@ def _uses_cores(document: Document) -> bool:
 
 def _never_changes(state: State | None, incremental: str | None) -> bool:
     """Whether the file does not say how much state changes, where that decides the size of checkpoints."""
-    return state is not None and incremental == "true" and state.backend == "rocksdb" and _is_still(state)
+    if state is None or state.backend is None or not BACKENDS[state.backend].keeps_files:
+        return False
+    return incremental == "true" and _is_still(state)
 
 
 def _is_still(state: State) -> bool:

@@ -79,7 +79,8 @@ def _of_vertex(draft: Draft, job: RestJob, vertex: RestVertex, latest: RecordedC
     draft.put("state.size", format_size(sum(sizes)), origin, job=vertex.name)
     if backend != "hashmap":
         named = job.checkpoint_config.state_backend if job.checkpoint_config else None
-        draft.put("state.backend", "rocksdb", f"{named or 'state.backend.type'} in the configuration", job=vertex.name)
+        known = "rocksdb" if backend == "other" else backend
+        draft.put("state.backend", known, f"{named or 'state.backend.type'} in the configuration", job=vertex.name)
     if backend == "other":
         draft.not_modelled.append(f"the state backend of '{vertex.name}': taken as rocksdb")
     if _logs(job):

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from sim.model.catalogs.barriers import Barriers
 from sim.model.checkpoint import CheckpointOptions
-from sim.scenario.checkpoint.document import AlignedTimeout, Checkpoint
+from sim.scenario.checkpoint.document import Checkpoint
 from sim.scenario.grammar.options import built
+from sim.scenario.grammar.section import Section
 from sim.scenario.job.document import Vertex
 from sim.scenario.sink.builder import build_staging
 from sim.scenario.sizes import LEAST_INTERVAL_NS
@@ -22,12 +23,7 @@ SHORTEST_NS = 10_000_000
 def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading, *, profile: str | None) -> CheckpointOptions:
     """Mistakes go to `reading`; `profile`: of the cluster."""
     here, old = "checkpoint", profile == "1.15"
-    if isinstance(given.barriers, AlignedTimeout):
-        if given.barriers.aligned_timeout == 0:
-            reading.wrong((here, "barriers"), "an aligned-timeout of 0 is unaligned from the start: write unaligned")
-        barriers = Barriers("aligned-timeout", given.barriers.aligned_timeout, reaches_output=not old)
-    else:
-        barriers = Barriers(given.barriers or "aligned")
+    barriers = _barriers(given.barriers, reading, old=old)
     options = built(
         CheckpointOptions,
         given,
@@ -60,6 +56,22 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
         if reader is None or upstream not in reader.upstreams.values():
             reading.wrong((here, "forced-aligned", i), f"there is no edge {upstream} -> {downstream} in the job")
     return options
+
+
+def _barriers(given: str | Section | None, reading: Reading, *, old: bool) -> Barriers:
+    """`old`: of a Flink in which the deadline does not reach barriers in outputs."""
+    if given is None or isinstance(given, str):
+        return Barriers(given or "aligned")
+    here = ("checkpoint", "barriers")
+    deadlines = [(field.alias or name, getattr(given, name)) for name, field in type(given).model_fields.items()]
+    written = [(kind, timeout_ns) for kind, timeout_ns in deadlines if timeout_ns is not None]
+    if len(written) != 1:
+        reading.wrong(here, f"write exactly one: {' or '.join(f'{{{kind}: 1 s}}' for kind, _ in deadlines)}")
+        return Barriers()
+    ((kind, timeout_ns),) = written
+    if timeout_ns == 0:
+        reading.wrong(here, f"an {kind} of 0 is unaligned from the start: write unaligned")
+    return Barriers(kind, timeout_ns, reaches_output=not old)
 
 
 def _recovery(given: Checkpoint, reading: Reading, *, profile: str | None) -> dict[str, bool]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Tag
+from pydantic import Field, Tag, create_model
 
 from sim.model.catalogs.barriers import BARRIERS
 from sim.model.checkpoint import CheckpointOptions
@@ -14,12 +14,16 @@ from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section
 from sim.scenario.sink.document import Staging
 
-
-class AlignedTimeout(Section):
-    """Start aligned, go unaligned so long after the trigger."""
-
-    aligned_timeout: Axis[Duration]
-    """After the trigger; then barriers overtake."""
+_DEADLINES: dict[str, Any] = {
+    kind.name.replace("-", "_"): (Axis[Duration] | None, Field(None, description="After the trigger; then barriers overtake."))
+    for kind in BARRIERS.values()
+    if kind.has_deadline
+}
+DeadlineBarriers = create_model(
+    "DeadlineBarriers", __base__=Section, __module__=__name__, __doc__="Start aligned, go unaligned so long after the trigger.",
+    **_DEADLINES,
+)  # fmt: skip
+"""It has a key for each way of barriers with a deadline."""
 
 
 def _without_deadline() -> list[str]:
@@ -28,7 +32,7 @@ def _without_deadline() -> list[str]:
 
 
 BarriersField = Annotated[
-    Annotated[str, choice_of(_without_deadline), Tag("text")] | Annotated[AlignedTimeout, Tag("map")],
+    Annotated[str, choice_of(_without_deadline), Tag("text")] | Annotated[DeadlineBarriers, Tag("map")],  # type: ignore[valid-type]
     MAP_OR_TEXT,
 ]
 
