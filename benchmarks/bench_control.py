@@ -12,16 +12,13 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
 import resource
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.measure import cpu_seconds, print_table, record
+from benchmarks.measure import cpu_seconds, measured_in, print_table, record
 from benchmarks.scenarios import scenario_text
 from sim.plane import warm
 from sim.plane.seam.interface import Notice
@@ -69,15 +66,6 @@ def measured(parallelism: int, barriers: str, checkpoints: int) -> dict[str, flo
     }  # fmt: skip
 
 
-def in_checkout(checkout: Path, parallelism: int, barriers: str, checkpoints: int) -> dict[str, float]:
-    """One run by another process, with the code of `checkout`."""
-    command = [sys.executable, __file__, "--one", str(parallelism), "--barriers", barriers, "--checkpoints", str(checkpoints)]
-    environment = os.environ | {"PYTHONPATH": str(checkout)}
-    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=True)
-    measures: dict[str, float] = json.loads(done.stdout)
-    return measures
-
-
 def main() -> None:
     """One row per parallelism and checkout."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -98,7 +86,8 @@ def main() -> None:
         runs: dict[str, list[dict[str, float]]] = {whose: [] for whose in checkouts}
         for _ in range(options.rounds):
             for whose, checkout in checkouts.items():
-                runs[whose].append(in_checkout(checkout, parallelism, options.barriers, checkpoints))
+                given = ["--one", str(parallelism), "--barriers", options.barriers, "--checkpoints", str(checkpoints)]
+                runs[whose].append(measured_in(checkout, "bench_control.py", *given))
         for whose, measures in runs.items():
             median = {name: statistics.median(run[name] for run in measures) for name in measures[0]}
             rows.append((f"{STAGES}x{parallelism} {options.barriers}{whose}", *median.values()))

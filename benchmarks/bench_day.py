@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 
@@ -64,15 +62,6 @@ def measured(hours: float) -> dict[str, float]:
     return sizes | {"first second": begun[0], "row made": resident_mb(), "peak": peak_mb(), "CPU s": row["cpu_s"]}
 
 
-def in_checkout(checkout: Path, hours: float) -> dict[str, float]:
-    """One cell by another process, with the code of `checkout`."""
-    environment = os.environ | {"PYTHONPATH": str(checkout)}
-    command = [sys.executable, __file__, "--one", str(hours)]
-    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=True)
-    measures: dict[str, float] = json.loads(done.stdout)
-    return measures
-
-
 def main() -> None:
     """One row per checkout: medians of all rounds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -84,13 +73,13 @@ def main() -> None:
     if options.one:
         print(json.dumps(measured(options.one)))
         return
-    from benchmarks.measure import print_table, record
+    from benchmarks.measure import measured_in, print_table, record
 
     checkouts = {"": ROOT} | ({} if options.against is None else {", before": options.against.resolve()})
     runs: dict[str, list[dict[str, float]]] = {whose: [] for whose in checkouts}
     for _ in range(options.rounds):
         for whose, measures in runs.items():
-            measures.append(in_checkout(checkouts[whose], options.hours))
+            measures.append(measured_in(checkouts[whose], "bench_day.py", "--one", str(options.hours)))
     rows, history = [], []
     for whose, measures in runs.items():
         median = {name: statistics.median(run[name] for run in measures) for name in measures[0]}

@@ -14,11 +14,10 @@ import os
 import resource
 import statistics
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.measure import print_table, record
+from benchmarks.measure import print_table, python_of, record
 from benchmarks.scenarios import scenario_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,7 +31,7 @@ def spent(command: list[str], checkout: Path = ROOT, environment: dict[str, str]
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}  # users keep what Python compiles
     begin = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        [sys.executable, *command],
+        [python_of(checkout), *command],
         cwd=checkout, env=inherited | {"PYTHONPATH": str(checkout)} | (environment or {}), capture_output=True, text=True, check=False,
     )  # fmt: skip
     end = resource.getrusage(resource.RUSAGE_CHILDREN)

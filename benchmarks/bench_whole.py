@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import statistics
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import cpu_seconds, print_table, record
+from benchmarks.measure import cpu_seconds, measured_in, print_table, record
 from benchmarks.scenarios import scenario_text
 from sim import simulate
 from sim.plane import warm
@@ -120,15 +117,6 @@ def measured(case: str) -> dict[str, float]:
     }  # fmt: skip
 
 
-def in_checkout(checkout: Path, case: str) -> dict[str, float]:
-    """One run by another process, with the code of `checkout`."""
-    environment = os.environ | {"PYTHONPATH": str(checkout)}
-    command = [sys.executable, __file__, "--one", case]
-    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=True)
-    measures: dict[str, float] = json.loads(done.stdout)
-    return measures
-
-
 def main() -> None:
     """One row per job and checkout."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -146,7 +134,7 @@ def main() -> None:
         runs: dict[str, list[dict[str, float]]] = {whose: [] for whose in checkouts if not whose or case not in OF_THIS_VERSION}
         for _ in range(options.rounds):
             for whose, measures in runs.items():
-                measures.append(in_checkout(checkouts[whose], case))
+                measures.append(measured_in(checkouts[whose], "bench_whole.py", "--one", case))
         history = []
         for whose, measures in runs.items():
             median = {name: statistics.median(run[name] for run in measures) for name in measures[0]}

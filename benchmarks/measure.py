@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import gc
+import json
 import os
 import platform
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -15,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["cpu_seconds", "interleaved", "machine", "print_table", "record"]
+__all__ = ["cpu_seconds", "interleaved", "machine", "measured_in", "print_table", "python_of", "record"]
 
 HISTORY = Path(__file__).parent / "history.csv"
 COLUMNS = ("date", "version", "machine", "benchmark", "case", "quantity", "value", "unit")
@@ -27,6 +29,21 @@ def cpu_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
     begin = time.process_time()
     result = run()
     return time.process_time() - begin, result
+
+
+def python_of(checkout: Path) -> str:
+    """The Python that runs the code of `checkout`: of its own environment, since older versions need other libraries, or else this one."""
+    own = checkout / ".venv" / "bin" / "python"
+    return str(own) if own.exists() else sys.executable
+
+
+def measured_in(checkout: Path, benchmark: str, *arguments: str) -> dict[str, float]:
+    """What the checkout's own script `benchmark` prints as JSON, run by another process."""
+    command = [python_of(checkout), str(checkout / "benchmarks" / benchmark), *arguments]
+    environment = os.environ | {"PYTHONPATH": str(checkout)}
+    done = subprocess.run(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    measures: dict[str, float] = json.loads(done.stdout)
+    return measures
 
 
 def interleaved(

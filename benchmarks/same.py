@@ -71,11 +71,13 @@ def _worlds(folder: Path, first: int, count: int) -> list[Path]:
 
 
 def _child(checkout: Path, work: str, folder: Path) -> subprocess.Popen[str]:
+    from benchmarks.measure import python_of  # here, since older checkouts read this file with a module of theirs
+
     given = folder / f"work-{checkout.name}-{len(list(folder.glob('work-*')))}.json"
     given.write_text(work)
     code = f"import runpy; runpy.run_path({str(Path(__file__))!r}, run_name='digests')['digests']({str(given)!r})"
     return subprocess.Popen(
-        [sys.executable, "-c", code], cwd=checkout, env=os.environ | {"PYTHONPATH": str(checkout)}, stdout=subprocess.PIPE, text=True
+        [python_of(checkout), "-c", code], cwd=checkout, env=os.environ | {"PYTHONPATH": str(checkout)}, stdout=subprocess.PIPE, text=True
     )
 
 
