@@ -15,7 +15,7 @@ from tests.comparison.sentence_numbers import ID, named, numbers, of_cells, of_c
 from tests.worlds.generator import FOLDER, text
 
 QUICK_SEEDS = range(700, 708)
-SLOW_SEEDS = range(1000, 1200)
+SLOW_SEEDS, NIGHTLY_SEEDS = range(1000, 1040), range(1000, 1200)
 pytestmark = pytest.mark.filterwarnings("ignore:The behavior of:FutureWarning")  # of pandas, about replications without a failure
 
 
@@ -84,11 +84,12 @@ def test_numbers_of_sentences_stand_in_tables():
 
 
 @pytest.mark.slow
-def test_numbers_of_the_sentences_of_200_worlds_stand_in_tables():
-    found, count = hold(SLOW_SEEDS)
+@pytest.mark.parametrize("seeds", [SLOW_SEEDS, pytest.param(NIGHTLY_SEEDS, marks=pytest.mark.nightly)], ids=lambda seeds: str(len(seeds)))
+def test_numbers_of_the_sentences_of_many_worlds_stand_in_tables(seeds):
+    found, count = hold(seeds)
 
     assert {} == found
-    assert count["numbers"] > 2 * len(SLOW_SEEDS)
+    assert count["numbers"] > 2 * len(seeds)
 
 
 def test_a_number_that_is_changed_is_missed():

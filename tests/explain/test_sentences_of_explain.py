@@ -16,7 +16,7 @@ from tests.comparison.sentence_numbers import numbers
 from tests.worlds.generator import FOLDER, text
 
 QUICK_SEEDS = range(700, 712)
-SLOW_SEEDS = range(1000, 1200)
+SLOW_SEEDS, NIGHTLY_SEEDS = range(1000, 1040), range(1000, 1200)
 NAMES = re.compile(
     r"savepoint \d+|(?<!\S)(?![kMGT]?B/s)\S*/\S*[\w.]|\w+\[\d+\]|node \d+"
     r"|\([^()]*(?:aligned|at-least-once)[^()]*\)|given up after \S+ \S+ \([^()]*\)"
@@ -99,8 +99,9 @@ def test_numbers_of_sentences_come_from_tables():
 
 
 @pytest.mark.slow
-def test_numbers_of_the_sentences_of_200_worlds_come_from_tables():
-    assert {} == hold(SLOW_SEEDS)[0]
+@pytest.mark.parametrize("seeds", [SLOW_SEEDS, pytest.param(NIGHTLY_SEEDS, marks=pytest.mark.nightly)], ids=lambda seeds: str(len(seeds)))
+def test_numbers_of_the_sentences_of_many_worlds_come_from_tables(seeds):
+    assert {} == hold(seeds)[0]
 
 
 def test_a_number_that_is_changed_is_missed():
