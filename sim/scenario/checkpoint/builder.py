@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from sim.model.catalogs.barriers import Barriers
 from sim.model.checkpoint import CheckpointOptions
-from sim.scenario.checkpoint.document import Checkpoint
+from sim.scenario.checkpoint.document import Checkpoint, Deadline
 from sim.scenario.grammar.options import built
-from sim.scenario.grammar.section import Section
 from sim.scenario.job.document import Vertex
 from sim.scenario.sink.builder import build_staging
 from sim.scenario.sizes import LEAST_INTERVAL_NS
@@ -58,19 +57,14 @@ def build_checkpoint(given: Checkpoint, job: dict[str, Vertex], reading: Reading
     return options
 
 
-def _barriers(given: str | Section | None, reading: Reading, *, old: bool) -> Barriers:
+def _barriers(given: str | Deadline | None, reading: Reading, *, old: bool) -> Barriers:
     """`old`: of a Flink in which the deadline does not reach barriers in outputs."""
     if given is None or isinstance(given, str):
         return Barriers(given or "aligned")
-    here = ("checkpoint", "barriers")
-    deadlines = [(field.alias or name, getattr(given, name)) for name, field in type(given).model_fields.items()]
-    written = [(kind, timeout_ns) for kind, timeout_ns in deadlines if timeout_ns is not None]
-    if len(written) != 1:
-        reading.wrong(here, f"write exactly one: {' or '.join(f'{{{kind}: 1 s}}' for kind, _ in deadlines)}")
-        return Barriers()
-    ((kind, timeout_ns),) = written
+    deadlines = ((field.alias or name, getattr(given, name)) for name, field in type(given).model_fields.items())
+    kind, timeout_ns = next((kind, timeout_ns) for kind, timeout_ns in deadlines if timeout_ns is not None)
     if timeout_ns == 0:
-        reading.wrong(here, f"an {kind} of 0 is unaligned from the start: write unaligned")
+        reading.wrong(("checkpoint", "barriers"), f"an {kind} of 0 is unaligned from the start: write unaligned")
     return Barriers(kind, timeout_ns, reaches_output=not old)
 
 

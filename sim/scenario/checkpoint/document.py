@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, Tag, create_model
 
@@ -12,17 +12,23 @@ from sim.model.state import StateOptions
 from sim.scenario.grammar.fields import Axis, Duration, EdgeName, choice_of
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section
+from sim.scenario.grammar.together import OneOf
 from sim.scenario.sink.document import Staging
 
-_DEADLINES: dict[str, Any] = {
-    kind.name.replace("-", "_"): (Axis[Duration] | None, Field(None, description="After the trigger; then barriers overtake."))
-    for kind in BARRIERS.values()
-    if kind.has_deadline
+_WITH_DEADLINE = [kind.name for kind in BARRIERS.values() if kind.has_deadline]
+
+
+class Deadline(Section):
+    """Start aligned, go unaligned so long after the trigger."""
+
+    ONE_OF: ClassVar = (OneOf(dict.fromkeys(_WITH_DEADLINE, "")),)
+
+
+_AFTER: dict[str, Any] = {
+    name.replace("-", "_"): (Axis[Duration] | None, Field(None, description="After the trigger; then barriers overtake."))
+    for name in _WITH_DEADLINE
 }
-DeadlineBarriers = create_model(
-    "DeadlineBarriers", __base__=Section, __module__=__name__, __doc__="Start aligned, go unaligned so long after the trigger.",
-    **_DEADLINES,
-)  # fmt: skip
+DeadlineBarriers = create_model("DeadlineBarriers", __base__=Deadline, __module__=__name__, __doc__=Deadline.__doc__, **_AFTER)
 """It has a key for each way of barriers with a deadline."""
 
 

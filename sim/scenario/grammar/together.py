@@ -21,11 +21,13 @@ class OneOf:
     is_needed: bool = True  # False: none of them may stand there, too
 
     def mistake(self, written: Container[str]) -> str:
-        """Empty: there is none."""
+        """What is wrong with the keys that are written, in words.  Empty: nothing."""
         found = [key for key in self.keys if key in written]
         if len(found) == 1 or not (found or self.is_needed):
             return ""
         named = [f"{key} ({what})" if what else key for key, what in self.keys.items()]
+        if len(named) == 1:
+            return f"write {named[0]}"
         there = f": there are {listed(found)}" if 1 < len(found) < len(named) else ""
         return f"write {'exactly ' if self.is_needed else ''}one of {listed(named)}{there}"
 
