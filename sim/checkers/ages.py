@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from sim.checkers.violation import number_of
+from sim.checkers.violation import number_of, seconds
 
 AGED = "a key expires its time to live after its last write: neither sooner nor later, restored or not"
 
@@ -45,21 +45,19 @@ def misaged(
     horizon_ns = now_ns - ttl_ns
     oldest_ns = min((begin for begin, _, size_bytes in after if size_bytes), default=now_ns)
     if oldest_ns < horizon_ns:
-        return f"keys are there that were last written {_s(now_ns - oldest_ns)} ago, and live for {_s(ttl_ns)}"
+        return f"keys are there that were last written {seconds(now_ns - oldest_ns)} ago, and live for {seconds(ttl_ns)}"
     slack = _STEPS + len(before) + len(after)
     survived, live = younger(before, horizon_ns), sum(size_bytes for _, _, size_bytes in after)
-    since = f"at {_s(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"
+    since = (
+        f"at {seconds(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"
+    )
     if live < survived - slack:
         return f"keys have expired too early: {number_of(live, 'byte')} are left; {since}"
     written = added_bytes + 2 * rewritten_bytes + slack  # an entry that is rewritten may be larger than the others: where there are few
     young = sum(size_bytes for begin, _, size_bytes in after if begin >= before_ns)
     if young > written:
-        return f"keys are young again: {number_of(young, 'byte')} count as written since {_s(before_ns)}, at most {written} were"
+        return f"keys are young again: {number_of(young, 'byte')} count as written since {seconds(before_ns)}, at most {written} were"
     newest = before[-1][2] if before else 0  # what comes soon after it is taken together with it
     if live > survived + newest + written:
         return f"keys that must have expired are there: {number_of(live, 'byte')}, at most {written} written since; {since}"
     return None
-
-
-def _s(ns: int) -> str:
-    return f"{ns / 1e9:g} s"

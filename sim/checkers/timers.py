@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sim.checkers.violation import seconds
+
 TIMERS_FIRE = "each timer of a window fires once: at its time, in order, also if it was restored"
 
 Pending = tuple[int, int]
@@ -25,7 +27,7 @@ class Timers:
         """A window ends: what its timer lets go is known."""
         fact = None
         if (now_ns - self.phase_ns) % self.step_ns:
-            fact = f"a window ends at {_s(now_ns)}, windows of {_s(self.step_ns)} do not"
+            fact = f"a window ends at {seconds(now_ns)}, windows of {seconds(self.step_ns)} do not"
         self.ended_ns = now_ns
         if not (self.hold_ns and self.pending and self.pending[-1][1] == served):
             self.pending.append((now_ns + self.hold_ns, served))
@@ -37,23 +39,19 @@ class Timers:
         expected = [timer for timer in self.pending if timer[0] == due_ns and timer[1] == records]
         self.pending = [timer for timer in self.pending if timer[0] > due_ns or timer[1] > records]
         if now_ns < due_ns:
-            return f"the timer of {_s(due_ns)} fires at {_s(now_ns)}"
+            return f"the timer of {seconds(due_ns)} fires at {seconds(now_ns)}"
         if missed:
-            return f"the timer of {_s(missed[0][0])} has not fired, that of {_s(due_ns)} fires; {len(missed)} were forgotten"
-        return None if expected else f"a timer of {_s(due_ns)} fires that was never set, and lets the records up to {records} go"
+            return f"the timer of {seconds(missed[0][0])} has not fired, that of {seconds(due_ns)} fires; {len(missed)} were forgotten"
+        return None if expected else f"a timer of {seconds(due_ns)} fires that was never set, and lets the records up to {records} go"
 
     def silent(self, now_ns: int) -> str | None:
         """A window has ended without a timer."""
         end_ns = (now_ns - 1 - self.phase_ns) // self.step_ns * self.step_ns + self.phase_ns
         if end_ns <= max(self.begun_ns, self.ended_ns):
             return None
-        return f"the window that ended at {_s(end_ns)} has no timer; the last one was set at {_s(self.ended_ns)}"
+        return f"the window that ended at {seconds(end_ns)} has no timer; the last one was set at {seconds(self.ended_ns)}"
 
     def kept(self, now_ns: int, served: int) -> tuple[Pending, ...]:
         """The timers of a snapshot: those pending, and that of the window that is open."""
         end_ns = now_ns + self.step_ns - (now_ns - self.phase_ns) % self.step_ns
         return (*self.pending, (end_ns + self.hold_ns, served))
-
-
-def _s(ns: int) -> str:
-    return f"{ns / 1e9:g} s"

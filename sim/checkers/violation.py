@@ -25,6 +25,11 @@ def at(time_ns: int) -> str:
     return f"{time_ns / 1e9:.6f} s"
 
 
+def seconds(time_ns: int) -> str:
+    """A simulated time in a fact: seconds, as many digits as it needs."""
+    return f"{time_ns / 1e9:g} s"
+
+
 def lasting(span_ns: int) -> str:
     """A span of simulated time: milliseconds."""
     return f"{span_ns / 1e6:g} ms"

@@ -17,6 +17,7 @@ from sim.checkers.state import Stamp
 from sim.model.stored import SnapshotType
 from sim.plane.seam.interface import DataPlane, Position
 from sim.plane.seam.layout import Layout
+from sim.plane.seam.positions import channels_in, channels_out
 from sim.protocol.commit.committables import Committable
 from sim.state.expiry import Ages
 from sim.state.files import FrozenState, Handle
@@ -187,7 +188,5 @@ class Contents:
 
 def beginning(layout: Layout, task: int) -> TaskSnapshot:
     """What a task of a job that starts begins with."""
-    inputs = sum(len(layout.gates[gate][2]) for gate in layout.task_gates[task])
-    outputs = sum(len(layout.partitions[partition][2]) for partition in layout.task_partitions[task])
-    into, out = np.zeros(inputs, dtype=np.int64), np.zeros(outputs, dtype=np.int64)
+    into, out = (np.zeros(len(channels), np.int64) for channels in (channels_in(layout, task), channels_out(layout, task)))
     return TaskSnapshot(0, Position(0, into, into, into, out, out, out))

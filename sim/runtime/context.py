@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sim.metrics.commits import CommitStats
-from sim.metrics.journal import Journal
+from sim.metrics.journal import Happening, Journal
 from sim.metrics.stats import CheckpointStats
 from sim.model.randomness.residual_draws import drawn_ns
 from sim.model.residuals import Part
@@ -50,6 +50,10 @@ class Context:
     journal: Journal = field(default_factory=Journal)
     stats: dict[int, CheckpointStats] = field(default_factory=dict)  # by checkpoint
     commits: list[CommitStats] = field(default_factory=list)
+
+    def note(self, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = "") -> None:
+        """Enter into the journal what happens now."""
+        self.journal.note(self.env.now, happening, checkpoint, task, number, detail)
 
     @property
     def instance(self) -> int:

@@ -69,7 +69,7 @@ RECOVERY = (
     ),
     Rule(
         "after a restart the first checkpoint comes one interval later",
-        "runtime/jobmanager/recovery_host.py",
+        "runtime/jobmanager/coordinator_host.py",
         "                restarted=restarted,",
         "                restarted=False,",
         f"{_HOST}the_timeline_of_a_restart",

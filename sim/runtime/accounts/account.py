@@ -5,6 +5,7 @@ A moment is a method of `Checks`.  An account overrides those that it needs; it 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
@@ -17,6 +18,7 @@ from sim.checkers.restarts import Deployed
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Entry
+from sim.plane.seam.positions import channels_in, channels_out
 from sim.protocol.coordinator.coordinator import Coordinator
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents
@@ -42,8 +44,8 @@ class WatchedRun:
     def of(cls, context: Context, contents: Contents, output: CommittedOutput, ends: Ends) -> WatchedRun:
         layout = context.layout
         tasks = range(len(layout.vertex))
-        inputs = [_together(layout.gates[gate][2] for gate in layout.task_gates[task]) for task in tasks]
-        outputs = [_together(layout.partitions[partition][2] for partition in layout.task_partitions[task]) for task in tasks]
+        inputs: list[np.ndarray] = [np.array(channels_in(layout, task), np.int32) for task in tasks]
+        outputs: list[np.ndarray] = [np.array(channels_out(layout, task), np.int32) for task in tasks]
         teller = Teller(context.journal, context.names)
         return cls(context, contents, output, ends, teller, inputs, outputs, Ledger.opened(inputs, outputs))
 
@@ -77,6 +79,11 @@ class RunAccount(Checks):
         """The violations that only the end of the run shows."""
         yield from ()
 
+    def resized(self, before: Self) -> frozenset[str]:
+        """Vertices that have another parallelism than in the job before."""
+        mine, theirs = (Counter(vertex for vertex, _ in account.context.names) for account in (self, before))
+        return frozenset(vertex for vertex in mine if mine[vertex] != theirs[vertex])
+
     @property
     def now_ns(self) -> int:
         return int(self.context.env.now)
@@ -91,7 +98,3 @@ class RunAccount(Checks):
     def tell_first(self, found: Iterable[Violation]) -> None:
         """The first time of each law."""
         self.found.extend(violation for violation in found if self.is_first(violation.law))
-
-
-def _together(channels: Iterable[Iterable[int]]) -> np.ndarray:
-    return np.array([channel for several in channels for channel in several], np.int32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from sim.checkers.dealing import misdealt_state
@@ -55,8 +54,7 @@ class StampAccount(RunAccount):
     def go_on(self, before: StampAccount, checkpoint: int) -> None:
         """What the other job had not taken itself was dealt out to it, and is dealt out again."""
         taker, resized = before._dealt.get(checkpoint, (before, frozenset[str]()))
-        mine, theirs = (Counter(vertex for vertex, _ in names) for names in (self.names, before.names))
-        resized |= {vertex for vertex in mine if mine[vertex] != theirs[vertex]}
+        resized |= self.resized(before)
         number, self.parts[checkpoint] = {name: task for task, name in enumerate(self.names)}, {}
         for task, part in taker.parts.get(checkpoint, {}).items():
             if taker.names[task] in number:

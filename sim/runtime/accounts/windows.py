@@ -5,7 +5,6 @@ It is told what happens, and compares; it decides nothing.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -14,7 +13,7 @@ from sim.checkers.coverage import COVERED
 from sim.checkers.event_time import ACTIVE, BEHIND_INPUTS, IDLE, OWN_WINDOW, Belonging, Inputs
 from sim.checkers.state import Brought
 from sim.checkers.timers import TIMERS_FIRE, Pending, Timers
-from sim.checkers.violation import Violation, count_is, number_of
+from sim.checkers.violation import Violation, count_is, number_of, seconds
 from sim.metrics.journal import Happening
 from sim.model.job import Window
 from sim.runtime import markers
@@ -52,9 +51,8 @@ class WindowAccount(RunAccount):
 
     def go_on(self, before: Self, checkpoint: int) -> None:
         """What vertices held in windows is dealt out if their parallelism is another one, and has no timer."""
-        mine, theirs = (Counter(vertex for vertex, _ in context.names) for context in (self.context, before.context))
-        kept = before._timers.get(checkpoint, {})
-        self._timers[checkpoint] = {name: pending for name, pending in kept.items() if mine[name[0]] == theirs[name[0]]}
+        kept, resized = before._timers.get(checkpoint, {}), self.resized(before)
+        self._timers[checkpoint] = {name: pending for name, pending in kept.items() if name[0] not in resized}
 
     # ------------------------------------------------------------------------------------------ event time
 
@@ -76,7 +74,9 @@ class WindowAccount(RunAccount):
     def watermark_arrived(self, task: int, channel: int, number: int) -> None:
         own = self._of(task)
         if own.sent_ns < own.owed_ns:
-            self._tell_of(BEHIND_INPUTS, task, f"its watermark stays at {_s(own.sent_ns)}, all active inputs had come to {_s(own.owed_ns)}")
+            self._tell_of(
+                BEHIND_INPUTS, task, f"its watermark stays at {seconds(own.sent_ns)}, all active inputs had come to {seconds(own.owed_ns)}"
+            )
         if own.until is not None and own.owed_ns:
             self._tell_of(OWN_WINDOW, task, f"the records up to {own.until} have not left, their windows have ended")
         own.owed_ns, own.until = 0, None
@@ -94,25 +94,23 @@ class WindowAccount(RunAccount):
             own.until = position.served - later
 
     def watermark_sent(self, task: int, number: int) -> None:
-        """A task sends a watermark, or a status."""
         own, is_source = self._of(task), not self._inputs[task]
+        ahead = f"its watermark {seconds(number)} is ahead of its"
         if number == markers.IDLE:
             fact = self._busy(task) if is_source else self._active(own.inputs)
         elif number == markers.ACTIVE:
             fact = None
         elif number < own.sent_ns:
-            fact = f"its watermark goes back from {_s(own.sent_ns)} to {_s(number)}"
+            fact = f"its watermark goes back from {seconds(own.sent_ns)} to {seconds(number)}"
         elif is_source:
             reached_ns = self._event_time(task)
-            fact = (
-                None if number <= reached_ns else f"its watermark {_s(number)} is ahead of its records, which have come to {_s(reached_ns)}"
-            )
+            fact = None if number <= reached_ns else f"{ahead} records, which have come to {seconds(reached_ns)}"
         elif number > own.inputs.time_ns:
             least = min(own.inputs.reached, key=lambda channel: own.inputs.reached[channel])
             writer = self.teller.task(self.context.layout.writer[least])
-            fact = f"its watermark {_s(number)} is ahead of its input from {writer}, which has come to {_s(own.inputs.reached[least])}"
+            fact = f"{ahead} input from {writer}, which has come to {seconds(own.inputs.reached[least])}"
         elif own.until is not None:
-            fact = f"its watermark {_s(number)} leaves before the records up to {own.until}, which it ends"
+            fact = f"its watermark {seconds(number)} leaves before the records up to {own.until}, which it ends"
         else:
             fact = None
         if fact is not None:
@@ -142,7 +140,7 @@ class WindowAccount(RunAccount):
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         if (timers := self._of(task).timers) is None:
-            self._tell_timer(task, f"a timer of {_s(due_ns)} fires, its operators had finished when the snapshot was taken")
+            self._tell_timer(task, f"a timer of {seconds(due_ns)} fires, its operators had finished when the snapshot was taken")
         else:
             self._tell_timer(task, timers.fire(self.now_ns, due_ns, records))
 
@@ -215,7 +213,7 @@ class WindowAccount(RunAccount):
         since_ns = int(context.env.now) - log.due(served - 1)
         if since_ns >= source.watermark.idle_timeout_ns:
             return None
-        return f"it says that it is idle, its last record was due {_s(since_ns)} ago"
+        return f"it says that it is idle, its last record was due {seconds(since_ns)} ago"
 
     def _active(self, inputs: Inputs) -> str | None:
         active = [channel for channel in inputs.reached if channel not in inputs.idle]
@@ -233,7 +231,3 @@ class WindowAccount(RunAccount):
             return
         story = self.teller.story(lambda row: row.happening in _TURNS and row.task in (-1, task))[-_LONGEST_STORY:]
         self.found.append(Violation(law, self.now_ns, self.teller.task(task), fact, story))
-
-
-def _s(ns: int) -> str:
-    return f"{ns / 1e9:g} s"

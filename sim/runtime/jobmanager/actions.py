@@ -24,7 +24,7 @@ def request(context: Context, coordinator: CoordinatorHost, action: Action) -> N
     savepoint = Savepoint(action.format, None if action.stop is None else Ending(action.stop))
     if savepoint.stop is not None and not coordinator.machine.absent:
         if coordinator.plan(RequestKind.SAVEPOINT) is None:  # nothing is to be stopped that does not run
-            context.journal.note(now, Happening.REFUSED, number=1, detail=FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING.name)
+            context.note(Happening.REFUSED, number=1, detail=FailureReason.NOT_ALL_REQUIRED_TASKS_RUNNING.name)
             return
         coordinator.tell(SchedulerStopped(now))  # so that nothing is committed but by this savepoint
     coordinator.tell(CheckpointRequested(now, RequestKind.SAVEPOINT, savepoint))

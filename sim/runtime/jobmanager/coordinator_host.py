@@ -11,10 +11,11 @@ import simpy
 
 from sim.metrics.journal import Happening
 from sim.metrics.stats import CheckpointStats
-from sim.model.randomness.streams import chance, stream
+from sim.model.randomness.streams import chance, draw, stream
 from sim.protocol import vocabulary
 from sim.protocol.coordinator.coordinator import Coordinator
 from sim.protocol.coordinator.plan import partial_plan
+from sim.protocol.coordinator.timer import first_trigger_delay
 from sim.protocol.options import BarrierOptions
 from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import CoordinatorCommand, CoordinatorEvent, Plan, RequestKind
@@ -42,6 +43,7 @@ class CoordinatorHost:
     ) -> None:  # fmt: skip
         self.context = context
         self.env = context.env
+        self._note = context.note
         self.overheads = context.scenario.overheads
         self.tasks = tasks
         self.contents = contents
@@ -62,9 +64,19 @@ class CoordinatorHost:
     def machine(self) -> Coordinator:
         return self._loop.machine
 
-    def start(self, first_delay_ns: int) -> None:
-        """All tasks run."""
-        self.tell(vocabulary.SchedulerStarted(self.env.now, first_delay_ns))
+    def start(self, restarts: int = 0, *, restarted: bool = False) -> None:
+        """The job runs: periodic checkpoints begin.  `restarts`: of the job so far; `restarted`: not all tasks run yet."""
+        scenario, options = self.context.scenario, self.context.scenario.checkpoint
+        if options.interval_ns is not None:
+            delay_ns = first_trigger_delay(
+                scenario.cluster.profile,
+                interval_ns=options.interval_ns,
+                min_pause_ns=options.min_pause_ns,
+                first_trigger_ns=self.overheads.first_trigger_ns,
+                restarted=restarted,
+                draw=draw(stream(scenario.run.seed, "first-trigger"), restarts),
+            )
+            self.tell(vocabulary.SchedulerStarted(self.env.now, delay_ns))
 
     def tell(self, event: CoordinatorEvent) -> None:
         self._loop.tell(event)
@@ -202,9 +214,6 @@ class CoordinatorHost:
             self.tasks[task].trigger(checkpoint, options)
         else:
             self.env.call_in(at_ns - self.env.now, partial(self.tasks[task].trigger, checkpoint, options))
-
-    def _note(self, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = "") -> None:
-        self.context.journal.note(self.env.now, happening, checkpoint, task, number, detail)
 
     def _arm_periodic_timer(self, at_ns: int) -> None:
         timer = self.env.timeout(at_ns - self.env.now)

@@ -97,7 +97,7 @@ class Elasticity:
         def give_up() -> None:
             if self.is_current(restart):
                 reason = "no slot for as long as it waits for resources"
-                self.context.journal.note(self.env.now, Happening.GIVEN_UP, -1, -1, 0, reason)
+                self.context.note(Happening.GIVEN_UP, detail=reason)
                 self.outcome.fail(reason)
 
         if wait_ns is not None and ready_ns > self.env.now + wait_ns:

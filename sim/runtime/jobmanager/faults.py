@@ -87,12 +87,12 @@ class Faults:
             case JobManagerDown():
                 self.recovery.lose_job_manager(what.down_ns)
             case StorageOutage():
-                self._note(f"no storage for {what.lasts_ns / 1e9:g} s")
+                self.context.note(Happening.FAULT, detail=f"no storage for {what.lasts_ns / 1e9:g} s")
                 self._fail_storage(self.env.now + what.lasts_ns)
             case NetworkOutage():
                 self._cut_off(what)
             case SlowTask():
-                self._note(f"{what.vertex} slower by {what.factor}")
+                self.context.note(Happening.FAULT, detail=f"{what.vertex} slower by {what.factor}")
                 self._slow_down_until(what, None if what.lasts_ns is None else self.env.now + what.lasts_ns)
             case _:
                 assert_never(what)
@@ -111,7 +111,7 @@ class Faults:
     def _cut_off(self, what: NetworkOutage) -> None:
         """Cut a task manager off: its tasks wait at their next record, as no message comes in or goes out."""
         host, until_ns = self._host(what.host), self.env.now + what.lasts_ns
-        self._note(f"task manager {host} cut off for {what.lasts_ns / 1e9:g} s")
+        self.context.note(Happening.FAULT, detail=f"task manager {host} cut off for {what.lasts_ns / 1e9:g} s")
         if what.lasts_ns >= self.context.scenario.restart.heartbeat_timeout_ns:
             self.recovery.lose_host(host, TaskManagerLost(host, silent=True))
             return
@@ -135,6 +135,3 @@ class Faults:
     def _scale(self, task: int) -> None:
         """Slow a task by the largest of its factors."""
         self.speed.slow(task, "fault", Fraction(max(self._slow[task], default=1)))
-
-    def _note(self, detail: str) -> None:
-        self.context.journal.note(self.env.now, Happening.FAULT, detail=detail)

@@ -61,7 +61,7 @@ class JobEnd:
         self.finished |= {task}
         if self.finished == self.graph.tasks:
             self.tell(SchedulerStopped(self.context.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
-            self.context.journal.note(self.context.env.now, Happening.JOB_FINISHED)
+            self.context.note(Happening.JOB_FINISHED)
             self.outcome.finish()
 
 

@@ -15,7 +15,6 @@ from sim.metrics.recoveries import RecoveryStats
 from sim.metrics.stats import stopped_with
 from sim.model.faults import TaskManagerLost
 from sim.model.randomness.streams import draw, stream
-from sim.protocol.coordinator.timer import first_trigger_delay
 from sim.protocol.machine import changed
 from sim.protocol.reasons import FailureReason
 from sim.protocol.recovery import recovery
@@ -45,6 +44,7 @@ class RecoveryHost:
         self.cluster = cluster
         self.context = cluster.context
         self.env = cluster.context.env
+        self._note = cluster.context.note
         self.overheads = cluster.context.scenario.overheads
         self.tasks = cluster.tasks
         self.coordinator = coordinator
@@ -87,7 +87,7 @@ class RecoveryHost:
         if not failing:
             return
         for task in failing:
-            self._note(Happening.TASK_FAILED, task, detail=reason)
+            self._note(Happening.TASK_FAILED, task=task, detail=reason)
         self.stop(failing)
         self.coordinator.message(self.overheads.fail_ns, lambda: self.report(failing, "task", reason, failed_ns))
 
@@ -166,7 +166,7 @@ class RecoveryHost:
         if self.elected is absence:
             running = [task for task in range(len(self.tasks)) if not self.tasks[task].stopped and task not in self.job_end.finished]
             for task in running:
-                self._note(Happening.TASK_FAILED, task, detail="no heartbeat of a JobManager")
+                self._note(Happening.TASK_FAILED, task=task, detail="no heartbeat of a JobManager")
             self.stop(running)
             self._stopped_ns = self.env.now
 
@@ -201,7 +201,7 @@ class RecoveryHost:
     def task_runs(self, task: int) -> None:
         """A restored task has its state and its recovered input."""
         self.tasks[task].running = True
-        self._note(Happening.TASK_RUNS, task)
+        self._note(Happening.TASK_RUNS, task=task)
         for restore in self.restores.values():
             restore.task_runs(task)
         if task in self.machine.initializing:
@@ -233,9 +233,6 @@ class RecoveryHost:
                 self.outcome.fail(f"stopped with a savepoint, then failed: {command.reason}")
             case _:
                 assert_never(command)
-
-    def _note(self, happening: Happening, task: int = -1, number: int = 0, detail: str = "", checkpoint: int = -1) -> None:
-        self.context.journal.note(self.env.now, happening, checkpoint, task, number, detail)
 
     def _cancel(self, command: recovery.CancelTasks) -> None:
         kind, what, failed_ns = self._failure
@@ -304,7 +301,7 @@ class RecoveryHost:
         `alone`: nothing else of this restart is deployed.
         """
         number = self.context.hosts[tasks[0]]
-        self._note(Happening.DEPLOYMENT_FAILED, tasks[0], number=number)
+        self._note(Happening.DEPLOYMENT_FAILED, task=tasks[0], number=number)
 
         def learn() -> None:
             self._again = stats if alone and self.stats.get(stats.number) is stats else None
@@ -321,17 +318,7 @@ class RecoveryHost:
 
     def _start_scheduler(self, *, restarted: bool) -> None:
         self._resuming = False
-        options = self.context.scenario.checkpoint
-        if options.interval_ns is not None:
-            delay_ns = first_trigger_delay(
-                self.context.scenario.cluster.profile,
-                interval_ns=options.interval_ns,
-                min_pause_ns=options.min_pause_ns,
-                first_trigger_ns=self.overheads.first_trigger_ns,
-                restarted=restarted,
-                draw=draw(stream(self.context.scenario.run.seed, "first-trigger"), self.machine.restarts),
-            )
-            self.coordinator.start(delay_ns)
+        self.coordinator.start(self.machine.restarts, restarted=restarted)
 
     @property
     def restarting(self) -> bool:

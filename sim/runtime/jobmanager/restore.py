@@ -97,7 +97,7 @@ class Restore:
         stats.deployed_ns, stats.checkpoint = self.env.now, self.checkpoint
         cluster.files.failed_over(self.checkpoint)
         tasks = sorted(self.tasks)
-        context.journal.note(self.env.now, Happening.JOB_RESTORED, self.checkpoint, number=stats.number)
+        context.note(Happening.JOB_RESTORED, self.checkpoint, number=stats.number)
         parts = {task: self._part(task) for task in tasks}
         if context.scenario.checkpoint.recover_output_on_downstream:
             parts = on_downstream(parts, context.layout)
@@ -133,7 +133,7 @@ class Restore:
             return
         self.stats.restored_bytes += downloaded
         self.stats.recovered_bytes += part.in_flight_bytes
-        context.journal.note(self.env.now, Happening.TASK_RESTORED, self.checkpoint, task, downloaded)
+        context.note(Happening.TASK_RESTORED, self.checkpoint, task, downloaded)
         host.restored(self.checkpoint, part)
         self.cluster.warm_up.begin(task)
         if not host.occupied:  # by a commit of what the checkpoint held

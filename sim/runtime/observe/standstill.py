@@ -14,6 +14,7 @@ import numpy as np
 
 from sim.plane.seam.interface import DataPlane, ThreadState
 from sim.plane.seam.layout import Layout
+from sim.plane.seam.positions import channels_in
 from sim.runtime.context import Context
 from sim.runtime.ports import TaskPort
 
@@ -92,7 +93,7 @@ class _Look:
 
     def inputs(self, task: int) -> list[int]:
         """The input channels of a task."""
-        return [c for gate in self._layout.task_gates[task] for c in self._layout.gates[gate][2]]
+        return channels_in(self._layout, task)
 
     def aligns(self, task: int) -> bool:
         return self._state[task] == ThreadState.IDLE and any(self.blocked[c] for c in self.inputs(task))

@@ -182,7 +182,7 @@ class Chain:
     def _next(self, instance: JobInstance, segment: Segment) -> Beginning:
         """The job is cancelled: what it was about to do comes to nothing, completed checkpoints are retained."""
         if segment.kind == "rescale":
-            instance.journal.note(instance.env.now, Happening.RESCALED)
+            instance.context.note(Happening.RESCALED)
         instance.job.coordinator.tell(SchedulerStopped(instance.env.now, FailureReason.CHECKPOINT_COORDINATOR_SHUTDOWN))
         snapshot = self._chosen(instance, segment.start_from)
         parts, served, names = instance.job.files.parts(snapshot), instance.plane.served(), instance.names

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from sim.checkers.violation import Violation
-from sim.model.randomness.streams import draw, stream
 from sim.model.scenario import Scenario
 from sim.plane import Engine, build
 from sim.plane.seam.interface import Notice
-from sim.protocol.coordinator.timer import first_trigger_delay
 from sim.protocol.forced import forced_aligned_edges
 from sim.runtime.accounts.accounts import Accounts
 from sim.runtime.clock import TwoPlaneEnvironment
@@ -79,17 +77,7 @@ class JobInstance:
             return
         for host in self.tasks:
             host.begin()
-        run, options = self.scenario.run, self.scenario.checkpoint
-        if options.interval_ns is None:
-            return
-        delay_ns = first_trigger_delay(
-            self.scenario.cluster.profile,
-            interval_ns=options.interval_ns,
-            min_pause_ns=options.min_pause_ns,
-            first_trigger_ns=self.scenario.overheads.first_trigger_ns,
-            draw=draw(stream(run.seed, "first-trigger"), 0),
-        )
-        self.job.coordinator.start(delay_ns)
+        self.job.coordinator.start()
 
     def violations(self) -> tuple[Violation, ...]:
         """What the run broke of what checkpoints promise.  Call it at the end."""

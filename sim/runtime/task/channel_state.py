@@ -77,11 +77,11 @@ class ChannelState(TaskPart):
         """`stored` when the group's file is closed: at once, if storage takes no time."""
 
         def closed() -> None:
-            self._note(Happening.CHANNEL_STATE_WRITTEN, checkpoint, stats.persisted_bytes)
+            self.slot.note(Happening.CHANNEL_STATE_WRITTEN, checkpoint, stats.persisted_bytes)
             stored()
 
         self.barriers_complete(checkpoint)  # no notice came if every barrier was here at the start
-        self._note(Happening.IN_FLIGHT_COMPLETE, checkpoint)
+        self.slot.note(Happening.IN_FLIGHT_COMPLETE, checkpoint)
         capture, stats = self._captures[checkpoint], self.context.stats[checkpoint].of(self.task)
         stats.captured_input_bytes, stats.captured_output_bytes = capture.input_bytes, capture.output_bytes
         self.slot.contents.in_flight_final(checkpoint, self.task, captured=capture.input_bytes > 0, overtaken=capture.output_bytes > 0)
@@ -112,9 +112,6 @@ class ChannelState(TaskPart):
             name = ("restore", "channel-state", *self.context.names[self.task], snapshot.checkpoint)
             return self.context.storage.read(in_files_bytes, *name, host=self.context.hosts[self.task])
         return None
-
-    def _note(self, happening: Happening, checkpoint: int, size_bytes: int = 0) -> None:
-        self.context.journal.note(self.slot.now, happening, checkpoint, self.task, size_bytes)
 
     def _store_input(self, checkpoint: int) -> None:
         capture = self._captures[checkpoint]

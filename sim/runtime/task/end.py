@@ -10,6 +10,7 @@ from typing import assert_never
 
 from sim.metrics.journal import Happening
 from sim.plane.seam.interface import Marker, Notice, Trait
+from sim.plane.seam.positions import channels_out
 from sim.protocol.options import Ending
 from sim.protocol.reasons import FailureReason
 from sim.protocol.task import finishing
@@ -38,11 +39,10 @@ class TaskEnding:
         self.ending_of = ending_of
         self.on_close: Callable[[], None] = lambda: None  # operators are closed: nothing works for the task in the background any more
         self.replaced = False  # another host has taken the task over
-        outputs = sum(len(layout.partitions[p][2]) for p in layout.task_partitions[task])
-        self._unheard = sum(len(layout.gates[g][2]) for g in layout.task_gates[task])  # input channels whose data goes on
+        self._unheard = len(slot.channels)  # input channels whose data goes on
         self._ending = Ending.DRAIN
         self._open_gates = set(range(len(layout.task_gates[task])))
-        machine = TaskEnd(slot.job.rule, context.periodic, outputs, bool(self._open_gates))
+        machine = TaskEnd(slot.job.rule, context.periodic, len(channels_out(layout, task)), bool(self._open_gates))
         self._loop = HostLoop(machine, TaskEnd.on, self.carry_out)
         self._open: frozenset[int] = frozenset()  # snapshots under way, told to the machine when the end begins
 
@@ -157,7 +157,7 @@ class TaskEnding:
                 for part in self.parts:
                     part.quiesce()
             case finishing.ForwardEndOfData():
-                self._note(Happening.END_OF_DATA, command.ending.value)
+                self.slot.note(Happening.END_OF_DATA, detail=command.ending.value)
                 self.slot.checks.data_ended(self.slot.task, command.ending.value)
                 self.context.plane.forward(self.slot.task, Marker(1, Trait.NONE, END_OF_DATA))
             case finishing.ReportEndOfData():
@@ -167,15 +167,12 @@ class TaskEnding:
             case finishing.ForwardEndOfPartition():
                 self.context.plane.forward(self.slot.task, Marker(1, Trait.FINAL, END_OF_PARTITION))
             case finishing.ReportFinished():
-                self._note(Happening.TASK_FINISHED)
+                self.slot.note(Happening.TASK_FINISHED)
                 for part in self.parts:
                     part.finished()
                 self._report(self.slot.job.task_finished)
             case _:
                 assert_never(command)
-
-    def _note(self, happening: Happening, detail: str = "") -> None:
-        self.context.journal.note(self.slot.now, happening, task=self.slot.task, detail=detail)
 
     def _close_operators(self) -> None:
         def close() -> None:

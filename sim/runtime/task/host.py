@@ -41,6 +41,7 @@ class TaskHost:
         committer_of: Callable[[str], SinkCommitter],
     ) -> None:  # fmt: skip
         self.slot = slot
+        self._note = slot.note
         self.context = slot.context
         self.env, self.plane = slot.context.env, slot.context.plane
         self.task = slot.task
@@ -280,9 +281,6 @@ class TaskHost:
                 self._cancel_snapshot(checkpoint)
             case _:
                 assert_never(command)
-
-    def _note(self, happening: Happening, checkpoint: int, number: int = 0, detail: str = "") -> None:
-        self.context.journal.note(self.env.now, happening, checkpoint, self.task, number, detail)
 
     def _mail_at(self, at_ns: int, event: Callable[[int], TaskEvent]) -> None:
         self.env.call_in(max(0, at_ns - self.env.now), lambda: self.post(event))

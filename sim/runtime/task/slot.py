@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sim.metrics.journal import Happening
 from sim.model.job import Vertex
+from sim.plane.seam.positions import channels_in
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents
 from sim.runtime.context import Context
@@ -34,5 +36,8 @@ class Slot:
     @property
     def channels(self) -> list[int]:
         """The input channels of its position, in order."""
-        layout = self.context.layout
-        return [channel for gate in layout.task_gates[self.task] for channel in layout.gates[gate][2]]
+        return channels_in(self.context.layout, self.task)
+
+    def note(self, happening: Happening, checkpoint: int = -1, number: int = 0, detail: str = "") -> None:
+        """Enter into the journal what happens to the task now."""
+        self.context.journal.note(self.context.env.now, happening, checkpoint, self.task, number, detail)

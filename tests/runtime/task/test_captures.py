@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from sim.metrics.journal import Journal
 from sim.metrics.stats import CheckpointStats
 from sim.model.cluster import Storage
 from sim.runtime.clock import TwoPlaneEnvironment
@@ -27,10 +26,10 @@ class Desk:
         options = Storage(bytes_per_second=PER_MS * 1000, close_ns=5 * MS, inline_threshold_bytes=0)
         self.storage = CheckpointStorage(self.env, options, seed=1)
         self.stats = {checkpoint: CheckpointStats(checkpoint, 0, 1) for checkpoint in (1, 2)}
-        context = SimpleNamespace(plane=self.plane, stats=self.stats, journal=Journal())
+        context = SimpleNamespace(plane=self.plane, stats=self.stats)
         manager = SimpleNamespace(channel_state={TASK: ChannelStateWriter(self.env, self.storage, [TASK])})
         contents = SimpleNamespace(in_flight_final=lambda *_, **__: None)
-        self.data = ChannelState(SimpleNamespace(context=context, task=TASK, manager=manager, contents=contents, now=0))
+        self.data = ChannelState(SimpleNamespace(context=context, task=TASK, manager=manager, contents=contents, note=lambda *_: None))
         self.closed_ms = []
 
     def holds(self, input_ms):

@@ -211,14 +211,14 @@ class SinkCommitter:
             (Happening.FILE_MISSING, sum(epoch.missing for epoch in visible)),
         ):
             if number:
-                context.journal.note(now, happening, checkpoint, task, number)
+                self.slot.note(happening, checkpoint, number)
         trigger_ns = context.stats[checkpoint].trigger_ns if checkpoint in context.stats else -1
         context.commits.append(CommitStats(checkpoint, now, task, trigger_ns, visible, gone, again))
 
     def _note_dropped(self, command: ReportDropped) -> None:
         records = sum(committable.records for committable in command.committables if not self.output.settled(committable))
         if records:
-            self.context.journal.note(self.slot.now, Happening.OUTPUT_DROPPED, command.checkpoint, self.slot.task, records, command.why)
+            self.slot.note(Happening.OUTPUT_DROPPED, command.checkpoint, records, command.why)
 
     def _stats(self, row: Committable) -> CommittedEpoch:
         missing = self.output.missing(row.files)
