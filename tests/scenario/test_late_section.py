@@ -127,7 +127,7 @@ def test_a_source_keeps_in_step_with_its_group():
     assert Alignment("g", 20 * 10**9, 10**9, 3) == loads(aligned, name="x").scenarios[0].job.vertices[0].source.watermark.alignment
     assert Alignment("g", 20 * 10**9, 10**9, 0) == read_in.scenarios[0].job.vertices[0].source.watermark.alignment
     assert () == tuple(read_in.warnings)
-    assert "has no effect: no source has watermark" in str(loads(text + flink, name="x").warnings[0])
+    assert "has no effect: no vertex has source.watermark.alignment" in str(loads(text + flink, name="x").warnings[0])
     with pytest.raises(ScenarioError, match="is 0 s: limits are announced now and then"):
         loads(aligned.replace("20 s", "20 s, update-interval: 0 s"), name="x")
 

@@ -22,8 +22,6 @@ from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean
 
 _DEBLOAT = "taskmanager.network.memory.buffer-debloat."
 _RESTART = "restart-strategy."
-_IDLE_TIMEOUT, _WATERMARK_INTERVAL = "table.exec.source.idle-timeout", "pipeline.auto-watermark-interval"
-_ALIGNMENT_BUFFER = "pipeline.watermark-alignment.buffer-size"
 _TTL = "table.exec.state.ttl"  # of the operators of a SQL job
 _LSM, _CHANGELOG = ("job", "VERTEX", "state", "lsm"), ("job", "VERTEX", "state", "changelog")
 _STORE, _MERGING = ("storage", "object-store"), ("storage", "file-merging")
@@ -31,6 +29,17 @@ LOCAL_BACKUP, LOCAL_RESTORE = "execution.checkpointing.local-backup.enabled", "e
 LOCAL_RECOVERY = "state.backend.local-recovery"  # the old option, which is both
 CHANGELOG = "state.changelog.enabled"
 MERGING = "execution.checkpointing.file-merging.enabled"
+
+_ALIGNMENT = ("source", "watermark", "alignment")
+_OF_VERTICES: dict[str, tuple[str, ...]] = {
+    "parallelism.default": (),
+    "pipeline.max-parallelism": (),
+    "table.exec.source.idle-timeout": ("source",),
+    "pipeline.auto-watermark-interval": ("source",),
+    "pipeline.watermark-alignment.buffer-size": _ALIGNMENT,
+    "state.backend.type": ("state",),
+}
+"""Key of Flink -> the section of a vertex for which it is a default."""
 
 
 def apply_flink(plain: Any, reading: Reading) -> None:
@@ -69,12 +78,8 @@ class _Move:
         self._buffer_timeout()
         self._debloat()
         self._restart()
-        self._vertices("parallelism.default", "parallelism")
-        self._vertices("pipeline.max-parallelism", "max-parallelism")
-        self._of_watermarks(_IDLE_TIMEOUT, "idle-timeout")
-        self._of_watermarks(_WATERMARK_INTERVAL, "interval")
-        self._alignment_buffer()
-        self._backend()
+        for key, section in _OF_VERTICES.items():
+            self._vertices(key, section)
         self._state()
         self._local_recovery()
         self._storage()
@@ -94,7 +99,7 @@ class _Move:
         if isinstance(value, list):
             self.lists.add(key)
         if self.keys[key].is_alone:
-            self._put(self.keys[key].path, read if key in self.lists else read[0], key)
+            self._put(self.keys[key].path, self._written(key), key)
 
     def _put(self, path: tuple[str, ...], value: Any, key: str) -> None:
         """Write a value as if it stood at `path`; a value given there by --set wins, one given in the file is a mistake."""
@@ -139,15 +144,14 @@ class _Move:
         if self._single(enabled) is False:
             self._put(("cluster", "network", "buffer-timeout"), "never", enabled)
         elif interval in self.values:
-            values = self.values[interval]
-            self._put(("cluster", "network", "buffer-timeout"), values if interval in self.lists else values[0], interval)
+            self._put(("cluster", "network", "buffer-timeout"), self._written(interval), interval)
 
     def _debloat(self) -> None:
         enabled = _DEBLOAT + "enabled"
         details = Mapping()
         for key, name in self._below(("cluster", "network", "debloat")).items():
             if key in self.values:
-                details[name] = self.values[key] if key in self.lists else self.values[key][0]
+                details[name] = self._written(key)
         if enabled not in self.values:
             for key in (key for key in self.values if key.startswith(_DEBLOAT)):
                 self.reading.warn(self.places[key], f"has no effect without {enabled}: true")
@@ -171,68 +175,38 @@ class _Move:
             if name in self.values and key.flink.when != strategy:
                 self.reading.warn(self.places[name], f"has no effect with {_RESTART}type: {strategy}")
             elif name in self.values:
-                values = self.values[name]
-                if values != [None]:  # without limit, as if nothing was said
-                    self._put(key.path, values if name in self.lists else values[0], name)
+                if self._written(name) is not None:  # without limit, as if nothing was said
+                    self._put(key.path, self._written(name), name)
             elif key.flink.default and key.flink.when == strategy and key.path[-1] not in (self.plain.get("restart") or ()):
                 self._put(key.path, _READERS[key.form](key.flink.default), _RESTART + "type")
 
-    def _vertices(self, key: str, name: str) -> None:
-        """Set a default of every vertex without a value of its own."""
-        job = self.plain.get("job")
-        if (value := self._single(key)) is None or not isinstance(job, Mapping):
+    def _vertices(self, key: str, section: tuple[str, ...]) -> None:
+        """Set a default of every vertex that has this section, and no value of its own."""
+        if (value := self._single(key)) is None:
             return
-        for vertex, body in job.items():
-            if isinstance(body, Mapping) and name not in body:
-                self._put(("job", vertex, name), value, key)
+        inside = self.keys[key].path[2 + len(section) :]
+        known = list(self._having(section))
+        if section == _ALIGNMENT and not known:
+            self.reading.warn(self.places[key], f"has no effect: no vertex has {'.'.join(section)}")
+        for vertex, body in known:
+            if _value_at(body, inside) is None:
+                self._put(("job", vertex, *section, *inside), value, key)
 
-    def _of_watermarks(self, key: str, name: str) -> None:
-        """Give watermarks to sources without their own."""
-        if (value := self._single(key)) is not None:
-            for vertex, watermark in self._watermarks():
-                if name not in watermark:
-                    self._put(("job", vertex, "source", "watermark", name), value, key)
-
-    def _alignment_buffer(self) -> None:
-        """An aligned source without a buffer size of its own has this one."""
-        if (value := self._single(_ALIGNMENT_BUFFER)) is None:
-            return
-        aligned = [(vertex, watermark["alignment"]) for vertex, watermark in self._watermarks() if "alignment" in watermark]
-        if not aligned:
-            self.reading.warn(self.places[_ALIGNMENT_BUFFER], "has no effect: no source has watermark: {alignment: ...}")
-        for vertex, alignment in aligned:
-            if isinstance(alignment, Mapping) and "buffer-size" not in alignment:
-                self._put(("job", vertex, "source", "watermark", "alignment", "buffer-size"), value, _ALIGNMENT_BUFFER)
-
-    def _watermarks(self) -> Iterator[tuple[Any, Mapping]]:
-        """Vertices with a source, and what that says of watermarks."""
+    def _having(self, section: tuple[str, ...]) -> Iterator[tuple[str, Mapping]]:
+        """(vertex, section) of those that have it."""
         job = self.plain.get("job")
         for vertex, body in job.items() if isinstance(job, Mapping) else ():
-            source = body.get("source") if isinstance(body, Mapping) else None
-            watermark = source.get("watermark", Mapping()) if isinstance(source, Mapping) else None
-            if isinstance(watermark, Mapping):
-                yield vertex, watermark
-
-    def _backend(self) -> None:
-        job = self.plain.get("job")
-        if (value := self._single("state.backend.type")) is None or not isinstance(job, Mapping):
-            return
-        for vertex, body in job.items():
-            state = body.get("state") if isinstance(body, Mapping) else None
-            if isinstance(state, Mapping) and "backend" not in state:
-                self._put(("job", vertex, "state", "backend"), value, "state.backend.type")
+            if isinstance(found := _value_at(body, section), Mapping):
+                yield vertex, found
 
     def _state(self) -> None:
         """Move the keys of state backends to every vertex with state."""
-        job = self.plain.get("job")
         given = {key: self._single(key) for key in (*self._below(_LSM), *self._below(_CHANGELOG), _TTL, CHANGELOG) if key in self.values}
         used: set[str] = set()
-        for vertex, body in job.items() if isinstance(job, Mapping) else ():
-            state = body.get("state") if isinstance(body, Mapping) else None
-            if isinstance(state, Mapping):
-                for place, value, key in self._of_state(state, given):
-                    self._put(("job", vertex, "state", *place), value, key)
-                    used.add(key)
+        for vertex, state in self._having(("state",)):
+            for place, value, key in self._of_state(state, given):
+                self._put(("job", vertex, "state", *place), value, key)
+                used.add(key)
         for key, value in given.items():
             if value not in (None, False) and key not in used and key != CHANGELOG:
                 self.reading.warn(self.places[key], "has no effect: no vertex has such state")
@@ -284,8 +258,7 @@ class _Move:
         given = {key: self._single(key) for key in (MERGING, *merging, *uploads) if key in self.values}
         for place, value, key in self._switched("file-merging", merging, given, MERGING) if given.get(MERGING) else ():
             self._put(("storage", *place), value, key)
-        storage = self.plain.get("storage")
-        is_object_store = isinstance(storage, Mapping) and isinstance(storage.get("object-store"), Mapping)
+        is_object_store = isinstance(_value_at(self.plain, _STORE), Mapping)
         for key, value in given.items():
             if key in uploads and is_object_store:
                 self._put(("storage", "object-store", uploads[key]), value, key)
@@ -294,11 +267,22 @@ class _Move:
             elif key != MERGING and not given.get(MERGING):
                 self.reading.warn(self.places[key], f"has no effect without {MERGING}: true")
 
+    def _written(self, key: str) -> Any:
+        """The value, or the list of an axis."""
+        return self.values[key] if key in self.lists else self.values[key][0]
+
     def _single(self, key: str) -> Any:
         if key in self.lists:
             self.reading.wrong(self.places[key], "cannot be a list: sweep the value in the vertex or section itself")
             return None
         return self.values[key][0] if key in self.values else None
+
+
+def _value_at(node: Any, path: tuple[str, ...]) -> Any:
+    """What stands there; None: nothing."""
+    for step in path:
+        node = node.get(step) if isinstance(node, Mapping) else None
+    return node
 
 
 def _flat(block: Mapping, place: DocumentPath) -> Iterator[tuple[DocumentPath, Any]]:
