@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
@@ -14,6 +14,7 @@ from sim.verbs import explain as explain_verb
 from sim.verbs import importing as verb
 from sim.verbs.display import paragraph, preformatted
 from sim.verbs.explanation import Explanation
+from sim.verbs.job_place import JobPlace
 
 if TYPE_CHECKING:
     from sim.verbs.report import WrittenReport
@@ -80,12 +81,9 @@ def import_job(
     without passwords unless `keep_secrets`.
     Raises RecordingError (not readable, or no scenario comes of it), OptionError (a ValueError: what does not go together).
     """
-    if not sources:
-        raise TypeError("import_job needs an address, a folder, or files")
     found = verb.import_job(
-        sources, job=job, out=_path(out), sample=sample,
-        deadline=deadline, save=_path(save), keep_secrets=keep_secrets, headers=headers, compare=compare, backtest=backtest,
-        listener=Notebook(show=progress),
+        _place("import_job", sources, job, deadline, headers), out=_path(out), sample=sample, save=_path(save), keep_secrets=keep_secrets,
+        compare=compare, backtest=backtest, listener=Notebook(show=progress),
     )  # fmt: skip
     return ImportedJob(**{field.name: getattr(found, field.name) for field in fields(found)})
 
@@ -98,11 +96,16 @@ def explain_job(
 
     The arguments are those of `import_job`.
     """
+    place = _place("explain_job", sources, job, deadline, headers)
+    return explain_verb.explain_job(place, checkpoint=checkpoint, listener=Notebook(show=progress))
+
+
+def _place(
+    caller: str, sources: Sequence[str | PathLike[str]], job: str | None, deadline: str | None, headers: Mapping[str, str] | None
+) -> JobPlace:
     if not sources:
-        raise TypeError("explain_job needs an address, a folder, or files")
-    return explain_verb.explain_job(
-        sources, checkpoint=checkpoint, job=job, deadline=deadline, headers=headers, listener=Notebook(show=progress)
-    )
+        raise TypeError(f"{caller} needs an address, a folder, or files")
+    return JobPlace(sources, job, deadline, headers or {})
 
 
 def _path(given: str | PathLike[str] | None) -> Path | None:

@@ -12,7 +12,7 @@ from sim.cli.console.errors import Code, UserError, speaking, stoppable
 from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put
-from sim.cli.options import DeadlineOption, Engine, EngineOption, HeaderOption, JobOption, SetOption, StrategyOption, header_of
+from sim.cli.options import DeadlineOption, Engine, EngineOption, HeaderOption, JobOption, SetOption, StrategyOption, job_place
 
 WHAT = "A folder of results, or a scenario file.  Of a real job: http(s)://HOST:8081, or another source of import."
 
@@ -41,10 +41,7 @@ def explain_checkpoints(
         console = Console(lambda found: print(json.dumps(found.plain)) if as_json else put(found.text))
         if is_real(run):
             refuse("is for simulated runs", strategy=strategy is not None, set=bool(overrides))
-            explain_job(
-                [run], checkpoint=checkpoint, job=job, deadline=deadline, headers=dict(map(header_of, header or ())), verify=verify,
-                listener=console,
-            )  # fmt: skip
+            explain_job(job_place([run], job, deadline, header), checkpoint=checkpoint, verify=verify, listener=console)
         else:
             refuse("is for real jobs", job=job is not None, deadline=deadline is not None, header=bool(header))
             from sim.explain.runs import runs_of

@@ -11,7 +11,7 @@ import typer
 from sim.cli.console.errors import speaking
 from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
-from sim.cli.options import DeadlineOption, HeaderOption, JobOption, header_of
+from sim.cli.options import DeadlineOption, HeaderOption, JobOption, job_place
 
 if TYPE_CHECKING:
     from sim.verbs.importing import ImportedJob
@@ -49,8 +49,8 @@ def import_recording(
 
         console = Console(lambda imported: _show(imported, out, as_json=as_json))
         import_job(
-            sources, job=job, out=out, sample=sample, deadline=deadline, save=save, keep_secrets=keep_secrets,
-            headers=dict(map(header_of, header or ())), compare=compare, backtest=backtest, listener=console,
+            job_place(sources, job, deadline, header), out=out, sample=sample, save=save, keep_secrets=keep_secrets, compare=compare,
+            backtest=backtest, listener=console,
         )  # fmt: skip
         console.finish()
 

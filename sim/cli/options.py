@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from sim.cli.console.errors import Code, UserError
+
+if TYPE_CHECKING:
+    from sim.verbs.job_place import JobPlace
 
 T = TypeVar("T")
 
@@ -64,6 +67,13 @@ def parsed(option: str, text: str, parse: Callable[[object], T]) -> T:
         return parse(text)
     except UnitError as error:
         raise UserError(f"{option}: {error}", Code.USAGE) from None
+
+
+def job_place(sources: Sequence[str], job: str | None, deadline: str | None, headers: Sequence[str] | None) -> JobPlace:
+    """The job that the options are about."""
+    from sim.verbs.job_place import JobPlace
+
+    return JobPlace(sources, job, deadline, dict(map(header_of, headers or ())))
 
 
 def header_of(given: str) -> tuple[str, str]:

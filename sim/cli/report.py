@@ -12,7 +12,7 @@ from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put
 from sim.cli.explain import refuse
-from sim.cli.options import DeadlineOption, HeaderOption, JobOption, header_of
+from sim.cli.options import DeadlineOption, HeaderOption, JobOption, job_place
 from sim.cli.run import show_run
 from sim.cli.sweep import show_sweep
 
@@ -41,11 +41,9 @@ def write_report(
 
         console = Console(_show)
         if is_real(results):
-            headers = dict(map(header_of, header or ()))
             with stoppable("nothing is kept"):
-                written = report_job(
-                    [results], out, checkpoint=checkpoint, job=job, deadline=deadline, headers=headers, verify=verify, listener=console
-                )
+                place = job_place([results], job, deadline, header)
+                written = report_job(place, out, checkpoint=checkpoint, verify=verify, listener=console)
         else:
             given = {"checkpoint": checkpoint is not None, "verify": verify, "job": job is not None}
             refuse("is for real jobs", **given, deadline=deadline is not None, header=bool(header))

@@ -11,7 +11,7 @@ from sim.cli.console.errors import print_message, speaking, stoppable
 from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
 from sim.cli.explain import WHAT, refuse
-from sim.cli.options import DeadlineOption, Engine, EngineOption, HeaderOption, JobOption, SetOption, StrategyOption, header_of
+from sim.cli.options import DeadlineOption, Engine, EngineOption, HeaderOption, JobOption, SetOption, StrategyOption, job_place
 
 if TYPE_CHECKING:
     from sim.verbs.timeline import WrittenTimeline
@@ -43,10 +43,8 @@ def draw_timeline(
             refuse("is for simulated runs", strategy=strategy is not None, set=bool(overrides), step=step is not None)
             from sim.verbs.job_pictures import draw_job
 
-            draw_job(
-                [run], out, checkpoint=checkpoint, begin=begin, end=end, limit=limit, job=job, deadline=deadline,
-                headers=dict(map(header_of, header or ())), listener=console,
-            )  # fmt: skip
+            place = job_place([run], job, deadline, header)
+            draw_job(place, out, checkpoint=checkpoint, begin=begin, end=end, limit=limit, listener=console)
         else:
             given = {"checkpoint": checkpoint is not None, "job": job is not None, "deadline": deadline is not None}
             refuse("is for real jobs", **given, header=bool(header))

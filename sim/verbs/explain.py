@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.history.answer import answer
-from sim.history.choice import MissingCheckpointError
 from sim.history.history import durations_ms
 from sim.history.reading import history_of
 from sim.history.text import answer_text, plain
 from sim.verbs.explanation import Explanation
-from sim.verbs.importing import source_of
+from sim.verbs.job_place import JobPlace
 from sim.verbs.listener import Listener
 
 if TYPE_CHECKING:
@@ -25,10 +22,7 @@ _SCENARIOS = (".yaml", ".yml")
 _GZIP = b"\x1f\x8b"
 
 
-def explain_job(
-    sources: Sequence[str | PathLike[str]], *, checkpoint: int | None = None, job: str | None = None, deadline: str | None = None,
-    headers: Mapping[str, str] | None = None, verify: bool = False, listener: Listener | None = None,
-) -> Explanation:  # fmt: skip
+def explain_job(place: JobPlace, *, checkpoint: int | None = None, verify: bool = False, listener: Listener | None = None) -> Explanation:
     """The checkpoint of this id, or the slow ones of the history.
 
     `verify`: the job is imported and simulated as it is and with what its path says would help; metrics of a live one are watched a minute.
@@ -36,11 +30,9 @@ def explain_job(
     RecordingError: not readable.  MissingCheckpointError: nothing to explain.  OptionError: what does not go together.
     """
     listener = listener or Listener()
-    source = source_of(sources, job, "60 s" if verify else "0 s", deadline, headers or {}, under_way=True, listener=listener)
-    try:
+    source = place.read("60 s" if verify else "0 s", under_way=True, listener=listener)
+    with place.named():
         found = explain_source(source, checkpoint, verify=verify, listener=listener)
-    except MissingCheckpointError as error:
-        raise MissingCheckpointError(f"{sources[0]}: {error}") from None
     listener.result(found)
     return found
 

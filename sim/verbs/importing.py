@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from sim.recordings import Import, Inference, Recording, compared, infer, read_source, to_document
+from sim.recordings import Import, Inference, Recording, compared, infer, to_document
 from sim.recordings.source.files import RecordingError
 from sim.scenario import ScenarioError, loads, write
 from sim.scenario.history.file import Checkpoints, write_parted
 from sim.scenario.text.writer import placed
-from sim.units import parse_duration
+from sim.verbs.job_place import JobPlace
 from sim.verbs.listener import Listener, Stopped
-from sim.verbs.options import OptionError, parsed
+from sim.verbs.options import OptionError
 
 if TYPE_CHECKING:
-    from sim.recordings import RestSnapshot
     from sim.recordings.reading import RecordingSource
 
 Draft: TypeAlias = Import | Inference
@@ -44,21 +43,20 @@ class ImportedJob:
 
 
 def import_job(
-    sources: Sequence[str | PathLike[str]], *, job: str | None = None, out: Path | None = None, sample: str = "60 s",
-    deadline: str | None = None, save: Path | None = None, keep_secrets: bool = False, headers: Mapping[str, str] | None = None,
+    place: JobPlace, *, out: Path | None = None, sample: str = "60 s", save: Path | None = None, keep_secrets: bool = False,
     compare: bool = False, backtest: bool = True, listener: Listener | None = None,
 ) -> ImportedJob:  # fmt: skip
     """Read a job; `out` keeps the scenario and, beside it, its history, before its backtest and with it.
 
-    Live jobs: metrics are watched for `sample`, all questions end at the `deadline`, and `save` keeps all answers in a folder.
+    Live jobs: metrics are watched for `sample`, and `save` keeps all answers in a folder.
     RecordingError: not readable, or no scenario comes of it.  OptionError: what does not go together.
     """
     listener = listener or Listener()
     if out is not None and out.is_dir():
         raise OptionError("out", f"{out}: is a folder")
-    source = source_of(sources, job, sample, deadline, headers or {}, save, keep_secrets=keep_secrets, listener=listener)
+    source = place.read(sample, save, keep_secrets=keep_secrets, listener=listener)
     draft = draft_of(source, compare=compare)
-    name = _name(sources[0], source)
+    name = _name(place.sources[0], source)
     seen = _checkpoints(source, listener)
     found = _imported(name, source, seen, draft)
     if out is not None:
@@ -139,80 +137,6 @@ def _tell(draft: Draft, listener: Listener) -> None:
         listener.message(f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN{':' if draft.unknown else ''}")
         for question in draft.unknown:
             listener.message(f"  {question}")
-
-
-def source_of(
-    sources: Sequence[str | PathLike[str]], job: str | None, sample: str, deadline: str | None, headers: Mapping[str, str],
-    save: Path | None = None, *, keep_secrets: bool = False, under_way: bool = False, listener: Listener,
-) -> RecordingSource:  # fmt: skip
-    """Read what is known of a job.  `under_way`: of a live one, also of a checkpoint that has not ended.
-
-    RecordingError: not readable.  OptionError: what does not go together.
-    """
-    first = str(sources[0])
-    is_live = "://" in first
-    for option, is_given in (("save", save is not None), ("headers", bool(headers)), ("deadline", deadline is not None)):
-        if is_given and not is_live:
-            raise OptionError(option, "is for live jobs (http://HOST:8081)")
-    if keep_secrets and save is None:
-        raise OptionError("keep_secrets", "is for saved answers: scenarios are written from masked ones")
-    if is_live and len(sources) > 1:
-        raise OptionError("sources", "one address at a time; only the parts of a log go together")
-    if not is_live:
-        return read_source([Path(name) for name in sources], job)
-    from sim.recordings.source.rest.fetching import NoJobError
-
-    try:
-        snapshot = _fetched(first, job, sample, deadline, headers, save, listener, under_way=under_way)
-    except NoJobError as error:  # nothing to import, but answers of the cluster
-        _keep(error.snapshot, save, listener, keep_secrets=keep_secrets)
-        raise
-    _keep(snapshot, save, listener, keep_secrets=keep_secrets)
-    return snapshot
-
-
-def _fetched(
-    url: str, job: str | None, sample: str, deadline: str | None, headers: Mapping[str, str], save: Path | None, listener: Listener, *,
-    under_way: bool,
-) -> RestSnapshot:  # fmt: skip
-    from sim.recordings import fetch
-
-    sample_s = parsed("sample", sample, parse_duration) / 1e9
-    total_s = None if deadline is None else parsed("deadline", deadline, parse_duration) / 1e9
-    if total_s is not None and total_s <= 0:
-        raise OptionError("deadline", "expected more than nothing")
-    if save is not None:
-        _make_new(save)  # before the job is watched
-    with listener.progress("watching metrics", round(sample_s), round(sample_s), what_each="s") as watch:
-        return fetch(
-            url, job, sample_s=sample_s, total_s=total_s, headers=dict(headers), under_way=under_way,
-            watch=lambda passed: watch(round(passed), round(passed)),
-        )  # fmt: skip
-
-
-def _make_new(folder: Path) -> None:
-    from sim.recordings.source.rest.saved import is_free
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        empty = is_free(folder)
-    except OSError as error:
-        raise OptionError("save", f"{folder}: {error.strerror}") from None
-    if not empty:
-        raise OptionError("save", f"{folder}: is not empty")
-
-
-def _keep(snapshot: RestSnapshot, folder: Path | None, listener: Listener, *, keep_secrets: bool) -> None:
-    from sim.recordings import save
-    from sim.recordings.source.rest.snapshot import first_names
-
-    if folder is None:
-        return
-    count = save(snapshot, folder, keep_secrets=keep_secrets)
-    secrets = "secrets included" if keep_secrets else f"{count} secret{'' if count == 1 else 's'} masked"
-    but = f" but {len(snapshot.missing)}, {first_names(list(snapshot.missing))}" if snapshot.missing else ""
-    advice = "look through them before you send them: they hold the configuration of the cluster"
-    listener.message(f"{folder}: all answers{but}, {secrets}; {advice}")
 
 
 def _name(first: str | PathLike[str], source: RecordingSource) -> str:

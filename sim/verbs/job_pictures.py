@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ from sim.timeline.document import WindowError
 from sim.timeline.of_job import job_document, job_timeline, window_of
 from sim.units import format_duration, parse_duration
 from sim.verbs.command_lines import command_line
-from sim.verbs.importing import source_of
+from sim.verbs.job_place import JobPlace
 from sim.verbs.kept import with_provenance, write_page
 from sim.verbs.listener import Listener
 from sim.verbs.options import OptionError, parsed
@@ -33,18 +31,15 @@ _MILLISECOND = 1_000_000
 
 
 def report_job(
-    sources: Sequence[str | PathLike[str]], file: Path, *, checkpoint: int | None = None, job: str | None = None,
-    deadline: str | None = None, headers: Mapping[str, str] | None = None, verify: bool = False, listener: Listener | None = None,
-) -> WrittenReport:  # fmt: skip
-    """`explain` of the same sources as one HTML file.  Errors are those of `explain_job`."""
+    place: JobPlace, file: Path, *, checkpoint: int | None = None, verify: bool = False, listener: Listener | None = None
+) -> WrittenReport:
+    """`explain` of the same job as one HTML file.  Errors are those of `explain_job`."""
     listener = listener or Listener()
-    source = source_of(sources, job, "60 s" if verify else "0 s", deadline, headers or {}, under_way=True, listener=listener)
-    options = {"checkpoint": checkpoint, "job": job, "verify": verify, "out": file}
-    command = command_line("report", [place if "://" in str(place) else Path(place) for place in map(str, sources)], options)
-    try:
+    source = place.read("60 s" if verify else "0 s", under_way=True, listener=listener)
+    options = {"checkpoint": checkpoint, "job": place.job, "verify": verify, "out": file}
+    command = command_line("report", [str(name) if place.is_live else Path(name) for name in place.sources], options)
+    with place.named():
         return report_source(source, file, checkpoint, verify=verify, command=command, listener=listener)
-    except MissingCheckpointError as error:
-        raise MissingCheckpointError(f"{sources[0]}: {error}") from None
 
 
 def report_source(
@@ -67,17 +62,14 @@ def report_source(
 
 
 def draw_job(
-    sources: Sequence[str | PathLike[str]], file: Path, *, checkpoint: int | None = None, begin: str = "0 s", end: str | None = None,
-    limit: int = MOST_EVENTS, job: str | None = None, deadline: str | None = None, headers: Mapping[str, str] | None = None,
+    place: JobPlace, file: Path, *, checkpoint: int | None = None, begin: str = "0 s", end: str | None = None, limit: int = MOST_EVENTS,
     listener: Listener | None = None,
 ) -> WrittenTimeline:  # fmt: skip
     """Draw checkpoints of a job between `begin` and `end` since the first known one, or one of them.  Errors are those of `explain_job`."""
     listener = listener or Listener()
-    source = source_of(sources, job, "0 s", deadline, headers or {}, under_way=True, listener=listener)
-    try:
+    source = place.read("0 s", under_way=True, listener=listener)
+    with place.named():
         return draw_source(source, file, checkpoint, begin=begin, end=end, limit=limit, listener=listener)
-    except MissingCheckpointError as error:
-        raise MissingCheckpointError(f"{sources[0]}: {error}") from None
 
 
 def draw_source(

@@ -11,6 +11,7 @@ from sim.analysis.section import TextTable
 from sim.report.figures import lines
 from sim.report.page import Block, Page, html
 from sim.verbs.job_pictures import report_job
+from sim.verbs.job_place import JobPlace
 
 DATA = Path(__file__).parents[1] / "data"
 HOSTILE = '$x$ <script>alert(1)</script><img src=x onerror=alert(2)> & "quoted" \x1b[31m'
@@ -157,6 +158,6 @@ def test_an_entry_of_the_contents_ends_at_a_word(heading, entry):
 def test_a_page_stays_below_a_megabyte(tmp_path, name):
     """With the charting library in it, and a hundred checkpoints."""
     file = tmp_path / "page.html"
-    report_job([DATA / f"{name}.zip"], file)
+    report_job(JobPlace([DATA / f"{name}.zip"]), file)
 
     assert 300_000 < file.stat().st_size < 1_000_000

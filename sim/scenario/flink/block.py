@@ -175,7 +175,7 @@ class _Move:
             if name in self.values and key.flink.when != strategy:
                 self.reading.warn(self.places[name], f"has no effect with {_RESTART}type: {strategy}")
             elif name in self.values:
-                if self._written(name) is not None:  # without limit, as if nothing was said
+                if self.values[name] != [None]:  # without limit, as if nothing was said
                     self._put(key.path, self._written(name), name)
             elif key.flink.default and key.flink.when == strategy and key.path[-1] not in (self.plain.get("restart") or ()):
                 self._put(key.path, _READERS[key.form](key.flink.default), _RESTART + "type")
