@@ -1,4 +1,7 @@
-"""A run again, and what its tables leave out: what lay in channels when a barrier set out, files of storage, output of compactions."""
+"""A run is simulated again, with observers of what its tables leave out.
+
+These are the data in channels when a barrier set out, the files of storage, and the output of compactions.
+"""
 
 from __future__ import annotations
 
@@ -88,32 +91,38 @@ def look(
     instances: list[ObservedInstance] = []
 
     def watch(job: JobInstance) -> None:
-        instance = ObservedInstance(job.context)
-        instances.append(instance)
-        heard = job.contents.on_cut
-        vertices = job.scenario.job.vertices
-        windows = {task for task, vertex in enumerate(job.layout.vertex) if vertices[vertex].window is not None}
-
-        def cut(checkpoint: int, task: int, part: TaskSnapshot) -> None:
-            heard(checkpoint, task, part)
-            mine = channels_out(job.layout, task)
-            if mine:
-                instance.queued[checkpoint, task] = _two_columns(job.plane.channels()[mine])
-            for reader in sorted({task, *(job.layout.reader[channel] for channel in mine)} & windows):
-                instance.waiting[checkpoint, task, reader] = job.plane.position(reader).late
-
-        def stored(checkpoint: int, task: int, files: StateSnapshot) -> None:
-            if isinstance(files.keyed.image, TreeImage):
-                instance.merged[checkpoint, task] = frozenset(table.name for level in files.keyed.image.levels[1:] for table in level)
-
-        job.contents.on_cut, job.contents.on_stored = cut, stored
+        instances.append(_watched(job))
         attach(job)
 
     result = simulate(scenario, engine=engine, progress=progress, check=False, attach=watch)
     return CloseUp(result, tuple(instances))
 
 
+def _watched(job: JobInstance) -> ObservedInstance:
+    """The observations of a job instance, which are noted at each cut and whenever state is stored."""
+    instance = ObservedInstance(job.context)
+    told_before = job.contents.on_cut
+    vertices = job.scenario.job.vertices
+    with_windows = {task for task, vertex in enumerate(job.layout.vertex) if vertices[vertex].window is not None}
+
+    def cut(checkpoint: int, task: int, part: TaskSnapshot) -> None:
+        told_before(checkpoint, task, part)
+        outputs = channels_out(job.layout, task)
+        if outputs:
+            instance.queued[checkpoint, task] = _two_columns(job.plane.channels()[outputs])
+        for reader in sorted({task, *(job.layout.reader[channel] for channel in outputs)} & with_windows):
+            instance.waiting[checkpoint, task, reader] = job.plane.position(reader).late
+
+    def stored(checkpoint: int, task: int, files: StateSnapshot) -> None:
+        if isinstance(files.keyed.image, TreeImage):
+            instance.merged[checkpoint, task] = frozenset(table.name for level in files.keyed.image.levels[1:] for table in level)
+
+    job.contents.on_cut, job.contents.on_stored = cut, stored
+    return instance
+
+
 def _two_columns(rows: np.ndarray) -> np.ndarray:
+    """Bytes at the writer and at the reader, a row per channel."""
     import numpy as np
 
     return np.stack([rows["written"] - rows["sent"], rows["sent"] - rows["taken"]], axis=1)

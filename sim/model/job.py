@@ -110,7 +110,7 @@ Java's locks are not fair.  Sources of a Flink 2.3 that waited 33 to 40 ms for e
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A log that is read: what is due and not yet emitted is backlog, and is caught up."""
+    """A source reads a log.  Records that are due and not yet emitted wait there, and the source catches up on them."""
 
     rates: Sequence[Rate] = ()  # per subtask; empty: unlimited
     total: int | None = option(Kind.OWN, None, "Bounded: records of each subtask, then end of data.", key="records-per-subtask")
@@ -150,7 +150,7 @@ class Input:
     upstream: str
     ship: str = "hash"  # a name of SHIPPING
     weights: tuple[Fraction, ...] = ()  # hash: share of each of so many subtasks, see Vertex.shares; empty: its share of the key groups
-    excess: Excess = "one-key"  # of weights, where the reader has another number of subtasks
+    excess: Excess = "one-key"  # how weights are dealt out if the reader has another number of subtasks
     service: Distribution = field(default_factory=lambda: Distribution(1000))  # ns per record of this input
     record_bytes: Distribution = field(default_factory=lambda: Distribution(1000))  # on the wire
     union: str = ""  # of a join: inputs that follow each other and have the same word are one input; empty: one by itself
@@ -290,7 +290,10 @@ class Vertex:
 
     @property
     def work_ns(self) -> int | None:
-        """What a record keeps its thread at work, where waiting counts as busy, too: for answers, or in poll.  None: it does not count."""
+        """Time that a record works on the task thread, for operators whose waiting counts as busy in Flink: for answers, or in poll.
+
+        None: waiting does not count, so all busy time is work.
+        """
         if self.async_io is None and (self.source is None or self.source.waits != "poll"):
             return None
         return max([inlet.service.mean for inlet in self.inputs], default=self.service.mean)

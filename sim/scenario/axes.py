@@ -32,9 +32,9 @@ class Axis:
 def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, ...]:
     """The axes in the order of the file."""
     found = []
-    for path, values in _sweeps(document, ()):
+    for path, values in _lists_below(document, ()):
         found.append(Axis(path, dotted(path), tuple(_label(value) for value in _at(plain, path))))
-        for inner, _ in _sweeps(list(values), path):
+        for inner, _ in _lists_below(list(values), path):
             reading.wrong(inner, f"is a list within a value of the axis {dotted(path)}: write that value once for each of them")
     found.sort(key=lambda axis: _position(plain, axis.path))
     if (cells := prod(len(axis.values) for axis in found)) > MAX_CELLS:
@@ -59,21 +59,21 @@ def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, 
         yield concrete, tuple((axis.name, axis.values[index]) for axis, index in zip(axes, chosen, strict=True))
 
 
-def _sweeps(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, AxisValues]]:
-    """Where they stand, and their values; those within values of others are left out."""
+def _lists_below(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, AxisValues]]:
+    """(path, values) of each list that stands for one value.  Lists inside the values of another list are left out."""
     if isinstance(node, AxisValues):
         yield path, node
     elif isinstance(node, BaseModel):
         fields = type(node).model_fields
         for name, value in node.__dict__.items():
             if value is not None:  # most keys are not written
-                yield from _sweeps(value, (*path, fields[name].alias or name))
+                yield from _lists_below(value, (*path, fields[name].alias or name))
     elif isinstance(node, dict):
         for key, value in node.items():
-            yield from _sweeps(value, (*path, key))
+            yield from _lists_below(value, (*path, key))
     elif isinstance(node, list):
         for i, value in enumerate(node):
-            yield from _sweeps(value, (*path, i))
+            yield from _lists_below(value, (*path, i))
 
 
 def _at(plain: Any, path: DocumentPath) -> Any:

@@ -57,7 +57,8 @@ def against_today(race: Race) -> list[Difference]:
 
 def differences(trials: Trials, today: tuple[str, str], advised: tuple[str, str]) -> list[Difference]:
     """A difference per quantity, over the worlds that both settings ran in.  A quantity that no run has is left out."""
-    pairs = [pair for world, values in trials[today].items() for pair in zip(values, trials[advised].get(world, values[:0]), strict=False)]
+    shared = [world for world in trials[today] if world in trials[advised]]
+    pairs = [pair for world in shared for pair in zip(trials[today][world], trials[advised][world], strict=False)]
     found = []
     for column, quantity, text in _QUANTITIES if pairs else ():
         before, after = np.array(pairs, dtype=float)[:, :, MEASURED.index(column)].T

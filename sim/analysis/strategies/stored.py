@@ -24,7 +24,7 @@ def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list
     snapshots = TextTable(
         "What snapshots take", ["strategy", "snapshot", "n", "p50", "max", "written", "state", "throughput meanwhile"], []
     )
-    began = TextTable(
+    restored = TextTable(
         "Jobs that began from a snapshot",
         ["strategy", "job", "from", "its first checkpoint", "written", "took", "old one free after", "user may delete it"], [],
     )  # fmt: skip
@@ -39,10 +39,10 @@ def stored(runs: Mapping[str, Tables], edges: Sequence[tuple[str, str]]) -> list
     losses = TextTable("Directories others depend on", ["strategy", "rm -r", "lost"], [])
     for name, run in reporting.items():
         snapshots.rows.extend([name, *row] for row in _snapshot_rows(run, edges))
-        began.rows.extend([name, *row] for row in _began(run["restores"]))
-        kept.rows.extend([name, *row] for row in _kept(run["snapshots"]))
-        losses.rows.extend([name, *row] for row in _losses(run))
-    return [section for section in (snapshots, began, kept, losses) if section.rows]
+        restored.rows.extend([name, *row] for row in _restore_rows(run["restores"]))
+        kept.rows.extend([name, *row] for row in _kept_rows(run["snapshots"]))
+        losses.rows.extend([name, *row] for row in _loss_rows(run))
+    return [section for section in (snapshots, restored, kept, losses) if section.rows]
 
 
 def _savepoints(run: Tables) -> pd.Series[bool]:
@@ -50,7 +50,19 @@ def _savepoints(run: Tables) -> pd.Series[bool]:
 
 
 def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
-    """A row per kind of snapshot; the first checkpoint after a savepoint is a kind of its own (FLINK-23949)."""
+    """A row per kind of snapshot."""
+    done = _completed_by_kind(run)
+    for kind, rows in done.groupby(done["kind"].astype(str), sort=False):
+        name = f"{kind!s} savepoint" if kind in ("canonical", "native") else str(kind)
+        yield [
+            name, str(len(rows)), ms_text(rows["end_to_end_duration"].median()), ms_text(rows["end_to_end_duration"].max()),
+            bytes_text(rows["checkpointed_size"].median()), bytes_text(rows["state_size"].median()),
+            per_second_text(_throughput(run["series"], edges, rows)) if (rows["savepointFormat"] != "").all() else NONE,
+        ]  # fmt: skip
+
+
+def _completed_by_kind(run: Tables) -> pd.DataFrame:
+    """The completed snapshots with their `end` and `kind`; the first checkpoint after a savepoint is one of its own (FLINK-23949)."""
     done = run["checkpoints"][run["checkpoints"]["status"] == "COMPLETED"].copy()
     done["end"] = done["trigger_timestamp"] + done["end_to_end_duration"] + done["x_finalization"]
     done["kind"] = done["savepointFormat"].str.lower().where(done["savepointFormat"] != "", "checkpoint")
@@ -63,13 +75,7 @@ def _snapshot_rows(run: Tables, edges: Sequence[tuple[str, str]]) -> Iterator[li
         after = done[(done["trigger_timestamp"] >= done.loc[i, "end"]) & (done["kind"] == "checkpoint") & (job == job[i])]
         if len(after):
             done.loc[after["trigger_timestamp"].idxmin(), "kind"] = "checkpoint after a savepoint"
-    for kind, rows in done.groupby(done["kind"].astype(str), sort=False):
-        name = f"{kind!s} savepoint" if kind in ("canonical", "native") else str(kind)
-        yield [
-            name, str(len(rows)), ms_text(rows["end_to_end_duration"].median()), ms_text(rows["end_to_end_duration"].max()),
-            bytes_text(rows["checkpointed_size"].median()), bytes_text(rows["state_size"].median()),
-            per_second_text(_throughput(run["series"], edges, rows)) if (rows["savepointFormat"] != "").all() else NONE,
-        ]  # fmt: skip
+    return done
 
 
 def _throughput(series: pd.DataFrame, edges: Sequence[tuple[str, str]], during: pd.DataFrame) -> float:
@@ -82,7 +88,8 @@ def _throughput(series: pd.DataFrame, edges: Sequence[tuple[str, str]], during: 
     return float(sinks.loc[inside, "numRecordsInPerSecond"].sum()) / seconds if seconds else math.nan
 
 
-def _began(restores: pd.DataFrame) -> Iterator[list[str]]:
+def _restore_rows(restores: pd.DataFrame) -> Iterator[list[str]]:
+    """A row per job that began from a snapshot: what its first checkpoint cost, and when the old snapshot may go."""
     for row in _rows(restores):
         first, free_ms = row["first_id"] >= 0, row["time_until_old_snapshot_deletable"]
         yield [
@@ -95,7 +102,8 @@ def _began(restores: pd.DataFrame) -> Iterator[list[str]]:
         ]  # fmt: skip
 
 
-def _kept(snapshots: pd.DataFrame) -> Iterator[list[str]]:
+def _kept_rows(snapshots: pd.DataFrame) -> Iterator[list[str]]:
+    """A row per snapshot that is kept: its size, and whether a copy of a directory is enough to restore it."""
     for row in _rows(snapshots):
         broken = "" if row["restorable"] else ", broken"
         owners = f" ({row['owners']})" if row["chain_length"] else ""
@@ -110,8 +118,8 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
 
 
-def _losses(run: Tables) -> Iterator[list[str]]:
-    """Losses if the directory of a job is deleted: files that later jobs still refer to."""
+def _loss_rows(run: Tables) -> Iterator[list[str]]:
+    """A row per job with the snapshots of other jobs that are lost if its directory is deleted."""
     there = run["files"][(run["files"]["deleted"] < 0) & (run["files"]["scope"] != "savepoint")]
     for owner, files in there.groupby("owner"):
         needed = {name for names in files["needed_by"] for name in names.split() if name.partition("/")[0] != str(owner)}

@@ -25,7 +25,7 @@ class SnapshotTriggered:
 
 @value_class
 class StateRegistered:
-    """The files an acknowledgement names; it may come too late."""
+    """An acknowledgement names its files.  It may come after the end of its checkpoint."""
 
     checkpoint: int
     files: tuple[StateFile, ...]
@@ -77,10 +77,11 @@ class DeleteSharedFiles:
 
 @value_class
 class LoseAcknowledgement:
-    """It names a file of an earlier checkpoint that is registered no more (registerReference: "Attempt to reference unknown state").
+    """Lose an acknowledgement: it names a file of an earlier checkpoint that is registered no more.
 
-    With several checkpoints at a time a file may be stored twice and the copy that a later one builds on deleted with the checkpoint that
-    wrote it (FLINK-29913).  Handling the message ends there, so the checkpoint waits in vain.
+    SharedStateRegistry#registerReference says "Attempt to reference unknown state".  With several checkpoints at a time a file may be
+    stored twice.  The copy that a later one builds on is then deleted with the checkpoint that wrote it (FLINK-29913).  Handling the
+    message ends there, so the checkpoint waits in vain.
     """
 
     checkpoint: int
@@ -101,7 +102,7 @@ class SnapshotStore:
     savepoints: tuple[StoredSnapshot, ...] = ()  # completed here: the user's
     unclaimed: StoredSnapshot | None = None  # restored, and not this job's to delete
     kept_whole: Mapping[int, StoredSnapshot] = field(default_factory=dict)  # subsumed native savepoints with files in use
-    released_below: int = -1  # files last used before this checkpoint were let go; -1: look again
+    released_below: int = -1  # files last used before this checkpoint are released already; -1: not known, so they are looked for again
     rearms_full: bool = False  # restored without a claim: failing over to it needs a full checkpoint again
     full_required: bool = False  # the next checkpoint reuses nothing (CheckpointCoordinator#forceFullSnapshot)
     story: tuple[object, ...] = field(default=(), compare=False, repr=False)
@@ -152,9 +153,9 @@ class SnapshotStore:
             return self, (LoseAcknowledgement(event.checkpoint),)
         after = self
         if shared:
-            stale = event.checkpoint < self.released_below
+            is_released = event.checkpoint < self.released_below
             registry = self.registry.registered(shared, event.checkpoint)
-            after = changed(self, registry=registry, released_below=-1 if stale else self.released_below)
+            after = changed(self, registry=registry, released_below=-1 if is_released else self.released_below)
         if begun is None:
             return after, (DeleteDirectory(event.checkpoint, _private(snapshot)),)
         return changed(after, pending={**self.pending, event.checkpoint: begun._replace(files=begun.files + event.files)}), ()
@@ -190,12 +191,12 @@ class SnapshotStore:
         indivisible = event.checkpoint in self.registry.indivisible
         kept_whole = {**self.kept_whole, event.checkpoint: old} if indivisible else self.kept_whole
         after, unused = _released(changed(self, retained=retained, kept_whole=kept_whole))
-        mine = self.unclaimed is None or self.unclaimed.checkpoint != event.checkpoint
-        private = tuple(file for file in _private(old) if file.key not in after.registry.entries) if mine and not indivisible else ()
+        is_ours = self.unclaimed is None or self.unclaimed.checkpoint != event.checkpoint
+        private = tuple(file for file in _private(old) if file.key not in after.registry.entries) if is_ours and not indivisible else ()
         return after, (DeleteDirectory(event.checkpoint, private), *((DeleteSharedFiles(unused),) if unused else ()))
 
     def _failed_over(self, event: FailedOver) -> _Answer:
-        """Back to a snapshot it does not own: everything since is built on foreign files again."""
+        """A job that falls back to a snapshot that it does not own builds on foreign files again: its next checkpoint is a full one."""
         if event.checkpoint not in self.retained:
             raise self._impossible(event, "it is not retained")
         foreign = self.unclaimed is not None and self.unclaimed.checkpoint == event.checkpoint
@@ -210,7 +211,7 @@ def _private(snapshot: StoredSnapshot) -> tuple[StateFile, ...]:
 
 
 def _released(store: SnapshotStore) -> tuple[SnapshotStore, tuple[StateFile, ...]]:
-    """What no retained checkpoint, and none newer than the oldest of them, has named (addCheckpointAndSubsumeOldestOne)."""
+    """Files that no checkpoint has named since the oldest retained one, that one included (addCheckpointAndSubsumeOldestOne)."""
     lowest = min(store.retained)
     if lowest == store.released_below:
         return store, ()

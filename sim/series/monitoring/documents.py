@@ -18,7 +18,7 @@ _MS = Fraction(1, 1000)
 
 
 def table_of_document(text: str) -> MonitoringTable | None:
-    """The rates in a document; None: it is of neither.  MonitoringError: it is, and there are none."""
+    """The rates in a document.  None: neither Prometheus nor Grafana wrote it.  MonitoringError: one of them did, and it holds no rates."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -48,7 +48,7 @@ def _prometheus(document: dict[str, Any]) -> Iterator[MetricSamples]:
 
 
 def _frames(document: Any) -> Iterator[dict[str, Any]]:
-    """Every data frame, wherever it stands."""
+    """Every data frame of Grafana, at any depth of the document."""
     if isinstance(document, list):
         for part in document:
             yield from _frames(part)

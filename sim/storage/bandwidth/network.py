@@ -58,7 +58,7 @@ class SharedNetwork:
         self._flows: dict[_Flow, None] = {}  # in the order they began
         self._since_ns = 0  # the flows' `left` is as of then
         self._changed = False
-        self._due_ns: int | None = None  # when something ends, or the bandwidth of a link in use changes
+        self._due_ns: int | None = None  # when a flow arrives, or the bandwidth of a link in use changes
         self._wakes_ns: int | None = None  # the next wake-up there will be
 
     def transfer(self, size_bytes: int, links: Sequence[Link]) -> Work[None]:
@@ -78,11 +78,13 @@ class SharedNetwork:
             raise
 
     def _change(self) -> None:
+        """A flow began or ended.  Bandwidth is shared anew once per instant, behind all other changes of it."""
         if not self._changed:
             self._changed = True
             self.attempts.env.timeout(0).callbacks.append(lambda _: self._settle())
 
     def _wake(self, _: simpy.Event) -> None:
+        """A wake-up.  It is too early if what it was armed for is due later by now."""
         if self._wakes_ns == self.attempts.now:
             self._wakes_ns = None
             if self._due_ns is not None and self._due_ns <= self.attempts.now:
@@ -109,6 +111,7 @@ class SharedNetwork:
             self._share(now)
 
     def _share(self, now: int) -> None:
+        """Give each flow its fair share, and find the next moment at which a flow arrives or a bandwidth changes."""
         numbers: dict[Link, int] = {}
         paths = [[numbers.setdefault(link, len(numbers)) for link in flow.links] for flow in self._flows]
         capacity, due = [], None
@@ -119,8 +122,9 @@ class SharedNetwork:
                 due = until
         for flow, rate in zip(self._flows, max_min(paths, capacity), strict=True):
             flow.rate = rate
-            if rate and (due is None or now - flow.left // -rate < due):
-                due = now - flow.left // -rate
+            arrives = now - flow.left // -rate if rate else None  # rounded up
+            if arrives is not None and (due is None or arrives < due):
+                due = arrives
         self._due_ns = due
         self._arm()
 
