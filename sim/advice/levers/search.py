@@ -69,7 +69,7 @@ class Levers(NoLevers):
         """Pull levers until one keeps the limits, or none helps any more."""
         if race.has_room or not race.settings:
             return
-        if self._instead(race, self._pulled(race, race.nearest.name)):
+        if self._replace_last(race, self._pulled(race, race.nearest.name)):
             return
         name = race.nearest.name
         current = self._pulled(race, name)
@@ -92,8 +92,11 @@ class Levers(NoLevers):
                 return
             current, name = best, best.candidate(race).name
 
-    def _instead(self, race: Race, current: Pulled) -> bool:
-        """Whether another lever in place of the last one has room: a long run may have taken the room of the first lever that had it."""
+    def _replace_last(self, race: Race, current: Pulled) -> bool:
+        """Try other levers in place of the last one.  True: a setting keeps the limits with room.
+
+        The first lever that kept them in short trials may have lost its room in a long run.
+        """
         base = replace(current, changes=current.changes[:-1])
         name = base.candidate(race).name
         if not current.changes or name not in race.trials:
@@ -110,7 +113,7 @@ class Levers(NoLevers):
         return False
 
     def stuck(self, race: Race) -> str:
-        """What every checkpoint writes in full takes longer than the limit, however barriers travel and however often there is one."""
+        """Why no barriers and no interval can keep the limit: the upload of full state alone is longer.  Empty: they may."""
         bound_ms, nearest = race.limits.checkpoint_ms, race.nearest
         if bound_ms is None or "checkpoint_ms" not in nearest.breaks or not _writes_in_full(race.scenario):
             return ""
@@ -119,6 +122,7 @@ class Levers(NoLevers):
         return f"{PARTS[UPLOAD]} alone takes {ms_text(own_ms)} under any barriers" if own_ms > CLEARLY * bound_ms else ""
 
     def _pulled(self, race: Race, name: tuple[str, str]) -> Pulled:
+        """A setting by its name (interval, protocol), with the levers that its protocol stands for."""
         found = self._of_protocol(name[1])
         if found is None:
             return Pulled(parse_duration(name[0]), race.protocols.get(name[1], race.now))
@@ -143,7 +147,7 @@ class Levers(NoLevers):
         return True
 
     def _simplify(self, race: Race) -> None:
-        """Today's barriers and interval with the same levers, fewer levers, and the intervals beside it."""
+        """Try to do with less: today's barriers and interval with the same levers, fewer levers, and the intervals beside it."""
         chosen = race.chosen
         if chosen is not None and self.changes(chosen.name):
             found = dict.fromkeys(_simpler(race, self._pulled(race, chosen.name)))
@@ -158,11 +162,13 @@ def _writes_in_full(scenario: Scenario) -> bool:
 
 
 def _excess(race: Race, pulled: Pulled) -> float:
+    """By what factor the setting breaks the worst limit; infinite: it has no result."""
     name = pulled.candidate(race).name
     return next((excess(setting, race.limits) for setting in race.settings if setting.name == name), float("inf"))
 
 
 def _simpler(race: Race, pulled: Pulled) -> Iterator[Pulled]:
+    """Settings that change less about the job, and the intervals next to the chosen one."""
     today_ns = None if race.today is None else parse_duration(race.today.interval)
     if today_ns is not None:
         yield replace(pulled, protocol=race.now, interval_ns=today_ns)

@@ -58,25 +58,25 @@ def circle(
     `flushes`: buffers are sent before they are full, after a time.  `uncommitted`: tasks whose late outputs wait for a checkpoint.
     `storing`: tasks some of whose buffers are kept until they are in storage, and come back from there.
     """
-    look = _Look(plane, layout, flushes=flushes, uncommitted=uncommitted, storing=storing)
-    stuck = look.stuck()
+    queues = _Queues(plane, layout, flushes=flushes, uncommitted=uncommitted, storing=storing)
+    stuck = queues.stuck()
     path: list[Blocked] = []
     early = -1  # not known of the first one yet
-    aligning = next((task for task in sorted(stuck) if look.aligns(task)), None)
+    aligning = next((task for task in sorted(stuck) if queues.aligns(task)), None)
     while aligning is not None:
         seen = [blocked.aligning for blocked in path]
         if aligning in seen:
             first = seen.index(aligning)
             return [path[first]._replace(early=early), *path[first + 1 :]]
-        late = look.late(aligning, stuck)
-        full, channel = look.held_up(late, stuck)
+        late = queues.late(aligning, stuck)
+        full, channel = queues.held_up(late, stuck)
         path.append(Blocked(aligning, early, late, full))
         early, aligning = layout.writer[channel], layout.reader[channel]
     return []
 
 
-class _Look:
-    """The queues and buffers of the plane at one instant."""
+class _Queues:
+    """The queues and buffers of the plane at one instant, and which tasks they keep waiting."""
 
     def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, uncommitted: Tasks, storing: Tasks) -> None:
         channels = plane.channels("written", "sent", "arrived", "consumed", "queued", "received", "blocked")
@@ -96,6 +96,7 @@ class _Look:
         return channels_in(self._layout, task)
 
     def aligns(self, task: int) -> bool:
+        """Whether the task has some barriers of a checkpoint, and waits for the others."""
         return self._state[task] == ThreadState.IDLE and any(self.blocked[c] for c in self.inputs(task))
 
     def stuck(self) -> frozenset[int]:
@@ -124,6 +125,7 @@ class _Look:
             task = self._layout.reader[channel]
 
     def _waits(self, task: int, others: frozenset[int]) -> bool:
+        """Whether the task can go on only after one of the others has."""
         if task in self._storing:
             return False
         if self._state[task] != ThreadState.IDLE:
@@ -143,9 +145,10 @@ class _Look:
         ]
 
     def _holding(self, partition: int) -> list[int]:
-        """Channels with buffers that others could give back; what an idle reader waits for is none."""
+        """Channels that hold buffers of the partition until their readers go on.  A channel whose reader waits for more data is none."""
         return [c for c in self._layout.partitions[partition][2] if self._kept[c] and not self._starved(c)]
 
     def _starved(self, channel: int) -> bool:
+        """Whether the reader is idle, and nothing comes to it on this channel."""
         reads = not self.blocked[channel] and self._state[self._layout.reader[channel]] == ThreadState.IDLE
         return reads and not self._coming[channel]

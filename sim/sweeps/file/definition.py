@@ -71,6 +71,28 @@ def is_sweep(file: Path) -> bool:
 
 def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     text, reading = read_text(file), Reading(str(file))
+    given, overrides = _document(text, overrides, reading)
+    points, seeds, block = _points(given, overrides, reading)
+    trace_windows, load_text = _windows(given, file.parent, reading)
+    reading.stop_if_wrong()
+    _bounded(len(trace_windows) * len(points) * len(seeds or [0]), given, reading, f" ({load_text})" if load_text else "")
+    reading.stop_if_wrong()
+    read = partial(_scenarios, file.parent / given.scenario, given, overrides, reading)
+    combinations_read = [list(read(window, point)) for window in trace_windows for point in points]
+    name = file.name.removesuffix(file.suffix)
+    scenarios = _seeded(name, [[scenario for scenario, _ in own] for own in combinations_read], seeds, block)
+    _bounded_runs(scenarios, given, reading)
+    answering = _question(given, scenarios, [name for name, _ in trace_windows[0].labels], reading) if given.answer else None
+    reading.stop_if_wrong()
+    studies = [study for own in combinations_read for _, study in own]
+    warnings = {problem: None for study in studies for problem in study.warnings} | reading.warnings
+    backtest = studies[0].backtest if studies else None
+    described = f"{load_text}; {_runs_text(scenarios)}" if load_text else ""
+    return Definition(name, first_comment(text), scenarios, given.precision, answering, tuple(sorted(warnings)), backtest, described)
+
+
+def _document(text: str, overrides: tuple[str, ...], reading: Reading) -> tuple[SweepDocument, tuple[str, ...]]:
+    """The sweep file as it is written, and the overrides that are not about its axes.  ScenarioError: mistakes in it."""
     plain = compose(text, reading)
     reading.stop_if_wrong()
     assert isinstance(plain, Mapping)  # noqa: S101 - else it is no sweep
@@ -82,28 +104,22 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     if given.precision and given.precision.of not in MEASURED:
         hint = did_you_mean(given.precision.of, MEASURED)
         reading.wrong(("precision", "of"), f"'{given.precision.of}' is no column of the results{hint}, or none with numbers")
-    points, seeds, block = _points(given, overrides, reading)
-    scenario_file, by = file.parent / given.scenario, given.answer.by or "" if given.answer else ""
-    cut, load_text = (
-        windows(given.windows, file.parent, scenario_file.parent, reading, by) if given.windows else WindowPlan([TraceWindow("", {})])
-    )
-    reading.stop_if_wrong()
-    _bounded(len(cut) * len(points) * len(seeds or [0]), given, reading, f" ({load_text})" if load_text else "")
-    reading.stop_if_wrong()
-    ask = partial(_scenarios, scenario_file, given, overrides, reading)
-    parts = [list(ask(window, point)) for window in cut for point in points]
-    found = [pair for part in parts for pair in part]
-    warnings = {problem: None for _, study in found for problem in study.warnings} | reading.warnings
-    name = file.name.removesuffix(file.suffix)
-    named = [replace(scenario, name=name) for scenario, _ in found]
-    blocks = [sum(map(len, parts[i : i + block])) for i in range(0, len(parts), block)]  # the scenario file may have lists, too
-    scenarios = SeededScenarios.crossed(named, seeds, blocks) if seeds else SeededScenarios.as_given(named)
-    _bounded_runs(scenarios, given, reading)
-    answering = _question(given, scenarios, [name for name, _ in cut[0].labels], reading) if given.answer else None
-    reading.stop_if_wrong()
-    backtest = found[0][1].backtest if found else None
-    described = f"{load_text}; {_runs_text(scenarios)}" if load_text else ""
-    return Definition(name, first_comment(text), scenarios, given.precision, answering, tuple(sorted(warnings)), backtest, described)
+    return given, overrides
+
+
+def _windows(given: SweepDocument, folder: Path, reading: Reading) -> WindowPlan:
+    """The windows of the trace; without a trace one window, which changes nothing."""
+    if given.windows is None:
+        return WindowPlan([TraceWindow("", {})])
+    label = given.answer.by if given.answer else None
+    return windows(given.windows, folder, (folder / given.scenario).parent, reading, label or "")
+
+
+def _seeded(name: str, combinations_read: list[list[Scenario]], seeds: list[int], block: int) -> SeededScenarios:
+    """The scenarios of all combinations with every seed; the scenario file may have lists, too, so a combination may be several."""
+    named = [replace(scenario, name=name) for own in combinations_read for scenario in own]
+    blocks = [sum(map(len, combinations_read[i : i + block])) for i in range(0, len(combinations_read), block)]
+    return SeededScenarios.crossed(named, seeds, blocks) if seeds else SeededScenarios.as_given(named)
 
 
 def _bounded(count: int, given: SweepDocument, reading: Reading, made: str = "") -> None:

@@ -56,25 +56,23 @@ class Unbalanced:
 
 
 def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> dict[Place, Edge]:
-    """All edges whose readers count records."""
+    """All edges whose readers count records.  The lists have a value for each edge of the job, in the order of `places`."""
     places = [(vertex.name, i) for vertex in job.vertices for i in range(len(vertex.inputs))]
-    number = {place: k for k, place in enumerate(places)}
+    position = {place: k for k, place in enumerate(places)}
     upstreams = [job_input.upstream for vertex in job.vertices for job_input in vertex.inputs]
     copies = [_copies(vertex, i) for vertex in job.vertices for i in range(len(vertex.inputs))]
-    alone = [upstreams.count(upstream) == 1 for upstream in upstreams]
-    written = [flowed[upstream].per_second("records_out") for upstream in upstreams]
-    records, sizes = _sums(job, flowed, number, copies)
-    rates = [_at_most(most, is_exact=only) for most, only in zip(written, alone, strict=True)]
-    amounts = [AmountRange() for _ in places]
-    known, carried = narrowed(rates, records), narrowed(amounts, sizes)
-    likely, likely_bytes = alike(rates, records), alike(amounts, sizes)
+    record_sums, byte_sums = _sums(job, flowed, position, copies)
+    records = [_at_most(flowed[upstream].per_second("records_out"), is_exact=upstreams.count(upstream) == 1) for upstream in upstreams]
+    sizes = [AmountRange() for _ in places]
+    known_records, known_bytes = narrowed(records, record_sums), narrowed(sizes, byte_sums)
+    likely_records, likely_bytes = alike(records, record_sums), alike(sizes, byte_sums)
     found = {}
     for k, (reader, i) in enumerate(places):
         read = flowed[reader].per_second("records_in")
         if not math.isnan(read):
             less = "" if len(job.vertex(reader).inputs) == 1 else " less what its other inputs carry"
             origin = f"{read:,.4g}/s into '{reader}'{less}, {flowed[reader].source}"
-            found[reader, i] = Edge(upstreams[k], copies[k], known[k], carried[k], likely[k], likely_bytes[k], origin)
+            found[reader, i] = Edge(upstreams[k], copies[k], known_records[k], known_bytes[k], likely_records[k], likely_bytes[k], origin)
     return found
 
 
@@ -92,10 +90,10 @@ def unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced
             elif math.fsum(counted) < written - slack:
                 yield Unbalanced(f"{writes} and its readers read {math.fsum(counted):,.4g}/s together", tuple(out))
         if len(set(_upstreams(vertex))) > 1:
-            yield from _read_otherwise(job, vertex, flowed)
+            yield from _unbalanced_inputs(job, vertex, flowed)
 
 
-def _read_otherwise(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
+def _unbalanced_inputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
     """A vertex of several inputs that reads more than all its writers write, or less than its exclusive writers write."""
     read, upstreams = flowed[vertex.name].per_second("records_in"), _upstreams(vertex)
     written = [flowed[upstream].per_second("records_out") * _copies(vertex, i) for i, upstream in enumerate(upstreams)]
@@ -106,15 +104,16 @@ def _read_otherwise(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows
     own = math.fsum(most for upstream, most in zip(upstreams, written, strict=True) if len(outputs_of(job, upstream)) == 1)
     if read > math.fsum(written) + slack:
         yield Unbalanced(f"{reads} and its inputs write {math.fsum(written):,.4g}/s together", edges)
-    elif read < own - slack and read > max(written) - slack:  # else a writer has said so already
+    elif read < own - slack and read > max(written) - slack:  # else that writer is unbalanced, which `unbalanced` finds
         yield Unbalanced(f"{reads} and its inputs write {own:,.4g}/s for it alone", edges)
 
 
-def _sums(job: RestJob, flowed: Mapping[str, Flows], number: Mapping[Place, int], copies: list[int]) -> tuple[list[Sum], list[Sum]]:
-    """The sums of records, and of bytes, that are counted together."""
+def _sums(job: RestJob, flowed: Mapping[str, Flows], position: Mapping[Place, int], copies: list[int]) -> tuple[list[Sum], list[Sum]]:
+    """What Flink counts together: sums of the records of edges, and sums of their bytes."""
     records, sizes = [], []
     for vertex in job.vertices:
-        into, out = [number[vertex.name, i] for i in range(len(vertex.inputs))], [number[place] for place in outputs_of(job, vertex.name)]
+        into = [position[vertex.name, i] for i in range(len(vertex.inputs))]
+        out = [position[place] for place in outputs_of(job, vertex.name)]
         flow = flowed[vertex.name]
         records += [
             Sum({k: float(copies[k]) for k in into}, flow.per_second("records_in")),
