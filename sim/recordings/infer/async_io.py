@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median, stdev
 
 from sim.recordings.infer.before_barrier import usual_checkpoints
-from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.draft import Draft, duration_text
 from sim.recordings.infer.file_history import own_bytes
 from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob, RestVertex
-from sim.units import format_duration
 
 NO_WORK = "1 us"
 """Assumed of a record where waiting for room counts as busy."""
@@ -63,7 +62,7 @@ def _set(draft: Draft, vertex: RestVertex, flow: Flows, requests: Sequence[float
     is_full = flow.share("busy_ms") >= _FULL and len(requests) >= _FEWEST_CHECKPOINTS and stdev(requests) <= _ALIKE * usual
     question = "How long does a request take, from asking to the answer?"
     if usual > 0:
-        latency = format_duration(max(1, round(float(f"{usual / per_second * 1e9:.3g}"))))
+        latency = duration_text(usual / per_second * 1e9)
         why = f"{usual:,.1f} requests in the operator state of a subtask (median) / {per_second:,.1f} records/s of each"
         if is_named:
             draft.put("async-io.latency", latency, why, job=name)

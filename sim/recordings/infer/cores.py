@@ -16,10 +16,10 @@ from typing import Any
 
 from sim.model.randomness.contention import slowdown
 from sim.recordings.infer.async_io import NO_WORK
-from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.draft import Draft, duration_text
 from sim.recordings.infer.flows import Flows
 from sim.recordings.source.rest.job import RestJob
-from sim.units import format_duration, format_number, parse_duration
+from sim.units import format_number, parse_duration
 
 _LEAST = 0.02
 """A smaller slowdown is no more than what counters are off by."""
@@ -82,7 +82,7 @@ def _divide(draft: Draft, slower: float, why: str) -> None:
     """All services are those of an idle core."""
     for vertex, given in draft.document["job"].items():
         for path, section, key in list(_services(given)):
-            section[key] = format_duration(max(1, round(float(f"{parse_duration(section[key]) / slower:.3g}"))))
+            section[key] = duration_text(parse_duration(section[key]) / slower)
             draft.add_to(f"{path}", f"divided by {slower:.3g}: {why}", job=vertex)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sim.foreign import one_line, printable
+from sim.units import format_byte_rate, format_duration
 
 MARK = "UNKNOWN"
 MAX_LISTED = 8  # unanswered requests that the head lists
@@ -109,6 +110,16 @@ class Draft:
 
     def _remark(self, steps: list[str], text: str) -> None:
         self.comments[".".join(steps)] = "\n".join(_lines(text))
+
+
+def duration_text(ns: float) -> str:
+    """Three digits of it: counters are no more exact.  At least a nanosecond."""
+    return format_duration(max(1, round(float(f"{ns:.3g}"))))
+
+
+def rate_text(bytes_per_second: float) -> str:
+    """Three digits of it, at least a byte per second."""
+    return format_byte_rate(max(1, int(float(f"{bytes_per_second:.3g}"))))
 
 
 def _stands_in(comment: str, job: str, question: str) -> bool:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from sim.recordings.infer.draft import Draft, Inference
+from sim.recordings.infer.draft import Draft, Inference, duration_text, rate_text
 from sim.recordings.infer.options import SHORTEST_MS, infer_options
 from sim.recordings.source.job_log import JobLog, LogCheckpoint
 from sim.recordings.source.rest.names import operators, short_names
-from sim.units import format_byte_rate, format_duration, format_size
+from sim.units import format_duration, format_size
 
 AT_ONCE_MS = 100  # completion -> next trigger, if the coordinator does not wait
 IN_FLIGHT_BYTES = 20 * 32768  # of a saturated hop between two tasks: 10 buffers at each end (NettyShuffleEnvironmentConfiguration)
@@ -103,9 +103,9 @@ def _job(draft: Draft, log: JobLog, beat: TriggerRhythm, done: list[LogCheckpoin
     last = names[-1]
     if beat.is_saturated:
         hops = max(len(names) - 1, 1)
-        service_ns = round(float(f"{min(took_ms, LONGEST_MS) * 1e6 * RECORD_BYTES / (IN_FLIGHT_BYTES * hops):.3g}")) or 1
+        service = duration_text(min(took_ms, LONGEST_MS) * 1e6 * RECORD_BYTES / (IN_FLIGHT_BYTES * hops))
         why = f"that a barrier takes {took_ms:,.0f} ms behind {IN_FLIGHT_BYTES:,} bytes on each of {hops} hops."
-        draft.ask("service", format_duration(service_ns), "How long does one record keep the slowest operator busy?", why, job=last)
+        draft.ask("service", service, "How long does one record keep the slowest operator busy?", why, job=last)
     else:
         draft.ask("service", "1 us", "How long does one record keep it busy?", "next to nothing: checkpoints have pauses.", job=last)
     if done and done[-1].size_bytes > 0:
@@ -147,7 +147,7 @@ def _storage(draft: Draft, beat: TriggerRhythm, done: list[LogCheckpoint], took_
     if beat.is_saturated or not size or not took_ms:
         draft.ask("storage.bandwidth", "100 MB/s", question, "100 MB/s: the log does not tell.")
     else:
-        rate = format_byte_rate(max(int(float(f"{size / took_ms * 1000:.3g}")), 1))
+        rate = rate_text(size / took_ms * 1000)
         why = f"{rate}: {size:,} bytes in the {took_ms:,.0f} ms that a checkpoint takes, as if one task wrote them all."
         draft.ask("storage.bandwidth", rate, question, why)
 

@@ -14,11 +14,11 @@ from fractions import Fraction
 from itertools import pairwise
 from statistics import fmean, stdev
 
-from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.draft import Draft, duration_text
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.infer.pauses import busy_in_snapshots_ms
 from sim.recordings.source.rest.job import RestJob, RestVertex
-from sim.units import format_duration, format_number
+from sim.units import format_number
 
 FULL = 0.9  # of its time busy: a subtask that sets the pace of all others
 SAME_WORK = 0.03  # times of a record that differ by less are one
@@ -65,10 +65,12 @@ def infer_service(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -
     full_ms = _each_ms(full) if full else mean_ms
     if mean_ms > 0 and abs(full_ms / mean_ms - 1) > SAME_WORK:
         origin = f"{_measured(full, way)}, which {'is' if len(full) == 1 else 'are'} full and set{'s' if len(full) == 1 else ''} the pace; "
-        origin += f"mean {_text(mean_ms)}. A subtask that waits at times needs longer for a record, so the others do not count"
+        origin += (
+            f"mean {duration_text(1e6 * mean_ms)}. A subtask that waits at times needs longer for a record, so the others do not count"
+        )
     else:
         full_ms = mean_ms
-    draft.put("service", _text(full_ms), origin, job=vertex.name)
+    draft.put("service", duration_text(1e6 * full_ms), origin, job=vertex.name)
     if full and len(workers) > 1 and full_ms > 0:
         _factors(draft, job, vertex, flow, workers, full_ms)
 
@@ -100,7 +102,7 @@ def _factors(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows, worker
         if not abs(factor - 1) > max(SAME_SPEED, CHANCE * noise) or (factor > 1 and not worker.is_full):
             continue
         bound = "" if worker.is_full else f"; busy {worker.load:.0%} of its time, so at most"
-        origin = f"{_measured([worker], way)}: {_text(worker.busy_ms / worker.records)} ± {noise:.1%}{bound}"
+        origin = f"{_measured([worker], way)}: {duration_text(1e6 * (worker.busy_ms / worker.records))} ± {noise:.1%}{bound}"
         draft.put(f"service-factor.{worker.subtask}", format_number(Fraction(f"{factor:.3g}")), origin, job=vertex.name)
 
 
@@ -115,8 +117,3 @@ def _noise(job: RestJob, vertex: RestVertex, flow: Flows, way: str, subtask: int
     if len(pieces) < LEAST_PIECES or not (mean := fmean(pieces)) > 0:
         return math.inf
     return stdev(pieces) / math.sqrt(len(pieces)) / mean
-
-
-def _text(time_ms: float) -> str:
-    """A duration of three digits."""
-    return format_duration(max(1, round(float(f"{time_ms * 1e6:.3g}"))))

@@ -22,7 +22,7 @@ from sim.model.scenario import Overheads
 from sim.model.state import Changelog, Lsm, StateOptions
 from sim.model.storage import Storage
 from sim.recordings.infer.before_barrier import usual_checkpoints
-from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.draft import Draft, rate_text
 from sim.recordings.infer.file_history import written_bytes
 from sim.recordings.infer.storage_line import FEWEST, AsyncPhase, FittedLine, line_through, stream_bytes
 from sim.recordings.source.recorded_job import RecordedSubtask
@@ -92,7 +92,7 @@ def _from_sums(draft: Draft, job: RestJob, phases: list[AsyncPhase], metadata_ms
 
 
 def _rate(bytes_per_ms: float) -> str:
-    return format_byte_rate(max(int(float(f"{min(bytes_per_ms * 1000, FASTEST_BYTES_PER_SECOND):.3g}")), 1))
+    return rate_text(min(bytes_per_ms * 1000, FASTEST_BYTES_PER_SECOND))
 
 
 def _phases(draft: Draft, job: RestJob) -> list[AsyncPhase]:

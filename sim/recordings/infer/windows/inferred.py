@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from sim.model.scenario import Overheads
 from sim.recordings.infer.before_barrier import WatchedJob, usual_checkpoints
-from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.draft import Draft, duration_text
 from sim.recordings.infer.file_history import own_bytes
 from sim.recordings.infer.flows import Flows, series
 from sim.recordings.infer.state import backend_of
@@ -212,14 +212,10 @@ def _work(draft: Draft, job: RestJob, vertex: RestVertex, flow: Flows) -> None:
     if split is not None:
         origin = "busy time by least squares over records in and out"
         per_record = split.per_record if split.per_record * MS > SHORTEST_NS else SHORTEST_NS / MS
-        draft.put("service", _time(per_record), origin, job=vertex.name)
-        draft.put("window.fire", _time(split.per_output), origin, job=vertex.name)
+        draft.put("service", duration_text(per_record * MS), origin, job=vertex.name)
+        draft.put("window.fire", duration_text(split.per_output * MS), origin, job=vertex.name)
     elif busy > WORKS and flow.total("records_out") > 0:
-        most = _time(flow.total("busy_ms") / flow.total("records_out"))
+        most = duration_text(flow.total("busy_ms") / flow.total("records_out") * MS)
         question = "How long does its thread work for each record that leaves at the end of a window?"
         why = f"none: its service has all of the busy time; between 0 and {most}, its counters do not tell the two apart."
         draft.ask("window.fire", "0 s", question, why, job=vertex.name)
-
-
-def _time(ms: float) -> str:
-    return format_duration(max(1, int(float(f"{ms * MS:.3g}"))))
