@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.console.errors import Code, UserError, speaking
+from sim.cli.console.errors import Code, speaking
 from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
-from sim.cli.console.terminal import put, show
+from sim.cli.console.terminal import put, put_parts
 from sim.cli.options import ConfOption, Engine, EngineOption, JobsOption, OutOption, PricesOption, SetOption, spark_settings
 
 if TYPE_CHECKING:
@@ -66,9 +66,7 @@ def advise_on(
     All runs are kept in the folder, with the job and a sweep file of what was tried; the same command goes on where it stopped.
     """
     with speaking():
-        if jobs is not None and master is not None:
-            raise UserError("--jobs and --master exclude each other", Code.USAGE)
-        on_spark = spark_settings(master, conf)
+        on_spark = spark_settings(master, conf, jobs)
         from sim.verbs.advise import AdviceOptions, advise, job_of
 
         options = AdviceOptions(
@@ -92,15 +90,9 @@ def _print(advised: Advised, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(advised.report.plain(), indent=1, allow_nan=False))
         return
-    for part in advised.report.parts:
-        if isinstance(part, str):
-            put(f"{part}\n")
-        else:
-            put(part.title)
-            show(part.header, part.rows)
-            print()
+    put_parts(advised.report.parts)
     place = f"{advised.folder}: the job, the sweep (sweep.yaml) and every run (results.parquet)"
-    put(f"{place}; {advised.spent_s:.0f} s of processor time in all")
+    put(f"\n{place}; {advised.spent_s:.0f} s of processor time in all")
 
 
 VERB = Verb("advise", Purpose.JOB, 2, "Recommend a setting that keeps your limits.", advise_on)

@@ -11,7 +11,7 @@ import typer
 from sim.cli.console.errors import Code, speaking
 from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
-from sim.cli.console.terminal import put, show
+from sim.cli.console.terminal import put, put_parts
 from sim.cli.options import Engine, EngineOption, JobsOption, PricesOption, SetOption, StrategyOption
 
 if TYPE_CHECKING:
@@ -59,14 +59,7 @@ def _print(found: Diff, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(found.data, indent=1, allow_nan=False))
         return
-    for i, part in enumerate(found.parts):
-        if i:
-            print()
-        if isinstance(part, str):
-            put(part)
-        else:
-            put(part.title)
-            show(part.header, part.rows)
+    put_parts(found.parts)
     if found.folder is not None:
         put(f"\n{found.folder}: the answer (diff.json) and every run (results.parquet)")
 

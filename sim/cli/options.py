@@ -93,12 +93,14 @@ def in_environment(name_or_file: str | None, scenario: Path) -> list[str]:
     return [f"environment={json.dumps(os.path.relpath(place, scenario.parent) if is_file else name_or_file)}"]
 
 
-def spark_settings(master: str | None, conf: list[str] | None) -> dict[str, str] | None:
+def spark_settings(master: str | None, conf: list[str] | None, jobs: int | None = None) -> dict[str, str] | None:
     """The settings of --conf, checked before anything runs; None: not on Spark."""
     if master is None:
         if conf:
             raise UserError("--conf is for Spark: say --master as well", Code.USAGE)
         return None
+    if jobs is not None:
+        raise UserError("--jobs and --master exclude each other", Code.USAGE)
     from sim.sweeps.spark.masters import checked
 
     return checked(master, conf or ())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sim.cli.console.errors import Code, UserError, print_message, speaking
+from sim.cli.console.errors import Code, print_message, speaking
 from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put, show
@@ -52,9 +52,7 @@ def run_sweep(
 ) -> None:
     """Run every combination of what a sweep file, a scenario's lists and the given axes vary; one row per cell."""
     with speaking():
-        if jobs is not None and master is not None:
-            raise UserError("--jobs and --master exclude each other", Code.USAGE)
-        on_spark = spark_settings(master, conf)
+        on_spark = spark_settings(master, conf, jobs)
         from sim.sweeps.axes import naming_axes, override
         from sim.verbs.sweep import read_request, sweep
 

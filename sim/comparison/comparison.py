@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import ms_text
@@ -20,7 +19,7 @@ from sim.analysis.strategies.not_completed import not_completed
 from sim.analysis.strategies.rates import KeepingUp, keeping_up
 from sim.analysis.strategies.sentences.finishing import overload_sentence
 from sim.analysis.strategies.sentences.verdict import verdict
-from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
+from sim.analysis.strategies.side_by_side import StrategyRow, table
 from sim.analysis.strategies.single import singles
 from sim.analysis.strategies.storage_use import StorageUse, storage_use, storage_use_table
 from sim.analysis.strategies.stored import stored
@@ -178,20 +177,6 @@ class Comparison:
     def verdict(self) -> str:
         """What decides the differences."""
         return verdict(self.strategies) if self.strategies else "No strategy has a result."
-
-    def __str__(self) -> str:
-        header, rows = texts(self.strategies)
-        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in (header, *rows)]
-        return "\n".join([*lines, "", self.verdict, *filter(None, [self.overload]), *map(str, self.deciding)])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        import pandas as pd
-
-        header, rows = texts(self.strategies)
-        return f"{pd.DataFrame(rows, columns=header).to_html(index=False)}<p>{escape(self.verdict)}</p>"
 
     def _strategy(self, name: str, results: Sequence[Result]) -> StrategyRow:
         scenario = results[0].scenario

@@ -20,7 +20,7 @@ from sim.report.results import unknown_values
 from sim.scenario.prices import load_prices
 from sim.units import parse_duration, parse_share
 from sim.verbs.command_lines import command_line
-from sim.verbs.display import paragraph, preformatted, section_html, section_text
+from sim.verbs.display import parts_html, parts_text
 from sim.verbs.findings import Remark, job_findings, tell
 from sim.verbs.importing import draft_of, text_of, with_backtest
 from sim.verbs.kept import keep_answer
@@ -132,16 +132,10 @@ class Advised:
         return self.report.plain()
 
     def __repr__(self) -> str:
-        return "\n\n".join(part if isinstance(part, str) else section_text(part) for part in self.parts)
+        return parts_text(self.parts)
 
     def _repr_html_(self) -> str:
-        return "".join(map(_html, self.parts))
-
-
-def _html(part: str | TextTable) -> str:
-    if not isinstance(part, str):
-        return section_html(part)
-    return preformatted(part) if "\n" in part else paragraph(part)
+        return parts_html(self.parts)
 
 
 def job_of(source: Path, changes: Sequence[str] = (), listener: Listener | None = None) -> AdvisedJob:

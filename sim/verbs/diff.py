@@ -20,7 +20,7 @@ from sim.scenario.prices import load_prices
 from sim.scenario.text.plain import read_text
 from sim.units import format_duration
 from sim.verbs.command_lines import command_line, portable
-from sim.verbs.display import paragraph, preformatted, section_html, section_text
+from sim.verbs.display import parts_html, parts_text
 from sim.verbs.importing import draft_of, text_of
 from sim.verbs.kept import keep_answer
 from sim.verbs.listener import Listener, Stopped
@@ -87,14 +87,10 @@ class Diff:
         return bool((self.table["violations"] > 0).any()) if len(self.table) else False
 
     def __repr__(self) -> str:
-        return "\n\n".join(part if isinstance(part, str) else section_text(part) for part in self.parts)
+        return parts_text(self.parts)
 
     def _repr_html_(self) -> str:
-        return "".join(preformatted(part) if isinstance(part, str) and "\n" in part else _html(part) for part in self.parts)
-
-
-def _html(part: str | TextTable) -> str:
-    return paragraph(part) if isinstance(part, str) else section_html(part)
+        return parts_html(self.parts)
 
 
 def diff(

@@ -66,6 +66,18 @@ def section_text(section: TextTable) -> str:
     return "\n".join(filter(None, [section.title, table_text(section.header, section.rows)]))
 
 
+def parts_text(parts: Sequence[str | TextTable]) -> str:
+    """Texts and tables, an empty line between."""
+    return "\n\n".join(part if isinstance(part, str) else section_text(part) for part in parts)
+
+
+def parts_html(parts: Sequence[str | TextTable]) -> str:
+    """Texts and tables; a text of several lines keeps them."""
+    return "".join(
+        section_html(part) if not isinstance(part, str) else preformatted(part) if "\n" in part else paragraph(part) for part in parts
+    )
+
+
 def paragraph(text: str) -> str:
     """A paragraph of HTML; empty for no text."""
     return f"<p>{escape(printable(text))}</p>" if text else ""

@@ -16,17 +16,6 @@ def test_a_study_compares_itself_with_no_checkpoints(study):
     assert (comparison.table["throughput_change"].abs() < 0.05).all()
     assert (comparison.table["completed"] >= 2).all()
     assert 1 == len(comparison.results["aligned"])
-    assert comparison.verdict in str(comparison)
-    assert "<table" in comparison._repr_html_()
-
-
-def test_a_notebook_shows_names_as_text(study):
-    """A vertex may be called anything, and the sentence names it."""
-    comparison = compare(study, jobs=1)
-    comparison.__dict__["verdict"] = "Barriers wait at <script>alert(1)</script>."
-
-    assert "<script>" not in comparison._repr_html_()
-    assert "Barriers wait at &lt;script&gt;" in comparison._repr_html_()
 
 
 def test_results_compare_without_a_baseline(study):

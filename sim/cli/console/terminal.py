@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import fill
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from sim.foreign import one_line, printable
+
+if TYPE_CHECKING:
+    from sim.analysis.section import TextTable
 
 LONGEST_CELL = 200  # characters
 
@@ -35,6 +38,18 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bo
         table = turned
     for piece in _pieces(table, console.width):
         console.print(_boxed(piece[0], piece[1:], text_cells=False))
+
+
+def put_parts(parts: Iterable[str | TextTable]) -> None:
+    """Print texts and tables on stdout, an empty line between."""
+    for i, part in enumerate(parts):
+        if i:
+            print()
+        if isinstance(part, str):
+            put(part)
+        else:
+            put(part.title)
+            show(part.header, part.rows)
 
 
 def put(text: str) -> None:
