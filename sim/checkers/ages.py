@@ -18,6 +18,9 @@ Cohort = tuple[int, int, int]
 _STEPS = 300
 """Times at which a bit of a cohort is rounded off, between two looks."""
 
+_ROUNDED_BYTES = 1
+"""Whole bytes expire, and a nanosecond is rounded off with them."""
+
 
 def younger(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
     """Bytes last written after that time."""
@@ -28,6 +31,14 @@ def younger(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
         elif horizon_ns < end_ns:
             total += size_bytes * (end_ns - horizon_ns) // (end_ns - begin_ns)
     return total
+
+
+def _expired(cohort: Cohort, horizon_ns: int) -> int:
+    """Bytes last written up to that time, whole ones."""
+    begin_ns, end_ns, size_bytes = cohort
+    if horizon_ns <= begin_ns:
+        return 0
+    return size_bytes if horizon_ns >= end_ns else size_bytes * (horizon_ns - begin_ns) // (end_ns - begin_ns)
 
 
 def dealt(parts: Sequence[tuple[Sequence[Cohort], Fraction]]) -> tuple[Cohort, ...]:
@@ -43,7 +54,7 @@ def misaged(
     `added_bytes`, `rewritten_bytes`: at most so much was written since.
     """
     horizon_ns = now_ns - ttl_ns
-    oldest_ns = min((begin for begin, _, size_bytes in after if size_bytes), default=now_ns)
+    oldest_ns = min((cohort[0] for cohort in after if _expired(cohort, horizon_ns) > _ROUNDED_BYTES), default=now_ns)
     if oldest_ns < horizon_ns:
         return f"keys are there that were last written {seconds(now_ns - oldest_ns)} ago, and live for {seconds(ttl_ns)}"
     slack = _STEPS + len(before) + len(after)

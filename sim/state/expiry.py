@@ -92,10 +92,14 @@ class Expiry:
 
 
 def _younger(cohort: Cohort, horizon_ns: int) -> Cohort:
-    """The keys of a cohort that were written after that time."""
+    """The keys of a cohort that were written after that time.
+
+    Whole bytes go, and the cohort begins behind them: the answer does not depend on how often it is asked for.
+    """
     if horizon_ns <= cohort.begin_ns:
         return cohort
     if horizon_ns >= cohort.end_ns:
         return cohort._replace(size_bytes=0)
-    left = cohort.size_bytes * (cohort.end_ns - horizon_ns) // (cohort.end_ns - cohort.begin_ns)
-    return Cohort(horizon_ns, cohort.end_ns, left)
+    span_ns = cohort.end_ns - cohort.begin_ns
+    gone_bytes = cohort.size_bytes * (horizon_ns - cohort.begin_ns) // span_ns
+    return Cohort(cohort.begin_ns + gone_bytes * span_ns // cohort.size_bytes, cohort.end_ns, cohort.size_bytes - gone_bytes)

@@ -36,6 +36,12 @@ def test_keys_that_do_not_expire():
     assert fact(((5 * S, 6 * S, 95_000),)).startswith("keys that must have expired are there: 95000 bytes")
 
 
+def test_whole_bytes_expire():
+    """A cohort may begin before the horizon by what is less than two bytes of it."""
+    assert fact(((2 * S - 60_000, 5 * S, 30_000), (5 * S, 6 * S, 20_000))) is None
+    assert fact(((2 * S - 220_000, 5 * S, 30_000), (5 * S, 6 * S, 20_000))).startswith("keys are there")
+
+
 def test_a_subtask_gets_its_shares():
     half = Fraction(1, 2)
     assert ((0, S, 50), (S, 2 * S, 20)) == dealt([(((S, 2 * S, 40),), half), (((0, S, 100),), half)])

@@ -27,6 +27,16 @@ def test_new_keys_level_off_at_their_rate_times_the_time_to_live(seconds, expect
     assert expected == pytest.approx(grown(seconds, every=every).live_bytes, rel=0.01)
 
 
+@pytest.mark.parametrize("looks", [1, 7, 1000, 50_000])
+def test_looks_round_nothing_off(looks):
+    """A changelog with a small threshold looks at each record: 1 MB loses a byte in 100 us, however often anything looks."""
+    expiry = Expiry(TTL, 1_000_000, ENTRY)
+    for look in range(1, looks + 1):
+        expiry.advance(0, 0, S * look // looks)
+
+    assert 990_000 == expiry.live_bytes
+
+
 @pytest.mark.parametrize(("seconds", "expected"), [(25, 750_000), (75, 250_000), (100, 0)])
 def test_keys_of_the_beginning_are_of_all_ages(seconds, expected):
     """1 MB that nothing renews is gone after one time to live, evenly."""

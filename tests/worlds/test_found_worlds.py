@@ -118,6 +118,14 @@ def test_a_rescale_deals_out_two_bytes():
     assert "FINISHED" == result.job_status
 
 
+def test_keys_live_as_long_however_often_they_are_counted():
+    """Each flush of the changelog counts the live keys: it rounds nothing off."""
+    result = ran("keys-looked-at-often")
+
+    assert () == result.violations
+    assert "FINISHED" == result.job_status
+
+
 def test_checkpoints_of_a_job_without_an_edge_expire():
     """Nobody waits for anybody."""
     result = ran("expires-without-an-edge")
