@@ -65,6 +65,17 @@ def test_what_moves_nothing_is_a_line(job):
     assert line.startswith("Moves nothing, and need not be answered: sink: service (500 us ... 2 ms); source: source rate (at least 1186/s")
 
 
+@pytest.mark.parametrize(
+    ("rates", "settled"), [({}, False), ({"source": 0.0}, False), ({"source": 1190.0}, True), ({"source": 9000.0}, False)]
+)
+def test_a_rate_that_the_job_does_not_serve_is_settled(job, rates, settled):
+    """1186/s are known.  Of what the job could serve nothing may be known, or that it is more."""
+    race = Race(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=3000), DAY_S, MadeUp({"aligned": 1.0, "unaligned": 1.0}), 3)
+    (text,) = questions(race, [RATE], [], rates, 1e9)
+
+    assert ("Moves nothing" if settled else "UNKNOWN: How many arrive? Not varied (source: source rate unlimited is assumed).") in text
+
+
 @pytest.mark.parametrize(("limit_ms", "decides"), [(300, True), (3000, False)])
 def test_an_assumption_that_decides_is_said(job, limit_ms, decides):
     """200 ms at 5 MB/s: at half of that rate they break a limit of 300 ms, and keep one of 3 s."""

@@ -504,3 +504,9 @@ def test_todays_setting_that_loses_records_is_named_nowhere(job):
     assert "Also fits, and is not chosen: unaligned" not in "\n".join(verdict(found, found.choice()))
     assert {"aligned"} == {found.advised_at(seconds).protocol for seconds in (3600.0, 86_400.0, 2_592_000.0)}
     assert "aligned" == found.nearest.protocol
+
+
+def test_todays_setting_stands_where_its_sink_allows_it(job):
+    job.write_text(JOB.replace("30 s}", "30 s, barriers: unaligned}"))
+
+    assert not race(job, MadeUp({"aligned": 900.0, "unaligned": 10.0}), checkpoint_ms=2000).is_forbidden
