@@ -1,6 +1,6 @@
 """Event time, counted once more: the least watermark of a task's inputs, and the records that belong to windows behind it.
 
-Laws 88 and 89.  Flink: StatusWatermarkValve, InternalTimerServiceImpl#tryAdvanceWatermark.
+Laws 88, 89 and 124.  Flink: StatusWatermarkValve, InternalTimerServiceImpl#tryAdvanceWatermark.
 """
 
 from __future__ import annotations
@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from sim.checkers.violation import number_of
+
 BEHIND_INPUTS = "a watermark is never ahead of an input that is not idle, does not go back, and follows the records that it ends"
+ALL_END = "the end of its data ends all windows of a task: what they hold leaves"
 OWN_WINDOW = "records leave with the watermark that ends their window: none of a later window, and all of this one"
 
 IDLE, ACTIVE = -1, -2
@@ -121,3 +124,8 @@ class Belonging:
         if marks:
             return read - marks[0][1]
         return read - self.idle.get(channel, read)
+
+
+def still_held(late: int) -> str | None:
+    """What is wrong with a task whose data has ended, and whose thread has nothing to do; `late`: records that its windows hold."""
+    return f"its data has ended, it waits for nothing, and its windows hold {number_of(late, 'record')}" if late else None

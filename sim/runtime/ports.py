@@ -146,8 +146,29 @@ class Checks:
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
         """The metadata of a checkpoint is durable: from now on it may be restored."""
 
-    def limits_announced(self) -> None:
-        """Sources that keep in step are told how far they may read."""
+    def barrier_waits(self, checkpoint: int, task: int) -> None:
+        """A task has written a barrier that may time out in its outputs."""
+
+    def barrier_left(self, checkpoint: int, task: int) -> None:
+        """It has left all outputs of the task."""
+
+    def barrier_converted(self, checkpoint: int, task: int) -> None:
+        """It overtakes what is in front of it."""
+
+    def deadline_heard(self, checkpoint: int, task: int) -> None:
+        """The thread of the task hears of the deadline at which a barrier in an output is converted."""
+
+    def watermark_reported(self, leader: int, group: str, task: int, watermark_ns: int) -> None:
+        """A JobManager hears the watermark of a source that keeps in step with a group."""
+
+    def limits_announced(self, leader: int, group: str, drift_ns: int, limit_ns: int) -> None:
+        """Sources of the group are told how far they may read."""
+
+    def watermark_sampled(self, task: int, watermark_ns: int) -> None:
+        """A source that keeps in step takes a sample of its watermark."""
+
+    def limited(self, task: int, limit_ns: int) -> None:
+        """Such a source hears how far it may read."""
 
     def restarting(self, restart: int) -> None:
         """The tasks of a restart are cancelled."""
@@ -178,6 +199,9 @@ class Checks:
 
     def data_ended(self, task: int, ending: str) -> None:
         """The end of data leaves a task: drain, no-drain or savepoint-then-finish."""
+
+    def input_ended(self, task: int) -> None:
+        """No record follows for a task, and its operators end."""
 
     def timers_quiet(self, task: int) -> None:
         """The data of a task ends: no timer fires any more."""

@@ -88,8 +88,8 @@ def test_law_82_is_broken_by_a_coordinator_that_nobody_misses(monkeypatch):
 
 def test_law_82_is_broken_by_limits_of_nobody(monkeypatch):
     def announce(self, alignment, tasks):
-        if self.checks is not None:
-            self.checks.limits_announced()
+        limit_ns = self._group(alignment.group).limit(alignment.drift_ns)
+        self.checks.limits_announced(self._leader, alignment.group, alignment.drift_ns, limit_ns)
         self._announce_later(alignment, tasks)
 
     monkeypatch.setattr(WatermarkAlignment, "_announce", announce)

@@ -10,6 +10,8 @@ import hashlib
 from fractions import Fraction
 from typing import NamedTuple
 
+import numpy as np
+
 MASK32 = 0xFFFFFFFF
 
 
@@ -36,6 +38,14 @@ def mix32(x: int) -> int:
 def draw(key: Stream, k: int) -> int:
     """The k-th uniform 32-bit integer of a stream (k >= 0; repeats after 2**32)."""
     return mix32(((k & MASK32) * key.stride + key.offset) & MASK32)
+
+
+def draws(key: Stream, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The first `count` numbers of a stream."""
+    x = (np.arange(count, dtype=np.int64) * key.stride + key.offset) & MASK32
+    for _ in range(2):
+        x = ((x >> 16) ^ x) * 0x45D9F3B & MASK32
+    return (x >> 16) ^ x
 
 
 def chance(share: Fraction, key: Stream, k: int) -> bool:

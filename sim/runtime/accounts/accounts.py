@@ -10,7 +10,9 @@ from sim.checkers.files import KeptSnapshot
 from sim.checkers.violation import Violation
 from sim.protocol.coordinator.coordinator import Coordinator
 from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.accounts.alignment import AlignmentAccount
 from sim.runtime.accounts.commits import CommitAccount
+from sim.runtime.accounts.conversion import ConversionAccount
 from sim.runtime.accounts.cuts import CutAccount
 from sim.runtime.accounts.ends import EndAccount
 from sim.runtime.accounts.files import FileAccount
@@ -19,6 +21,7 @@ from sim.runtime.accounts.keyed_state import KeyedStateAccount
 from sim.runtime.accounts.pace import PaceAccount
 from sim.runtime.accounts.records import RecordAccount
 from sim.runtime.accounts.restarts import RestartAccount
+from sim.runtime.accounts.routes import RouteAccount
 from sim.runtime.accounts.stamps import StampAccount
 from sim.runtime.accounts.stored import StoredAccount
 from sim.runtime.accounts.windows import WindowAccount
@@ -53,6 +56,9 @@ class Accounts(Checks):
             JobManagerAccount(watched),
             CommitAccount(watched),
             FileAccount(watched),
+            ConversionAccount(watched),
+            AlignmentAccount(watched),
+            RouteAccount(watched),
         )
         for moment in _MOMENTS:
             setattr(self, moment, _to_all([getattr(row, moment) for row in self._accounts if _overrides(row, moment)]))

@@ -19,7 +19,7 @@ class JobManagerAccount(RunAccount):
         super().__init__(watched)
         self._announced_ns = array("q")
 
-    def limits_announced(self) -> None:
+    def limits_announced(self, leader: int, group: str, drift_ns: int, limit_ns: int) -> None:
         self._announced_ns.append(self.now_ns)
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:

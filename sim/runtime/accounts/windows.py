@@ -5,19 +5,22 @@ It is told what happens, and compares; it decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Self
 
 from sim.checkers.coverage import COVERED
-from sim.checkers.event_time import ACTIVE, BEHIND_INPUTS, IDLE, OWN_WINDOW, Belonging, Inputs
+from sim.checkers.event_time import ACTIVE, ALL_END, BEHIND_INPUTS, IDLE, OWN_WINDOW, Belonging, Inputs, still_held
+from sim.checkers.slices import KEPT_FOR_ALL, kept, too_few
 from sim.checkers.state import Brought
 from sim.checkers.timers import TIMERS_FIRE, Pending, Timers
 from sim.checkers.violation import Violation, count_is, number_of, seconds
 from sim.metrics.journal import Happening
 from sim.model.job import Window
+from sim.plane.seam.interface import ThreadState
 from sim.runtime import markers
-from sim.runtime.accounts.account import RunAccount, WatchedRun
+from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 from sim.runtime.contents import StateSnapshot, TaskSnapshot
 
 _TURNS = frozenset({Happening.JOB_RESTORED, Happening.TASK_RESTORED, Happening.TASK_FAILED, Happening.RESCALED, Happening.TRIGGERED})
@@ -36,6 +39,8 @@ class _TaskTime:
     owed_ns: int = 0  # it must be sent before the next one arrives
     until: int | None = None  # records that must leave first: so many, since the job began
     quiet: bool = False  # its data has ended: timers fire no more
+    input_ended: bool = False
+    ends: deque[int] = field(default_factory=deque)  # of sliding windows: records that had left at each end
 
 
 class WindowAccount(RunAccount):
@@ -48,11 +53,13 @@ class WindowAccount(RunAccount):
         self._windows = [vertices[vertex].window for vertex in self.context.layout.vertex]
         self._tasks: dict[int, _TaskTime] = {}
         self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...] | None]] = {}  # by checkpoint, vertex and index; None: ended
+        self._ends: dict[int, dict[tuple[str, int], tuple[int, ...]]] = {}  # by the same
 
     def go_on(self, before: Self, checkpoint: int) -> None:
         """What vertices held in windows is dealt out if their parallelism is another one, and has no timer."""
         kept, resized = before._timers.get(checkpoint, {}), self.resized(before)
         self._timers[checkpoint] = {name: pending for name, pending in kept.items() if name[0] not in resized}
+        self._ends[checkpoint] = before._ends.get(checkpoint, {})  # sliding windows keep their parallelism
 
     # ------------------------------------------------------------------------------------------ event time
 
@@ -60,6 +67,7 @@ class WindowAccount(RunAccount):
         """These tasks have just been set to what the checkpoint holds: watermarks are no state, timers are."""
         for task in tasks:
             self._tasks.pop(task, None)
+            self._of(task).ends.extend(self._ends.get(checkpoint, {}).get(self.context.names[task], ()))
             if (timers := self._of(task).timers) is not None:
                 kept = self._timers.get(checkpoint, {}).get(self.context.names[task], ())
                 if kept is None:
@@ -90,6 +98,8 @@ class WindowAccount(RunAccount):
         read = dict(zip(self._inputs[task], position.records_out.tolist(), strict=True))
         own.belonging.hear(channel, heard, read[channel], before_ns)
         later = own.belonging.later(own.inputs.time_ns, read) if risen else None
+        if later is not None:
+            own.ends.append(position.served - later)
         if later is not None and position.late > later:
             own.until = position.served - later
 
@@ -139,6 +149,7 @@ class WindowAccount(RunAccount):
             self._tell_timer(task, timers.window_ended(self.now_ns, self.context.plane.position(task).served))
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
+        self._of(task).ends.append(records)
         if (timers := self._of(task).timers) is None:
             self._tell_timer(task, f"a timer of {seconds(due_ns)} fires, its operators had finished when the snapshot was taken")
         else:
@@ -146,6 +157,20 @@ class WindowAccount(RunAccount):
 
     def timers_quiet(self, task: int) -> None:
         self._of(task).quiet = True
+
+    def input_ended(self, task: int) -> None:
+        self._of(task).input_ended = True
+
+    def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
+        """Windows of event time that have not ended, in tasks that have come to the end of their data."""
+        states = self.context.plane.tasks("state")["state"]
+        for task, own in self._tasks.items():
+            window = self._windows[task]
+            if window is None or window.time != "event" or not own.input_ended or self.ends.drops(task):
+                continue
+            if states[task] == ThreadState.IDLE and (fact := still_held(self.context.plane.position(task).late)):
+                yield Violation(ALL_END, self.now_ns, self.teller.task(task), fact)
+                return
 
     # ------------------------------------------------------------------------------------------ snapshots
 
@@ -162,6 +187,8 @@ class WindowAccount(RunAccount):
             self._tell_timer(task, own.timers.silent(now_ns))
         pending = None if own.timers is None or part.finished else own.timers.kept(now_ns, int(self.ledger.of(checkpoint).served[task]))
         self._timers.setdefault(checkpoint, {})[self.context.names[task]] = pending
+        if window.overlapping > 1:
+            self._ends.setdefault(checkpoint, {})[self.context.names[task]] = tuple(own.ends)
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """Records in windows are part of it."""
@@ -172,9 +199,15 @@ class WindowAccount(RunAccount):
         if snapshot.window_bytes < late * window.record_bytes:
             fact = f"snapshot {checkpoint} has {number_of(snapshot.window_bytes, 'byte')} for {number_of(late, 'record')} in windows"
             self._tell_of(COVERED, task, f"{fact}, {window.record_bytes} each")
+        ends = self._ends.get(checkpoint, {}).get(self.context.names[task], ())
+        if ends and not self._of(task).quiet and not self._of(task).input_ended:
+            records = kept(late, ends, window.overlapping, copies=window.api == "datastream")
+            if (lack := too_few(snapshot.window_bytes, records, window.record_bytes)) is not None:
+                self._tell_of(KEPT_FOR_ALL, task, f"snapshot {checkpoint}: {lack}")
 
     def forget(self, gone: Callable[[int], bool]) -> None:
-        self._timers = {number: kept for number, kept in self._timers.items() if not gone(number)}
+        self._timers = {number: pending for number, pending in self._timers.items() if not gone(number)}
+        self._ends = {number: ends for number, ends in self._ends.items() if not gone(number)}
 
     # ------------------------------------------------------------------------------------------ reading the run
 
@@ -188,11 +221,12 @@ class WindowAccount(RunAccount):
         inputs, now_ns = Inputs.of(channels), self.now_ns
         if window is None:
             return _TaskTime(inputs, None, None)
+        ends: deque[int] = deque(maxlen=window.overlapping)
         times = window.step_ns, window.phase_ns, window.hold_ns
         if window.time == "event":
-            return _TaskTime(inputs, Belonging.of(*times, channels), None)
+            return _TaskTime(inputs, Belonging.of(*times, channels), None, ends=ends)
         begun_ns = 0 if self.context.origin is None and not self.context.env.now else now_ns
-        return _TaskTime(inputs, None, Timers(*times, begun_ns=begun_ns))
+        return _TaskTime(inputs, None, Timers(*times, begun_ns=begun_ns), ends=ends)
 
     def _event_time(self, task: int) -> int:
         """How far the records of a source have come, less its lateness."""

@@ -35,8 +35,11 @@ class WatermarkAlignment:
         source = self.context.scenario.job.vertices[self.context.layout.vertex[task]].source
         if source is not None and source.watermark.alignment is not None:
             name = source.watermark.alignment.group
-            report = lambda: self._group(name).report(task, watermark_ns)  # noqa: E731
-            self.job_manager.message(self.context.scenario.overheads.acknowledge_ns, report)
+            self.job_manager.message(self.context.scenario.overheads.acknowledge_ns, partial(self._report, name, task, watermark_ns))
+
+    def _report(self, name: str, task: int, watermark_ns: int) -> None:
+        self.checks.watermark_reported(self.job_manager.machine.leader, name, task, watermark_ns)
+        self._group(name).report(task, watermark_ns)
 
     def _group(self, name: str) -> Group:
         """The watermarks of a group, as the present JobManager knows them.  A new JobManager knows none."""
@@ -56,5 +59,5 @@ class WatermarkAlignment:
         for task in listeners:
             self.context.env.call_in(self.context.scenario.overheads.notify_ns, partial(self.tasks.limit, task, limit_ns))
         if listeners:
-            self.checks.limits_announced()
+            self.checks.limits_announced(self._leader, alignment.group, alignment.drift_ns, limit_ns)
         self._announce_later(alignment, tasks)

@@ -100,6 +100,7 @@ class TaskHost:
             else:  # the task takes the barrier when its thread is free
                 self.post(lambda now: vocabulary.BarrierAnnounced(now, notice.gate, notice.number, options))
         elif notice.kind is NoticeKind.LEFT:
+            self.slot.checks.barrier_left(notice.number, self.task)
             self.tell(vocabulary.OutputBarriersLeft(self.env.now, notice.number))
         elif notice.kind is NoticeKind.RECOVERED:
             self.job.task_runs(self.task)
@@ -265,10 +266,11 @@ class TaskHost:
             case vocabulary.ArmAlignmentTimer():
                 self._mail_at(command.at_ns, lambda now: vocabulary.AlignmentTimedOut(now, checkpoint))
             case vocabulary.ArmOutputTimer():
-                self._mail_at(command.at_ns, lambda now: vocabulary.OutputTimedOut(now, checkpoint))
+                self._mail_at(command.at_ns, lambda now: self._output_timed_out(now, checkpoint))
             case vocabulary.ConvertOutput():
                 overtaken_bytes = self.plane.convert_output(self.task, checkpoint)
                 self._note(Happening.OUTPUT_CONVERTED, checkpoint, overtaken_bytes)
+                self.slot.checks.barrier_converted(checkpoint, self.task)
                 for part in self.parts:
                     part.output_converted(checkpoint, overtaken_bytes)
             case vocabulary.DeclineCheckpoint():
@@ -284,6 +286,10 @@ class TaskHost:
 
     def _mail_at(self, at_ns: int, event: Callable[[int], TaskEvent]) -> None:
         self.env.call_in(max(0, at_ns - self.env.now), lambda: self.post(event))
+
+    def _output_timed_out(self, now: int, checkpoint: int) -> vocabulary.OutputTimedOut:
+        self.slot.checks.deadline_heard(checkpoint, self.task)
+        return vocabulary.OutputTimedOut(now, checkpoint)
 
     def _run_pre_barrier(self, command: vocabulary.RunPreBarrier) -> None:
         stats = self._stats(command.checkpoint)
@@ -305,6 +311,8 @@ class TaskHost:
             overtakes = overtakes or options.traits.priority
             overtaken_bytes += self.plane.forward(self.task, Marker(command.checkpoint, traits(options)), edge)
         self._note(Happening.BARRIER_FORWARDED, command.checkpoint, overtaken_bytes)
+        if watched and self.context.scenario.checkpoint.barriers.reaches_output:
+            self.slot.checks.barrier_waits(command.checkpoint, self.task)
         if overtakes:
             for part in self.parts:
                 part.overtaken(command.checkpoint, overtaken_bytes)

@@ -145,6 +145,7 @@ class TaskParts:
 
     def end_input(self, done: Callable[[], None]) -> None:
         """No record follows: late outputs are waited for, then the last work is done on the task thread.  Then `done`."""
+        self.slot.checks.input_ended(self.slot.task)
         for part in self:
             part.end_input()
         if self.owes_outputs():  # a barrier met meanwhile would come before them

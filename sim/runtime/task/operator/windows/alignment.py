@@ -40,6 +40,7 @@ class AlignedSource:
     def limited(self, limit_ns: int) -> None:
         """A limit is announced.  On the task thread."""
         if not self.slot.thread.mails_only:
+            self.slot.checks.limited(self.slot.task, limit_ns)
             self.reading.limit_ns = limit_ns
             self.check()
 
@@ -53,6 +54,7 @@ class AlignedSource:
             return  # its data ends here
         watermark_ns = self.watermark()
         if watermark_ns > 0:
+            self.slot.checks.watermark_sampled(self.slot.task, watermark_ns)
             self.reading.sample(watermark_ns)
             self.slot.job.report_watermark(self.slot.task, NO_LIMIT if self.idle() else watermark_ns)
             self.check()
