@@ -47,7 +47,8 @@ def misdealt(time_ns: int, where: str, old: tuple[Shape, RecordTally], new: tupl
     resized = old[0].resized(new[0])
     for number, ends in enumerate(new[0].edges):
         between = f"between {new[0].vertices[ends[0]]} and {new[0].vertices[ends[1]]}"
-        before, after = (_streams(tally, shape.channels[number], kept=resized.isdisjoint(ends)) for shape, tally in (old, new))
+        kept = resized.isdisjoint(ends) and len(old[0].channels[number]) == len(new[0].channels[number])
+        before, after = (_streams(tally, shape.channels[number], kept=kept) for shape, tally in (old, new))
         for phrase, column in before.items():
             if not _same(column, after[phrase]):
                 fact = _fact(column, after[phrase], f"{phrase} {between}", "channel")

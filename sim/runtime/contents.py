@@ -87,7 +87,7 @@ class TaskSnapshot:
     committables: Uncommitted | None = None
     finished: bool = False  # its operators have finished
     held_back: tuple[int, ...] = ()  # of a transactional writer: the records it has read and not written, by input channel
-    kept: dict[str, Any] = field(default_factory=dict)  # by the names of features; a task that is rescaled begins without
+    kept: dict[str, Any] = field(default_factory=dict)  # by the names of features; `dealt` says what tasks of another parallelism get
     parts: tuple[tuple[StateSnapshot, Fraction], ...] = ()  # its state, and the share of each part that comes here (all, unless rescaled)
     read_bytes: int | None = None  # in-flight data a restore reads, if that is more than it keeps (rescaled)
     channel_file: FileId | None = None  # of the in-flight data, which other tasks may share

@@ -49,4 +49,4 @@ def on_fewer(scenario: Scenario, hosts: Sequence[int], missing: Collection[int])
 
 def _is_dealt_out(vertex: Vertex) -> bool:
     """What its subtasks hold can be dealt out to others."""
-    return vertex.commit is None and not vertex.committer_of and vertex.async_io is None and vertex.window is None
+    return vertex.commit is None and not vertex.committer_of and (vertex.window is None or vertex.window.time == "event")

@@ -150,9 +150,9 @@ def test_a_source_keeps_no_windows_of_keys():
         loads(text, name="x")
 
 
-def test_windows_keep_their_parallelism():
+def test_windows_of_processing_time_keep_their_parallelism():
     text = TEXT.format(what="window: {tumbling: 7 s, time: processing}") + "rescale: {at: 5 s, parallelism: {op: 2}}\n"
-    with pytest.raises(ScenarioError, match="records held in windows are not dealt out anew"):
+    with pytest.raises(ScenarioError, match="timers of processing time are not dealt out anew"):
         loads(text, name="x")
 
 

@@ -3,14 +3,16 @@
 Keyed state goes by key groups, in-flight data to the subtask that reads it now (InflightDataRescalingDescriptor, StateAssignmentOperation).
 A subtask reads the channel state of every old one whose keys it shares, and drops the records that are not its own.  Streams between
 vertices that keep their parallelism stand where they stood; the others begin anew with what was in flight, spread like new records.  They
-count the records that their reader holds back in its state as read: it will write them.
+count the records that their reader holds back in its state as read: it will write them.  Requests under way and records in windows are
+dealt out in equal parts, as list state is (OperatorStateHandle.Mode.SPLIT_DISTRIBUTE).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -106,19 +108,19 @@ def _flat(groups: object) -> np.ndarray:
 
 
 def _deal_records(before: _Streams, after: _Streams) -> None:
-    """Records served so far: as they were, or the sum in equal parts."""
+    """Records served so far, and those that wait for their outputs: as they were, or the sums in equal parts."""
     for vertex in range(len(after.spec.vertices)):
         old, new = before.tasks(vertex), after.tasks(vertex)
-        served = before.served[old]
-        after.served[new] = served if len(old) == len(new) else _even(int(served.sum()), len(new))
-        if len(old) == len(new):  # of the others nothing is late
-            after.late[new] = before.late[old]
+        for column in ("served", "late"):
+            own = getattr(before, column)[old]
+            getattr(after, column)[new] = own if len(old) == len(new) else _even(int(own.sum()), len(new))
 
 
 def _deal_streams(before: _Streams, after: _Streams) -> None:
     for number, edge in enumerate(after.spec.edges):
         old, new = before.channels(number), after.channels(number)
-        if all(len(before.tasks(end)) == len(after.tasks(end)) for end in (edge.upstream, edge.downstream)):
+        same = all(len(before.tasks(end)) == len(after.tasks(end)) for end in (edge.upstream, edge.downstream))
+        if same and len(old) == len(new):  # forward that became rebalance in between has other channels
             for column in ("consumed", "records_out", "captured", "written", "records_in", "overtaken", "held_back"):
                 getattr(after, column)[new] = getattr(before, column)[old]
             continue
@@ -171,6 +173,11 @@ def _sizes(streams: _Streams, edge: EdgeSpec, channel: int, records: range) -> l
     return [table[draw(key, i) * len(table) >> 32] for i in records]
 
 
+def _kept(parts: Sequence[TaskSnapshot], own: int, tasks: int) -> dict[str, Any]:
+    """What features keep: each deals out its own."""
+    return {name: parts[0].kept[name].dealt(parts, own, tasks) for name in (parts[0].kept if parts else ())}
+
+
 def _read_bytes(readers: Iterable[TaskSnapshot], writers: Iterable[TaskSnapshot]) -> int:
     """In-flight data: input of the former readers, output of the former writers."""
     return sum(int(part.position.captured.sum()) for part in readers) + sum(int(part.position.overtaken.sum()) for part in writers)
@@ -193,6 +200,7 @@ def _share(task: int, parts: Mapping[int, TaskSnapshot], before: _Streams, after
         sum(int(part.state_bytes * share) for part, share in mine),
         held_back=after.kept_by(task) if any(part.held_back for part, _ in mine) else (),
         committables=_together([part.committables for part in dealt if part.committables is not None]),
+        kept=_kept([parts[task] for task in old if task in parts], own, len(new)),
         parts=tuple((snapshot, known * share) for part, share in mine for snapshot, known in part.parts),
         read_bytes=_read_bytes([part for part, _ in mine], dealt),
         inlined_bytes=_read_bytes([part for part, _ in mine if part.inlined_bytes], [part for part in dealt if part.inlined_bytes]),

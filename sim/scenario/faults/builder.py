@@ -179,10 +179,8 @@ def build_rescale(given: doc.Rescale | list[doc.Rescale] | None, job: Job, readi
                 reading.wrong(place, f"{parallelism} is more than the max-parallelism, {vertex.max_parallelism}")
             elif vertex.commit is not None or vertex.committer_of:
                 reading.wrong(place, "what a transactional sink has committed is not carried over: keep the parallelism")
-            elif vertex.async_io is not None:
-                reading.wrong(place, "requests under way are not dealt out anew: keep the parallelism")
-            elif vertex.window is not None:
-                reading.wrong(place, "records held in windows are not dealt out anew: keep the parallelism")
+            elif vertex.window is not None and vertex.window.time != "event":
+                reading.wrong(place, "timers of processing time are not dealt out anew: keep the parallelism")
             elif vertex.source is not None:
                 reading.wrong(place, "a source keeps its parallelism: each of its subtasks reads its own part of the log")
     rows = [Rescale(change.at, tuple(change.parallelism.items()), savepoint=change.from_ == "savepoint") for change in several]

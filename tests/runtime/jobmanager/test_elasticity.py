@@ -65,6 +65,23 @@ def test_slots_that_come_while_it_waits_are_all_it_needs():
     assert 20 < outages(result)[0][1] < 24
 
 
+@pytest.mark.parametrize(
+    "holds",
+    ["job.profile.async-io={latency: 300 ms, capacity: 100}", "job.profile.window={tumbling: 3 s, time: event}"],
+)
+def test_what_operators_hold_is_dealt_out(holds):
+    """Requests under way, and records in windows, go on with one subtask, and with two when the others are back."""
+    result = run(holds)
+
+    assert ["task-manager", "rescale"] == result.recoveries["kind"].tolist()
+    assert [2, 1, 2] == parallelism(result)
+    assert not result.violations
+
+
+def test_timers_of_processing_time_keep_their_subtasks():
+    assert [2] == parallelism(run("job.profile.window={tumbling: 3 s, time: processing}"))
+
+
 def test_in_reactive_mode_nothing_is_waited_for():
     waits, reactive = outages(run()), outages(run("restart.reactive=true"))
 

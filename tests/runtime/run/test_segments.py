@@ -115,6 +115,16 @@ def test_forward_between_unequal_parallelisms_becomes_rebalance():
     assert ["rebalance", "forward"] == [v.inputs[0].ship for v in with_parallelism(job, {"b": 3, "c": 3}).vertices[1:]]
 
 
+def test_forward_is_rebalance_when_both_ends_are_equal_again():
+    """The second rescale goes back to a checkpoint of the first job, whose forward edge has one channel of each subtask."""
+    job = Job((source("a", 2), Vertex("b", 2, inputs=(Input("a", "forward"),))))
+    changes = (Rescale(2 * SECOND, (("b", 3),)), Rescale(2100 * MS, (("b", 2),)))
+    result = simulate(replace(scenario(job, UNALIGNED, seconds=6, interval_ms=400), rescale=changes), engine=ENGINE)
+
+    assert ["rescale", "rescale"] == result.recoveries["kind"].tolist()
+    assert () == result.violations
+
+
 def test_a_job_that_has_come_to_its_end_is_not_rescaled():
     """Its log is read after 5 s; nothing is begun again, from a checkpoint or for want of a savepoint."""
     for savepoint in (False, True):

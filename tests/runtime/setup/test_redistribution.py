@@ -128,6 +128,20 @@ def test_requests_under_way_stay_with_their_task():
         assert (before.late, before.served) == (after.late, after.served)
 
 
+@pytest.mark.parametrize("stages", [1, 3])
+def test_requests_under_way_are_dealt_out(stages):
+    """List state: as many requests in all, in equal parts, and none that its task has not served."""
+    base = scenario(chain(2), ALIGNED)
+    source, stage, sink = base.job.vertices
+    asking = replace(stage, async_io=AsyncIO(Distribution(50 * MS)))
+    _, stored, _, parts = dealt(replace(base, job=Job((source, asking, sink))), **{stage.name: stages})
+    late = [parts[task].position.late for task in range(2, 2 + stages)]
+
+    assert sum(part.position.late for part in stored.values()) == sum(late) > 0
+    assert max(late) - min(late) <= 1
+    assert all(part.position.late <= part.position.served for part in parts.values())
+
+
 @pytest.mark.parametrize("sinks", [1, 3])
 def test_every_committable_goes_to_one_new_task(sinks):
     """Two sinks become one or three: none is forgotten, none comes twice, and the checkpoint they are restored with is theirs."""

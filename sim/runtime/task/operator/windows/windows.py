@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sim.model.job import Window
@@ -24,6 +25,14 @@ class _Kept(NamedTuple):
 
     timers: tuple[Timer, ...] = ()
     slices: tuple[int, ...] = ()  # of sliding windows: records that had left at each of the last ends
+
+    def dealt(self, parts: Sequence[TaskSnapshot], own: int, tasks: int) -> _Kept:
+        """The equal part of subtask `own` of so many; `parts`: of all former subtasks.  Timers of processing time are not dealt out."""
+        ends = [(part.kept["windows"].slices, part.position.served - part.position.late) for part in parts]
+        longest = max(len(slices) for slices, _ in ends)
+        padded = [(*[(slices or (left,))[0]] * (longest - len(slices)), *slices) for slices, left in ends]
+        totals = [sum(column) for column in zip(*padded, strict=True)]
+        return _Kept((), tuple(total // tasks + (own < total % tasks) for total in totals))
 
 
 class OperatorWindows(TaskPart):
