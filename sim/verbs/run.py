@@ -84,17 +84,17 @@ class RunOutcome:
     @property
     def notes(self) -> list[str]:
         """What the numbers depend on, and how they were made: sentences below the table of strategies."""
-        found = self.comparison
-        scarce = [f"Cores are scarce: {name}: {load}." for name, load in found.scarce.items()]
-        return [*filter(None, [found.overload]), *scarce, *map(str, found.deciding), *filter(None, [found.left_out])]
+        own = self.comparison
+        scarce = [f"Cores are scarce: {name}: {load}." for name, load in own.scarce.items()]
+        return [*filter(None, [own.overload]), *scarce, *map(str, own.deciding), *filter(None, [own.left_out])]
 
     @property
     def outcomes(self) -> list[str]:
         """Further outcomes: the range of an outage, repetitions, refusals, and expectations that hold or fail."""
-        found, rows = self.comparison, self.expectations
-        lines = [found.outage] if found.outage else []
-        lines += [f"At least once, as asked for: {name}: {repetition}." for name, repetition in found.repetitions.items()]
-        lines += [f"Refused: {name}: {refusal}." for name, refusal in found.refusals.items()]
+        comparison, rows = self.comparison, self.expectations
+        lines = [comparison.outage] if comparison.outage else []
+        lines += [f"At least once, as asked for: {name}: {repetition}." for name, repetition in comparison.repetitions.items()]
+        lines += [f"Refused: {name}: {refusal}." for name, refusal in comparison.refusals.items()]
         broken = [row for row in rows if not row["holds"]]
         for row in broken:
             fate = "failed" if math.isfinite(row["value"]) else "unknown"
@@ -151,12 +151,17 @@ def run(
     """
     listener = listener or Listener()
     findings = tell(_findings(request), listener)
+
+    def outcome(place: Path | None) -> RunOutcome:
+        comparison = replace(_compared(request.study, place, engine, jobs, checks, listener), prices=prices)
+        if try_assumptions:
+            comparison = _with_assumptions(comparison, engine, listener)
+        return RunOutcome(request, comparison, tuple(_checked(comparison, request.expectations)), findings, folder)
+
     if folder is None:
-        found = _priced(_compared(request, None, engine, jobs, checks, findings, listener), prices)
-        return _with_assumptions(found, engine, listener) if try_assumptions else found
+        return outcome(None)
     with replacing(writable_folder(folder), listener.message) as place:
-        found = _priced(_compared(request, place, engine, jobs, checks, findings, listener), prices)
-        found = replace(_with_assumptions(found, engine, listener) if try_assumptions else found, folder=folder)
+        found = outcome(place)
         listener.result(found)
         _keep(found, place, picture=picture)
     return found
@@ -183,35 +188,27 @@ def _findings(request: RunRequest) -> Iterator[Remark]:
     yield from job_findings(study.name, study.scenarios, study.backtest)
 
 
-def _compared(
-    request: RunRequest, place: Path | None, engine: Engine, jobs: int | None, checks: bool, findings: tuple[str, ...], listener: Listener
-) -> RunOutcome:
-    study = request.study
+def _compared(study: ScenarioFile, place: Path | None, engine: Engine, jobs: int | None, checks: bool, listener: Listener) -> Comparison:
+    """The runs of the study side by side; `place` keeps each as it ends."""
     planned = with_baselines(cells(study.scenarios))
     with listener.progress(study.name, sum(cell.scenario.run.duration_ns for cell in planned), len(planned)) as watch:
         try:
-            comparison = compare_cells(study, planned, engine=engine, jobs=jobs, folder=place, watch=watch, check=checks)
+            return compare_cells(study, planned, engine=engine, jobs=jobs, folder=place, watch=watch, check=checks)
         except KeyboardInterrupt:
             if place is None:
                 raise
             finished = len(list(place.glob("*/journal.jsonl")))
             raise Stopped(f"{finished} of {len(planned)} runs are kept in {place}") from None
-    return RunOutcome(request, comparison, tuple(_checked(comparison, request.expectations)), findings, None)
 
 
-def _priced(found: RunOutcome, prices: Prices) -> RunOutcome:
-    return replace(found, comparison=replace(found.comparison, prices=prices))
-
-
-def _with_assumptions(found: RunOutcome, engine: Engine, listener: Listener) -> RunOutcome:
-    """With what was left out and decides."""
-    comparison = found.comparison
+def _with_assumptions(comparison: Comparison, engine: Engine, listener: Listener) -> Comparison:
+    """The comparison with the values that the scenario leaves out and that decide: each is tried in a short run."""
     planned = trials(comparison)
     what = f"{comparison.name}: trying {' and '.join(trial.key for trial in planned)}"
     total_ns = sum(trial.scenario.run.duration_ns for trial in planned)
     with listener.progress(what, total_ns, len(planned), what_each="runs") if planned else nullcontext(no_watch) as watch:
         assumptions = deciding(comparison, planned, engine=engine, watch=watch)
-    return replace(found, comparison=replace(comparison, deciding=assumptions))
+    return replace(comparison, deciding=assumptions)
 
 
 def _checked(comparison: Comparison, expectations: Sequence[Expectation]) -> Iterator[dict[str, Any]]:

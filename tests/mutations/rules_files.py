@@ -54,7 +54,7 @@ FILES = (
     Rule(
         "a restored snapshot that was not claimed stays when it is subsumed",
         "protocol/snapshots/snapshot_store.py",
-        " if mine and not indivisible else ()",
+        " if is_ours and not indivisible else ()",
         " if not indivisible else ()",
         f"{LAWS}test_law_36_a_shared_file_lives_as_long_as_a_checkpoint_names_it",
     ),

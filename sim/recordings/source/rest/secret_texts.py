@@ -1,7 +1,7 @@
-r"""Secrets in a text: patterns for the syntaxes that people write them in.
+"""Secrets in a text: patterns for the syntaxes that people write them in.
 
-The end of an unquoted password is unknown, so it ends at a blank.  A pattern hides rather too much than too little: a secret that
-was sent cannot be taken back.  The group `v` of each pattern is the secret.
+The end of an unquoted password is unknown, so it ends at a blank.  Patterns hide too much rather than too little: a secret that
+was sent cannot be taken back.  The group `v` of each pattern is the secret; `b` and `c` are the backslashes and the quote before it.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ _OF_FLINK = (  # GlobalConfiguration.SENSITIVE_KEYS
     "password", "secret", "fs.azure.account.key", "apikey", "api-key", "auth-params", "service-key", "token", "basic-auth", "jaas.config",
     "http-headers",
 )  # fmt: skip
-_OURS = (
+_OF_OTHERS = (
     "passwd", "passphrase", "passcode", "pwd", "credential", "access-key", "account-key", "private-key", "sas-key", "shared-key",
     "encryption-key", "master-key", "signing-key", "license-key", "signature", "authorization", "cookie", "connection-string", "java-opts",
 )  # fmt: skip
-_SECRET_WORDS = "|".join(re.sub(r"[-.]", "[-_. ]?", word) for word in sorted((*_OF_FLINK, *_OURS), key=len, reverse=True))
+_SECRET_WORDS = "|".join(re.sub(r"[-.]", "[-_. ]?", word) for word in sorted((*_OF_FLINK, *_OF_OTHERS), key=len, reverse=True))
 _KEY = rf"(?:{_SECRET_WORDS}|(?<!by)(?<!com)pass(?![a-z]|-through))"
 _SECRET_WORD = re.compile(_KEY, re.IGNORECASE)
 
-_NEW = r"(?!\*{6})"  # hidden already
+_NOT_HIDDEN = r"(?!\*{6})"  # else it was hidden before
 _NAME = rf"{_KEY}[\w.-]{{0,60}}[\])}}]{{0,2}}"
-_IS = r"\s{0,3}(?:={1,3}>?|:=?|%3[AD]|\\u003[ad]|&#61;)\s{0,3}"
+_ASSIGNED = r"\s{0,3}(?:={1,3}>?|:=?|%3[AD]|\\u003[ad]|&#61;)\s{0,3}"
 _INSIDE = r"""(?:[^\\"']|(?!(?P=b)(?P=c))(?:\\+(?:''|["'])?|["']))"""  # of quotes that a JSON document in a JSON document escapes once more
 _QUOTED = rf"""(?P<b>\\*)(?P<c>["']){_INSIDE}*+(?:(?P=b)(?P=c)|\Z)"""
 _ENTITIES = "|".join(rf"{quote}.*?(?:{quote}|\Z)" for quote in ("&quot;", "&apos;", "%22", "%27", r"\\u0022", r"\\u0027", "`"))
 _IN_BRACKETS = r"\[[^\]]*(?:\]|\Z)|\{[^}]*(?:\}|\Z)|\([^)]*(?:\)|\Z)|<[^>]*(?:>|\Z)"
 _GLUED = r"""(?:(?![,;:)\]}>&])(?:\\.|"(?:[^"\\]|\\.)*+(?:"|\Z)|'(?:[^'\\]|\\.)*+(?:'|\Z)|[^\s"'])*+)?"""  # shells and SQL join 'a''b'
 _BARE = r"""[^\s"']\S*(?<![,;)\]}])|[^\s"',;)\]}]"""
-_VALUE = rf"(?P<v>{_NEW}(?:(?:{_QUOTED}|{_ENTITIES}|{_IN_BRACKETS}){_GLUED}|{_BARE}))"
+_VALUE = rf"(?P<v>{_NOT_HIDDEN}(?:(?:{_QUOTED}|{_ENTITIES}|{_IN_BRACKETS}){_GLUED}|{_BARE}))"
 
 _LINE = rf"^\s{{0,20}}(?:export\s|set\s|-\s)?\s?[\w.-]{{0,80}}?{_NAME}[ \t]{{0,3}}(?:=>?|:)[ \t]{{0,3}}"
 _ENTRY = rf"""\b(?:key|name|option|property)\\*["']?\s{{0,3}}[:=]\s{{0,3}}\\*["'][^"']{{0,100}}?{_KEY}[^"']{{0,100}}["']"""
@@ -39,28 +39,28 @@ _ENTRY = rf"""\b(?:key|name|option|property)\\*["']?\s{{0,3}}[:=]\s{{0,3}}\\*["'
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL | re.MULTILINE)
     for pattern in (
-        rf"\b(?:AKIA|ASIA)[0-9A-Z]{{16}}\W{{1,5}}(?P<v>{_NEW}[A-Za-z0-9/+=]{{40}})",  # the secret key of AWS behind the other one
-        rf"[?&][\w.-]{{0,60}}{_NAME}=(?P<v>{_NEW}[^\s&\"<>]+)",  # an address: & ends the value
-        rf"""(?<!\\)(?P<b>\\*)(?P<c>["'])-{{0,2}}[\w.-]{{0,80}}?{_NAME}{_IS}(?P<v>{_NEW}{_INSIDE}++)""",  # "password=a b"
-        rf"(?:authorization|cookie|http[-_.]?headers|auth[-_.]?params)\s{{0,3}}[:=]\s{{0,3}}(?P<v>{_NEW}[^\s\"'][^\r\n]*)",
-        rf"{_LINE}(?P<v>{_NEW}[^\s\"'](?:(?! -> )[^\r\n])*)$",  # arrows join the operators of a chain
-        rf"<[\w.:-]{{0,80}}?{_NAME}[^<>]{{0,200}}>\s*(?P<v>{_NEW}(?:<!\[CDATA\[.*?(?:\]\]>|\Z)|[^\s<][^<]*))",
-        rf"<name>[^<]{{0,100}}?{_KEY}[^<]{{0,100}}</name>\s*<value>\s*(?P<v>{_NEW}(?:<!\[CDATA\[.*?(?:\]\]>|\Z)|[^\s<][^<]*))",
+        rf"\b(?:AKIA|ASIA)[0-9A-Z]{{16}}\W{{1,5}}(?P<v>{_NOT_HIDDEN}[A-Za-z0-9/+=]{{40}})",  # the secret key of AWS behind the other one
+        rf"[?&][\w.-]{{0,60}}{_NAME}=(?P<v>{_NOT_HIDDEN}[^\s&\"<>]+)",  # an address: & ends the value
+        rf"""(?<!\\)(?P<b>\\*)(?P<c>["'])-{{0,2}}[\w.-]{{0,80}}?{_NAME}{_ASSIGNED}(?P<v>{_NOT_HIDDEN}{_INSIDE}++)""",  # "password=a b"
+        rf"(?:authorization|cookie|http[-_.]?headers|auth[-_.]?params)\s{{0,3}}[:=]\s{{0,3}}(?P<v>{_NOT_HIDDEN}[^\s\"'][^\r\n]*)",
+        rf"{_LINE}(?P<v>{_NOT_HIDDEN}[^\s\"'](?:(?! -> )[^\r\n])*)$",  # arrows join the operators of a chain
+        rf"<[\w.:-]{{0,80}}?{_NAME}[^<>]{{0,200}}>\s*(?P<v>{_NOT_HIDDEN}(?:<!\[CDATA\[.*?(?:\]\]>|\Z)|[^\s<][^<]*))",
+        rf"<name>[^<]{{0,100}}?{_KEY}[^<]{{0,100}}</name>\s*<value>\s*(?P<v>{_NOT_HIDDEN}(?:<!\[CDATA\[.*?(?:\]\]>|\Z)|[^\s<][^<]*))",
         rf"""{_ENTRY}[\s,]{{1,5}}\\*["']?value\\*["']?\s{{0,3}}[:=]\s{{0,3}}{_VALUE}""",
-        rf"""{_NAME}(?:['"\\]{{0,8}}|&quot;|%22){_IS}{_VALUE}""",  # password = 'x'
+        rf"""{_NAME}(?:['"\\]{{0,8}}|&quot;|%22){_ASSIGNED}{_VALUE}""",  # password = 'x'
         rf"""{_NAME}['"\\]{{0,8}}\s{{1,3}}(?=\\*['"]){_VALUE}""",  # PASSWORD 'x'
         rf"(?<![\w-])--?[\w.-]{{0,80}}?{_NAME}\s{{1,3}}(?!--[a-z]){_VALUE}",  # --db-password x
         rf"(?<![\w-])-p\s{{1,3}}(?!-|\d{{1,5}}(?:\s|\Z)){_VALUE}",  # for Flink itself it is the parallelism
-        rf"\b(?:mysql|mariadb)[^\r\n]{{0,200}}?\s-p(?P<v>{_NEW}\S+)",
-        rf"(?<![\w-])(?:-u|--user|--proxy-user)[\s=]{{1,3}}(?P<v>{_NEW}[\"']?[^\s:\"']{{1,100}}:\S+)",
-        rf"\blogin\s{{1,3}}\S{{1,100}}\s{{1,3}}password\s{{1,3}}(?P<v>{_NEW}\S+)",  # .netrc
+        rf"\b(?:mysql|mariadb)[^\r\n]{{0,200}}?\s-p(?P<v>{_NOT_HIDDEN}\S+)",
+        rf"(?<![\w-])(?:-u|--user|--proxy-user)[\s=]{{1,3}}(?P<v>{_NOT_HIDDEN}[\"']?[^\s:\"']{{1,100}}:\S+)",
+        rf"\blogin\s{{1,3}}\S{{1,100}}\s{{1,3}}password\s{{1,3}}(?P<v>{_NOT_HIDDEN}\S+)",  # .netrc
         rf"\bidentified\s{{1,3}}(?:with\s{{1,3}}\S{{1,100}}\s{{1,3}})?by\s{{1,3}}{_VALUE}",
         r"\bjdbc:oracle:\w{1,10}:(?P<v>[^\s@/]{1,100}/\S+)@",
-        rf"\bbearer\s{{1,3}}(?P<v>{_NEW}[^\s,;\"'<>)\]}}]+)",
+        rf"\bbearer\s{{1,3}}(?P<v>{_NOT_HIDDEN}[^\s,;\"'<>)\]}}]+)",
         r"\bbasic\s{1,3}(?P<v>[\w.~+/=-]{8,})",
         r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY[A-Z ]{0,20}-----(?P<v>.*?)(?:-----END|\Z)",
-        rf"[?&](?:sig|x-amz-signature|x-amz-credential|x-goog-signature)=(?P<v>{_NEW}[^\s&'\"]+)",  # signed addresses
-        rf"\bhooks\.slack\.com/services/(?P<v>{_NEW}[^\s\"'<>]+)",
+        rf"[?&](?:sig|x-amz-signature|x-amz-credential|x-goog-signature)=(?P<v>{_NOT_HIDDEN}[^\s&'\"]+)",  # signed addresses
+        rf"\bhooks\.slack\.com/services/(?P<v>{_NOT_HIDDEN}[^\s\"'<>]+)",
         r"\b(?P<v>(?:AKIA|ASIA)[0-9A-Z]{16})\b",  # keys of AWS
         r"\b(?P<v>eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})",  # JSON web tokens
         r"\b(?P<v>gh[pousr]_[0-9A-Za-z]{20,}|xox[abp]-[\w-]{10,}|AIza[\w-]{30,}|sk-[\w-]{20,})",  # of well-known services
