@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from sim.checkers.story import Teller
+from sim.checkers.story import LIFE, Teller
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
@@ -37,8 +37,7 @@ def broken_promises(journal: Iterable[Entry], stats: Mapping[int, CheckpointStat
             continue
 
         def broken(law: str, fact: str, row: Entry = row) -> Violation:
-            frame = (Happening.TRIGGERED, Happening.LAST_ACKNOWLEDGED, Happening.COMPLETED, Happening.ABORTED)
-            return Violation(law, row.time_ns, f"checkpoint {row.checkpoint}", fact, teller.about(row.checkpoint, (), frame))
+            return Violation(law, row.time_ns, f"checkpoint {row.checkpoint}", fact, teller.about(row.checkpoint, (), LIFE))
 
         if happening is Happening.ACKNOWLEDGED:
             if checkpoint not in durable and checkpoint not in ended:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sim.checkers.story import Teller
+from sim.checkers.story import BEGIN_AND_END, LIFE, Teller
 from sim.checkers.violation import Violation, at, count_is
 from sim.metrics.commits import CommitStats, CommittedEpoch
 from sim.metrics.journal import Entry, Happening
@@ -126,7 +126,7 @@ class _Books:
                 return row.task == commit.task and since_ns <= row.time_ns <= commit.time_ns
             if row.happening is Happening.COMMITTED:
                 return row.task == commit.task and row.checkpoint in checkpoints
-            return row.checkpoint in checkpoints and row.happening in (Happening.TRIGGERED, Happening.COMPLETED, Happening.ABORTED)
+            return row.checkpoint in checkpoints and row.happening in BEGIN_AND_END
 
         return self.teller.story(matters)
 
@@ -143,14 +143,13 @@ def _too_early(commit: CommitStats, stats: Mapping[int, CheckpointStats], teller
         fact = f"it makes output of epoch {newest} visible without a complete checkpoint"
     else:
         fact = f"it makes epoch {ahead[0].epoch} visible, which is newer than checkpoint {commit.checkpoint}"
-    frame = (Happening.TRIGGERED, Happening.LAST_ACKNOWLEDGED, Happening.COMPLETED, Happening.ABORTED)
-    yield Violation(AFTER_COMPLETION, commit.time_ns, where, fact, teller.about(commit.checkpoint, {commit.task}, frame))
+    yield Violation(AFTER_COMPLETION, commit.time_ns, where, fact, teller.about(commit.checkpoint, {commit.task}, LIFE))
 
 
 def _incomplete(commit: CommitStats, transaction: CommittedEpoch, teller: Teller) -> Violation:
     fact = f"{transaction.missing} of the {len(transaction.files)} files it names are not there in full"
     tasks = {transaction.writer, commit.task}
-    story = teller.about(transaction.epoch, tasks, (Happening.TRIGGERED, Happening.ABORTED, Happening.COMPLETED))
+    story = teller.about(transaction.epoch, tasks, BEGIN_AND_END)
     return Violation(WHOLE_FILES, commit.time_ns, _where(commit, transaction, teller), fact, story)
 
 

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sim.checkers.story import Teller
+from sim.checkers.story import BEGIN_AND_END, Teller
 from sim.checkers.violation import Violation, at, number_of
 from sim.metrics.journal import Happening
 
@@ -59,6 +59,5 @@ def garbage(
         f"it is still there, no snapshot needs it since {at(free_ns)}; so are {number_of(len(free) - 1, 'other file')}, "
         f"{number_of(size_bytes, 'byte')} in all"
     )
-    ends = (Happening.TRIGGERED, Happening.COMPLETED, Happening.ABORTED)
-    story = teller.story(lambda row: row.happening in ends and file.last <= row.checkpoint <= file.last + num_retained + 1)
+    story = teller.story(lambda row: row.happening in BEGIN_AND_END and file.last <= row.checkpoint <= file.last + num_retained + 1)
     yield Violation(GOES, free_ns, file.what, fact, story)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from sim.checkers.story import Teller
+from sim.checkers.story import LIFE, Teller
 from sim.checkers.violation import Violation, at, lasting, number_of
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.stats import CheckpointStats
@@ -184,7 +184,6 @@ def too_often(begun_ns: int, triggered_ns: Sequence[int], until_ns: int, pace: P
 
 
 def _violation(law: str, time_ns: int, checkpoint: int, fact: str, about: Collection[int], teller: Teller) -> Violation:
-    frame = (Happening.TRIGGERED, Happening.LAST_ACKNOWLEDGED, Happening.COMPLETED, Happening.ABORTED)
     wider = (Happening.JOB_RESTARTING, Happening.JOB_FAILED)
-    story = teller.story(lambda row: (row.checkpoint in about and row.happening in frame) or row.happening in wider)
+    story = teller.story(lambda row: (row.checkpoint in about and row.happening in LIFE) or row.happening in wider)
     return Violation(law, time_ns, f"checkpoint {checkpoint}", fact, story[-12:])

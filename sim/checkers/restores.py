@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from sim.checkers.story import CUTS, Teller
+from sim.checkers.story import BEGIN_AND_END, CUTS, Teller
 from sim.checkers.violation import Violation, count_is
 from sim.metrics.journal import Entry, Happening
 
@@ -58,13 +58,12 @@ def story_of_restore(restored: Entry, checkpoints: set[int], tasks: Sequence[int
     """How the checkpoints came about, then the failure and the restart that follows it."""
     restores = (row.time_ns for row in teller.journal if row.happening is Happening.JOB_RESTORED and row.time_ns < restored.time_ns)
     before = max(restores, default=-1)
-    ends = (Happening.TRIGGERED, Happening.COMPLETED, Happening.ABORTED)
 
     def matters(row: Entry) -> bool:
         if row.happening in _FAILURES:
             return before < row.time_ns <= restored.time_ns
         if row.checkpoint not in checkpoints or row.time_ns > restored.time_ns:
             return False
-        return row.happening in ends or (row.task in tasks and row.happening in CUTS)
+        return row.happening in BEGIN_AND_END or (row.task in tasks and row.happening in CUTS)
 
     return teller.story(matters)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from sim.checkers.story import Teller
+from sim.checkers.story import LIFE, Teller
 from sim.checkers.violation import Violation, number_of
 from sim.metrics.journal import Happening
 
@@ -19,9 +19,7 @@ COMPLETE_BASE = "an increment builds upon files of completed checkpoints"
 UNCLAIMED = "a job that does not claim a snapshot neither deletes its files nor builds upon them"
 READ_BACK = "a restart reads what its checkpoint has stored: state, and in-flight data"
 
-_FRAME = frozenset({
-    Happening.TRIGGERED, Happening.LAST_ACKNOWLEDGED, Happening.COMPLETED, Happening.ABORTED, Happening.JOB_RESTORED,
-})  # fmt: skip
+_FRAME = (*LIFE, Happening.JOB_RESTORED)
 
 
 class InFlight(NamedTuple):

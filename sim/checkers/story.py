@@ -9,6 +9,9 @@ from sim.metrics.journal import Entry, Happening
 
 COORDINATOR = "the coordinator"
 FRAME = (Happening.TRIGGERED, Happening.COMPLETED)
+BEGIN_AND_END = (*FRAME, Happening.ABORTED)
+LIFE = (*BEGIN_AND_END, Happening.LAST_ACKNOWLEDGED)
+"""What becomes of a checkpoint."""
 CUTS = frozenset({
     Happening.SNAPSHOT_BEGUN, Happening.BARRIER_FORWARDED, Happening.OUTPUT_CONVERTED, Happening.INPUT_PRIORITISED,
     Happening.CHANNEL_STATE_WRITTEN,

@@ -13,7 +13,7 @@ from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Input, Job, Rate, Source, Vertex
 from sim.runtime.markers import END_OF_DATA, END_OF_PARTITION
 from sim.runtime.run.job_instance import JobInstance
-from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, scenario, scenarios, source
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, keep_cuts, scenario, scenarios, source
 from tests.laws.test_laws_transport import bounded, quick
 
 ENGINE = "interpreted"
@@ -54,7 +54,7 @@ def finishing(base, finish):
 
 
 def to_the_end(base, seconds=60, engine=ENGINE, **options):
-    instance = JobInstance(base, engine, record_cuts=True, **options)
+    instance = keep_cuts(JobInstance(base, engine, **options))
     instance.start()
     instance.env.run(until=instance.outcome.finished | instance.env.timeout(seconds * SECOND))
     instance.plane.check()

@@ -14,7 +14,7 @@ from sim.protocol.phases import ASYNC_OPERATE, Phases
 from sim.protocol.strategies import strategy
 from sim.protocol.task.checkpointing import TaskCheckpointing
 from sim.runtime.run.job_instance import JobInstance
-from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, completed, run, scenario, scenarios, source
+from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, completed, keep_cuts, run, scenario, scenarios, source
 
 ENGINE = "interpreted"
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
@@ -29,7 +29,7 @@ def with_pre_barrier(base, pre_barrier_ns):
 
 def ran(base, phases: Phases | None = None):
     """A whole run; with `phases` instead of the strategy's own."""
-    instance = JobInstance(base, ENGINE, digests=True, record_cuts=True)
+    instance = keep_cuts(JobInstance(base, ENGINE, digests=True))
     for task, host in enumerate(instance.tasks):
         host._loop.machine = TaskCheckpointing.configured(strategy(base.checkpoint.barriers), len(instance.layout.task_gates[task]), phases)
     instance.start()

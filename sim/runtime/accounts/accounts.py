@@ -39,10 +39,10 @@ _MOMENTS = tuple(name for name in vars(Checks) if not name.startswith("_"))
 class Accounts(Checks):
     """The accounts of one job instance.  Each moment is told to the accounts that override it, in their order."""
 
-    def __init__(self, context: Context, contents: Contents, output: CommittedOutput, ends: Ends, *, keep_cuts: bool = False) -> None:
+    def __init__(self, context: Context, contents: Contents, output: CommittedOutput, ends: Ends) -> None:
         watched = WatchedRun.of(context, contents, output, ends)
         self.context = context
-        self.cuts = CutAccount(watched, keep_all=keep_cuts)
+        self.cuts = CutAccount(watched)
         self._accounts: Sequence[RunAccount] = (
             self.cuts,
             RecordAccount(watched, self.cuts, self._forget),  # before those that read its ledger

@@ -11,11 +11,10 @@ from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 
 
 class CutAccount(RunAccount):
-    """Knows which cuts are not exact, and what became of them.  `keep_all`: the cuts of all completed checkpoints are kept."""
+    """Knows which cuts are not exact, and what became of them."""
 
-    def __init__(self, watched: WatchedRun, *, keep_all: bool = False) -> None:
+    def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
-        self.keep_all = keep_all
         self.cuts = Cuts(self.context.layout.writer, self.context.layout.reader)
         self.surpluses: dict[int, Surplus] = {}  # by checkpoint
         self._exactly_once = self.context.scenario.checkpoint.barriers.record.exactly_once
@@ -28,8 +27,7 @@ class CutAccount(RunAccount):
         if (worst := self.cuts.worst(checkpoint)) is not None:
             twice_bytes, lost_bytes, channel, account = worst
             self.surpluses[checkpoint] = Surplus(twice_bytes, lost_bytes, self.cuts.ends(channel), account)
-        if not self.keep_all:
-            self.cuts.forget(lambda number: number <= checkpoint)
+        self.cuts.forget(lambda number: number <= checkpoint)
 
     def _fill(self, cut: Cut, checkpoint: int) -> None:
         """From what the checkpoint holds: exactly what would be restored."""

@@ -30,7 +30,7 @@ class JobInstance:
 
     def __init__(
         self, scenario: Scenario, engine: Engine, *,
-        digests: bool = False, check: bool = True, record_cuts: bool = False, beginning: Beginning | None = None,
+        digests: bool = False, check: bool = True, beginning: Beginning | None = None,
     ) -> None:  # fmt: skip
         begin_ns = 0 if beginning is None else beginning.at_ns
         self.beginning = beginning  # None: the job's first instance, which begins with nothing
@@ -51,8 +51,8 @@ class JobInstance:
             speed.slow(task, "subtask", factor)
         self.tasks = Tasks(self.context, self.contents, self.output, speed)
         self.accounts: Accounts | None = None
-        if check or record_cuts:
-            self.accounts = Accounts(self.context, self.contents, self.output, self.tasks, keep_cuts=record_cuts)
+        if check:
+            self.accounts = Accounts(self.context, self.contents, self.output, self.tasks)
             self.contents.on_cut = self.accounts.cut
         checks = self.accounts or Checks()
         befallen = None if beginning is None else beginning.faults

@@ -58,7 +58,7 @@ def simulate(
     journals = [instance.journal for instance in chain.instances]
     result = Result(
         scenario=scenario,
-        **{name: _joined([per_world[name] for per_world in tables]) for name in tables[0]},
+        **{name: _joined([of_instance[name] for of_instance in tables]) for name in tables[0]},
         files=files_table(() if only.get("files") == () else chain.file_rows()),
         snapshots=snapshots_table(snapshot_rows(chain.snapshots(), scenario.directories, chain.exists)),
         restores=restores_table(chain.restore_rows()),
