@@ -118,6 +118,14 @@ def test_a_rescale_deals_out_two_bytes():
     assert "FINISHED" == result.job_status
 
 
+def test_a_rescaled_job_reads_what_was_to_be_recovered_downstream():
+    """Output in flight is input of its readers before it is dealt out: no byte of it is left unread."""
+    result = ran("rescaled-outputs-read-downstream")
+
+    assert () == result.violations
+    assert 15184 <= result.recoveries["recovered_bytes"].iloc[0]
+
+
 def test_keys_live_as_long_however_often_they_are_counted():
     """Each flush of the changelog counts the live keys: it rounds nothing off."""
     result = ran("keys-looked-at-often")

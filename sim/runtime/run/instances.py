@@ -19,6 +19,7 @@ from sim.protocol.reasons import FailureReason
 from sim.protocol.snapshots.relocation import broken_by, restorable
 from sim.protocol.vocabulary import SchedulerStopped
 from sim.runtime.jobmanager.actions import request
+from sim.runtime.jobmanager.recovered_output import on_downstream
 from sim.runtime.observe.endless import endless
 from sim.runtime.observe.sampling import Sampler
 from sim.runtime.parallelism import on_fewer
@@ -190,6 +191,8 @@ class Chain:
             taker = self.instances[snapshot.instance]  # the snapshot is dealt out as it was taken, not as a job in between had it
             parts, names = taker.job.files.parts(snapshot), taker.names
             if segment.scenario.job != taker.scenario.job:
+                if segment.scenario.checkpoint.recover_output_on_downstream:  # each new reader reads what its old ones would
+                    parts = on_downstream(parts, taker.context.layout)
                 parts = rescaled(parts, taker.spec, segment.scenario)
             served = served_before(served, instance.spec, segment.scenario)
         return Beginning(
