@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.mutations.changes import Mutant
-from tests.mutations.trial import BY_THE_CLOCK, KILLED, NO_CONTROL, SURVIVED, Outcome, Server, TrialRequest, try_all, unchanged
+from tests.mutations.trial import BY_THE_CLOCK, KILLED, NO_CONTROL, SURVIVED, Outcome, Server, TrialRequest, node_id, try_all, unchanged
 
 MUTANT = Mutant("sim/protocol/recovery/restart.py", 0, "", inside=False, line=1, last_line=1, before="x = 1", after="x = 2", occurrence=1)
 
@@ -83,3 +83,7 @@ def test_changes_that_were_not_tried_are_an_error(tmp_path, monkeypatch):
 
     with pytest.raises(SystemExit, match="0 of 1 changes were tried"):
         try_all([TrialRequest(MUTANT, [f"{broken}::test"], at_import=True)], [].append, {})
+
+
+def test_parameters_with_slashes_are_found():
+    assert node_id("tests/test_a.py::test_b[s3://bucket/./x]").endswith("/tests/test_a.py::test_b[s3://bucket/./x]")

@@ -277,8 +277,13 @@ def imported_again(names: list[str], watch: Watch) -> bool:
     for name in list(sys.modules):
         if name.partition(".")[0] in {"sim", "tests", "conftest"} and not name.startswith("tests.mutations"):
             del sys.modules[name]
-    code = pytest.main([*OPTIONS, *(str(ROOT / name) for name in names)], plugins=[watch])
+    code = pytest.main([*OPTIONS, *map(node_id, names)], plugins=[watch])
     return code not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+
+
+def node_id(name: str) -> str:
+    """The test on a command line.  A path would fold the // of a parameter."""
+    return f"{ROOT}/{name}"
 
 
 class Changed(MetaPathFinder):
