@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim.scenario.text.plain import compose, read_beside
-from sim.scenario.text.problems import Problem, Reading, ScenarioError
+from sim.scenario.text.problems import Reading, ScenarioError
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,5 +25,5 @@ def read_conf(file: Path) -> ConfFile:
     reading.stop_if_wrong()
     if not isinstance(plain, Mapping) or any(isinstance(value, Mapping) for value in plain.values()):
         what = "is no flat list of keys: its keys are nested, take the lines of the advice instead"
-        raise ScenarioError([Problem(str(file), 0, 0, "", what)])
+        raise ScenarioError.of(file, what)
     return ConfFile(file.name, text)

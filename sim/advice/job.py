@@ -18,7 +18,7 @@ from sim.scenario import ScenarioError, load
 from sim.scenario.history.file import write_parted
 from sim.scenario.overrides import apply
 from sim.scenario.text.plain import compose, read_text
-from sim.scenario.text.problems import Problem, Reading
+from sim.scenario.text.problems import Reading
 from sim.sweeps.file.design import Point
 
 ENDLESS = 10**12
@@ -45,10 +45,11 @@ def prepared(
     """
     study = load(file, overrides)
     if len(study.scenarios) > 1:
-        raise _refused(file, f"lists several values of {', '.join(axis.name for axis in study.axes)}: give the one that is set today")
+        several = ", ".join(axis.name for axis in study.axes)
+        raise ScenarioError.of(file, f"lists several values of {several}: give the one that is set today")
     scenario = study.scenarios[0]
     if scenario.instances != Instances():
-        raise _refused(file, "is about a chain of jobs: advice is about one")
+        raise ScenarioError.of(file, "is about a chain of jobs: advice is about one")
     patience_ns = round((recovery_ms or 0) * 1.25 * 1e6)
     plain = _plain(file, overrides)
     common = {**_override_values(overrides), **_left_out(scenario, plain)}
@@ -79,7 +80,3 @@ def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
             key, records = ("records", ENDLESS * vertex.parallelism) if is_total else ("records-per-subtask", ENDLESS)
             point[f"job.{vertex.name}.source.{key}"] = records
     return point
-
-
-def _refused(file: Path, message: str) -> ScenarioError:
-    return ScenarioError([Problem(str(file), 0, 0, "", message)])

@@ -28,6 +28,7 @@ from sim.advice.sensitivity import Sensitivity, sensitivity
 from sim.advice.settings import Candidate
 from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import Bench
+from sim.analysis.json_ready import json_ready
 from sim.analysis.section import TextTable
 from sim.analysis.theory import daly, renewal, young
 from sim.model.scenario import Scenario
@@ -47,7 +48,7 @@ class Report:
 
     def plain(self) -> dict[str, Any]:
         """JSON-ready data; NaN and infinity become null."""
-        found: dict[str, Any] = _finite(self.data)
+        found: dict[str, Any] = json_ready(self.data)
         return found
 
 
@@ -162,11 +163,3 @@ def _plain(sensitivity: Sensitivity) -> dict[str, Any]:
     ]
     data = {"name": sensitivity.name, "question": sensitivity.question, "assumed": str(sensitivity.assumed)}
     return data | {"changes": sensitivity.changes_advice, "at": sensitivity.threshold, "ends": ends}
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

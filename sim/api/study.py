@@ -22,8 +22,8 @@ from sim.scenario.overrides import apply
 from sim.scenario.prices import load_prices
 from sim.scenario.study import ScenarioFile as Read
 from sim.scenario.study import loads as read
-from sim.scenario.text.plain import compose
-from sim.scenario.text.problems import Problem, Reading, ScenarioError
+from sim.scenario.text.plain import compose, value_at
+from sim.scenario.text.problems import Reading, ScenarioError
 from sim.verbs.display import MOST_ROWS, paragraph, preformatted, table_html, table_text
 from sim.verbs.run import StudySource, origin_of, read_request, run
 
@@ -237,7 +237,7 @@ def load(file: str | PathLike[str], changes: Changes = ()) -> Study:
     Raises ScenarioError (all that is wrong, with lines), TypeError (changes of another form), OSError.
     """
     if Path(file).is_dir():
-        raise ScenarioError([Problem(str(file), 0, 0, "", _what_a_folder_is_for(Path(file)))])
+        raise ScenarioError.of(file, _what_a_folder_is_for(Path(file)))
     return _checked(Study(origin_of(Path(file), lines_of(changes))))
 
 
@@ -270,9 +270,7 @@ def study_of(what: object, changes: Changes = ()) -> Study:
 
 def _value(plain: Any, axis: Axis, chosen: str) -> Any:
     """The value of an axis as the document has it."""
-    for step in axis.path:
-        plain = plain[step]
-    return plain[axis.values.index(chosen)]
+    return value_at(plain, (*axis.path, axis.values.index(chosen)))
 
 
 def _checked(study: Study) -> Study:

@@ -1,4 +1,4 @@
-"""Results of a study by strategy, which show themselves as a table and a sentence.
+"""Results of a study by strategy: rows and sentences about them.
 
 All other values are computed at their first use, once.
 """
@@ -45,7 +45,7 @@ RUNS_ON = "runs on"
 
 @dataclass(frozen=True)
 class Comparison:
-    """Results of a study by strategy; shows itself as a table and a sentence."""
+    """Results of a study by strategy."""
 
     question: str
     name: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sim.analysis.json_ready import json_ready
 from sim.comparison.comparison import Comparison
 from sim.comparison.run_folder import PICTURE, RUNS, SHEET, SUMMARY, TABLE
 from sim.quantities.prices import COST
@@ -50,14 +50,14 @@ def plain(comparison: Comparison) -> dict[str, Any]:
     return {
         "name": comparison.name,
         "question": comparison.question,
-        "strategies": [_plain_row(row) for row in rows],
+        "strategies": [json_ready(row) for row in rows],
         "not_completed": {line.label: [found.row for found in line.not_completed] for line in comparison.strategies if line.not_completed},
         "verdict": comparison.verdict,
         "overload": comparison.overload,
         "scarce_cores": comparison.scarce,
         "deciding": list(map(str, comparison.deciding)),
         "assumptions": [asdict(own) for own in comparison.deciding],
-        "consequences": {name: _plain_row(asdict(row)) for name, row in comparison.consequences.items()},
+        "consequences": {name: json_ready(asdict(row)) for name, row in comparison.consequences.items()},
         "job_ends": comparison.job_ends,
         "after_a_failure": comparison.consequences_sentence,
         "recoveries": {name: list(_recoveries(results)) for name, results in comparison.results.items()},
@@ -80,12 +80,4 @@ def _recoveries(results: Sequence[Result]) -> Iterator[dict[str, Any]]:
     """The rows of the table, with the replication that they are of."""
     for replication, result in enumerate(results):
         for row in result.tables["recoveries"].to_dict("records"):
-            yield {"replication": replication, **_plain_row(row)}
-
-
-def _plain_row(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key): _finite(value) for key, value in row.items()}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+            yield {"replication": replication, **json_ready(row)}

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sim.analysis.json_ready import json_ready
 from sim.analysis.number_texts import NONE, change_text
 from sim.analysis.paired import PairedChange, paired_change
 from sim.analysis.sweeps.measure import text as value_text
@@ -101,11 +102,11 @@ class QuantityDifference:
 
     def plain(self) -> dict[str, Any]:
         """JSON-ready; null: no value."""
-        steps = {name: {"change": _finite(step.value), "half_width": _finite(step.half_width)} for name, step in self.steps.items()}
+        steps = {name: {"change": json_ready(step.value), "half_width": json_ready(step.half_width)} for name, step in self.steps.items()}
         return {
-            "quantity": self.column, "title": self.title, "unit": unit(self.column), "before": _finite(self.before),
-            "after": _finite(self.after), "change": _finite(self.change.value), "half_width": _finite(self.change.half_width),
-            "bounds": self.bounds, "steps": steps, "interaction": _finite(self.interaction),
+            "quantity": self.column, "title": self.title, "unit": unit(self.column), "before": json_ready(self.before),
+            "after": json_ready(self.after), "change": json_ready(self.change.value), "half_width": json_ready(self.change.half_width),
+            "bounds": self.bounds, "steps": steps, "interaction": json_ready(self.interaction),
         }  # fmt: skip
 
 
@@ -194,7 +195,3 @@ def _is_bound(column: str, row: Mapping[Any, Any]) -> bool:
 
 def _mean(values: Values) -> float:
     return float(values.mean()) if len(values) else math.nan
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

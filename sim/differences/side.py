@@ -19,7 +19,7 @@ from sim.scenario.overrides import apply
 from sim.scenario.study import ScenarioFile, loads
 from sim.scenario.text.plain import Mapping as Plain
 from sim.scenario.text.plain import compose
-from sim.scenario.text.problems import DocumentPath, Problem, Reading, ScenarioError
+from sim.scenario.text.problems import DocumentPath, Reading, ScenarioError
 from sim.scenario.text.writer import write
 
 NOT_COMPARED = ("version", "expect", "flink")
@@ -93,7 +93,7 @@ def _chosen(study: ScenarioFile, plain: Any, name: str, strategy: str | None) ->
         return []
     if strategy not in labels:
         what = f"has no strategy '{strategy}'" if strategy is not None else "has several strategies, and one is compared"
-        raise ScenarioError([Problem(name, 0, 0, "", f"{what}: choose with --strategy one of {', '.join(labels)}")])
+        raise ScenarioError.of(name, f"{what}: choose with --strategy one of {', '.join(labels)}")
     values = dict(study.scenarios[labels.index(strategy)].axes)
     found = []
     for axis in study.axes:

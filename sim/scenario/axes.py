@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from sim.scenario.grammar.fields import AxisValues
-from sim.scenario.text.plain import Mapping
+from sim.scenario.text.plain import Mapping, value_at
 from sim.scenario.text.problems import DocumentPath, Reading, dotted
 
 MAX_CELLS = 20_000
@@ -33,7 +33,7 @@ def find_axes(document: BaseModel, plain: Any, reading: Reading) -> tuple[Axis, 
     """The axes in the order of the file."""
     found = []
     for path, values in _lists_below(document, ()):
-        found.append(Axis(path, dotted(path), tuple(_label(value) for value in _at(plain, path))))
+        found.append(Axis(path, dotted(path), tuple(_label(value) for value in value_at(plain, path))))
         for inner, _ in _lists_below(list(values), path):
             reading.wrong(inner, f"is a list within a value of the axis {dotted(path)}: write that value once for each of them")
     found.sort(key=lambda axis: _position(plain, axis.path))
@@ -55,7 +55,7 @@ def variants(plain: Mapping, axes: tuple[Axis, ...]) -> Iterator[tuple[Mapping, 
     for chosen in product(*(range(len(axis.values)) for axis in axes)):
         concrete = plain
         for axis, index in zip(axes, chosen, strict=True):
-            concrete = _replace(concrete, axis.path, _at(plain, axis.path)[index])
+            concrete = _replace(concrete, axis.path, value_at(plain, axis.path)[index])
         yield concrete, tuple((axis.name, axis.values[index]) for axis, index in zip(axes, chosen, strict=True))
 
 
@@ -74,12 +74,6 @@ def _lists_below(node: Any, path: DocumentPath) -> Iterator[tuple[DocumentPath, 
     elif isinstance(node, list):
         for i, value in enumerate(node):
             yield from _lists_below(value, (*path, i))
-
-
-def _at(plain: Any, path: DocumentPath) -> Any:
-    for step in path:
-        plain = plain[step]
-    return plain
 
 
 def _replace(plain: Any, path: DocumentPath, value: Any) -> Any:

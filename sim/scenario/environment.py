@@ -16,7 +16,7 @@ from sim.model.scenario import Overheads
 from sim.scenario.grammar.fields import Duration, Natural, choice
 from sim.scenario.grammar.section import Section, Texts
 from sim.scenario.text.plain import Mapping, compose, read_text
-from sim.scenario.text.problems import Problem, Reading, ScenarioError, did_you_mean
+from sim.scenario.text.problems import Reading, ScenarioError, did_you_mean
 from sim.scenario.validation import validate_as
 
 DEFAULT = "flink-2-loopback"
@@ -66,7 +66,7 @@ def read(name_or_file: str, folder: str | FilePath = ".") -> dict[str, Constant]
     if not is_file and name_or_file not in names():
         guess = did_you_mean(name_or_file, names())
         what = f"there is no environment '{name_or_file}'{guess}; known are {', '.join(names())}, or a file (.yaml)"
-        raise ScenarioError([Problem("", 0, 0, "", what)])
+        raise ScenarioError.of("", what)
     file = FilePath(folder) / name_or_file if is_file else _FOLDER / f"{name_or_file}.yaml"
     reading = Reading(str(file))
     plain = compose(read_text(file), reading)

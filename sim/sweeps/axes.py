@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from sim.scenario import ScenarioError
-from sim.scenario.text.problems import Problem
 
 
 def override(axis: str) -> str:
@@ -17,7 +16,7 @@ def override(axis: str) -> str:
     """
     key, equals, text = axis.partition("=")
     if not equals or not key.strip():
-        raise ScenarioError([Problem(_option(axis), 0, 0, "", "expected key.path=v1,v2, e.g. --axis checkpoint.interval='10 s,30 s'")])
+        raise ScenarioError.of(_option(axis), "expected key.path=v1,v2, e.g. --axis checkpoint.interval='10 s,30 s'")
     return f"{key}{equals}[{text}]" if text.strip() else axis
 
 

@@ -25,7 +25,7 @@ from sim.runtime.run.manifest import identity
 from sim.scenario.history.file import joined
 from sim.scenario.study import ScenarioFile, loads
 from sim.scenario.text.plain import read_text
-from sim.scenario.text.problems import Problem, ScenarioError
+from sim.scenario.text.problems import ScenarioError
 from sim.scenario.text.unknowns import assumed
 from sim.sweeps.file.definition import is_sweep
 from sim.verbs.command_lines import command_line, portable
@@ -125,7 +125,7 @@ def _read(origin: StudySource) -> ScenarioFile:
         if not is_sweep(origin.file):
             raise
         hint = f"is a sweep file, which names a scenario and what varies: ckptsim sweep {shlex.quote(str(origin.file))}"
-        raise ScenarioError([Problem(str(origin.file), 0, 0, "", hint)]) from None
+        raise ScenarioError.of(origin.file, hint) from None
 
 
 def origin_of(file: Path, changes: Sequence[str] = ()) -> StudySource:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from sim.analysis.json_ready import json_ready
 from sim.evidence.bars import MEASURED_BARS, bars
 from sim.evidence.errors import FIRST
 from sim.evidence.folder import by_name, judge_all, recordings_in
@@ -197,12 +197,8 @@ def _joined(judged: Mapping[str, Judgement]) -> pd.DataFrame:
 
 
 def _record(row: dict[Any, Any]) -> dict[str, Any]:
-    sides = {side: {name: _known(row[f"{side}_{name}"]) for name in PERCENTILES} for side in ("observed", "predicted")}
+    sides = {side: {name: json_ready(row[f"{side}_{name}"]) for name in PERCENTILES} for side in ("observed", "predicted")}
     return {
         "recording": row["recording"], "family": row["family"], "quantity": row["quantity"], "unit": unit_of(row["quantity"]),
-        "vertex": row["vertex"], **sides, "relative_error": _known(row["relative_error"]), "covered": bool(row["covered"]),
+        "vertex": row["vertex"], **sides, "relative_error": json_ready(row["relative_error"]), "covered": bool(row["covered"]),
     }  # fmt: skip
-
-
-def _known(number: float) -> float | None:
-    return float(number) if math.isfinite(number) else None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sim.scenario import ScenarioError
 from sim.scenario.job.document import Trace
 from sim.scenario.job.trace import TraceError, columns_and_rows, length_ns, read_trace
-from sim.scenario.text.problems import Problem, did_you_mean
+from sim.scenario.text.problems import did_you_mean
 from sim.series.headers import rate_of
 from sim.sweeps.file.design import Point
 from sim.units import format_duration
@@ -38,7 +38,7 @@ def arriving(file: Path, plain: Mapping[str, Any], scenario: Scenario, load_file
         traces = _written(plain) | driven
         return driven, _worlds(file.parent, traces)
     except TraceError as error:
-        raise ScenarioError([Problem(str(error), 0, 0, "", "")]) from None
+        raise ScenarioError.of(error, "") from None
 
 
 def _driven(plain: Mapping[str, Any], scenario: Scenario, text: str) -> tuple[str, dict[str, Any]]:

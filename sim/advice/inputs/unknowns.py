@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from sim.scenario.overrides import key_of
-from sim.scenario.text.plain import compose
+from sim.scenario.text.plain import compose, value_at
 from sim.scenario.text.problems import DocumentPath, Reading
 from sim.sweeps.file.quantity import ParsedQuantity, QuantityError
 from sim.units import format_rate
@@ -91,7 +91,7 @@ def unknowns(text: str) -> list[Unknown]:
                 at += 1
         if (place := places.get(at)) is not None:
             question, _, known = " ".join(remark).partition("Assumed:")
-            found.append(Unknown(place, _at(plain, place), question.strip(), *_bounds(known)))
+            found.append(Unknown(place, value_at(plain, place), question.strip(), *_bounds(known)))
     return found
 
 
@@ -173,9 +173,3 @@ def _scaled(quantity: ParsedQuantity, less: Fraction, greater: Fraction) -> Iter
         other = ParsedQuantity(quantity.kind, Fraction(max(round(scaled), 1)) if is_whole else scaled)
         if other.value != quantity.value:
             yield other
-
-
-def _at(plain: Any, path: DocumentPath) -> Any:
-    for step in path:
-        plain = plain[step]
-    return plain

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
+from sim.analysis.json_ready import json_ready
 from sim.evidence.what_ifs.factors import sentences
 from sim.scenario.history.residuals import tail_sentence
 from sim.scenario.history.verdict import verdict
@@ -31,13 +31,9 @@ def history_of(backtest: Backtest | None, scenarios: Sequence[Scenario]) -> dict
     off = [
         {
             "quantity": row.quantity, "vertex": row.vertex or None, "quantile": level, "cause": row.cause,
-            "observed": _finite(row.observed.at(level)), "predicted": _finite(row.predicted.at(level)),
+            "observed": json_ready(row.observed.at(level)), "predicted": json_ready(row.predicted.at(level)),
         }
         for row in (() if backtest is None else backtest.off) for level in row.off
     ]  # fmt: skip
     counted = None if backtest is None else backtest.checkpoints
     return {"sentences": lines, "checkpoints": counted, "off": off, "tail_from_checkpoints": residuals.checkpoints or None}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

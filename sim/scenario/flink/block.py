@@ -17,7 +17,7 @@ from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGN
 from sim.model.catalogs.restarts import RESTARTS
 from sim.model.faults import Restart
 from sim.scenario.flink.keys import NOT_MODELLED, ROOTS, STRICT, UNLIMITED, current_names, modelled_keys
-from sim.scenario.text.plain import Mapping
+from sim.scenario.text.plain import Mapping, value_at
 from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean, dotted
 
 _DEBLOAT = "taskmanager.network.memory.buffer-debloat."
@@ -189,14 +189,14 @@ class _Move:
         if section == _ALIGNMENT and not known:
             self.reading.warn(self.places[key], f"has no effect: no vertex has {'.'.join(section)}")
         for vertex, body in known:
-            if _value_at(body, inside) is None:
+            if value_at(body, inside) is None:
                 self._put(("job", vertex, *section, *inside), value, key)
 
     def _having(self, section: tuple[str, ...]) -> Iterator[tuple[str, Mapping]]:
         """(vertex, section) of those that have it."""
         job = self.plain.get("job")
         for vertex, body in job.items() if isinstance(job, Mapping) else ():
-            if isinstance(found := _value_at(body, section), Mapping):
+            if isinstance(found := value_at(body, section), Mapping):
                 yield vertex, found
 
     def _state(self) -> None:
@@ -258,7 +258,7 @@ class _Move:
         given = {key: self._single(key) for key in (MERGING, *merging, *uploads) if key in self.values}
         for place, value, key in self._switched("file-merging", merging, given, MERGING) if given.get(MERGING) else ():
             self._put(("storage", *place), value, key)
-        is_object_store = isinstance(_value_at(self.plain, _STORE), Mapping)
+        is_object_store = isinstance(value_at(self.plain, _STORE), Mapping)
         for key, value in given.items():
             if key in uploads and is_object_store:
                 self._put(("storage", "object-store", uploads[key]), value, key)
@@ -276,13 +276,6 @@ class _Move:
             self.reading.wrong(self.places[key], "cannot be a list: sweep the value in the vertex or section itself")
             return None
         return self.values[key][0] if key in self.values else None
-
-
-def _value_at(node: Any, path: tuple[str, ...]) -> Any:
-    """What stands there; None: nothing."""
-    for step in path:
-        node = node.get(step) if isinstance(node, Mapping) else None
-    return node
 
 
 def _flat(block: Mapping, place: DocumentPath) -> Iterator[tuple[DocumentPath, Any]]:

@@ -42,12 +42,13 @@ def read_text(file: Path) -> str:
     """The text of a scenario file, or a `ScenarioError` that says why there is none."""
     data = _data(file, "scenario file (.yaml)")
     if data.startswith(_PACKED) or file.name.endswith((".json", ".json.gz")):
-        raise _refusal(file, "is no scenario: 'ckptsim import' makes one of a recording, of saved answers or of logs")
+        raise ScenarioError.of(file, "is no scenario: 'ckptsim import' makes one of a recording, of saved answers or of logs")
     if len(data) > MAX_BYTES:
-        raise _refusal(file, f"is larger than {MAX_BYTES // 10**6} MB; put long rates into a trace file (rate: {{trace: file.csv}})")
+        advice = "put long rates into a trace file (rate: {trace: file.csv})"
+        raise ScenarioError.of(file, f"is larger than {MAX_BYTES // 10**6} MB; {advice}")
     text = _decoded(file, data)
     if "\0" in text:
-        raise _refusal(file, "is a binary file; a scenario is YAML text")
+        raise ScenarioError.of(file, "is a binary file; a scenario is YAML text")
     return text
 
 
@@ -55,7 +56,7 @@ def read_beside(file: Path) -> str:
     """The text of a file that a scenario names, or a `ScenarioError` of one problem that says why there is none."""
     data = _data(file, "file")
     if len(data) > MAX_BYTES:
-        raise _refusal(file, f"is larger than {MAX_BYTES // 10**6} MB")
+        raise ScenarioError.of(file, f"is larger than {MAX_BYTES // 10**6} MB")
     return _decoded(file, data)
 
 
@@ -63,15 +64,15 @@ def _data(file: Path, expected: str) -> bytes:
     """The content of a file, read one byte beyond the limit."""
     try:
         if file.is_dir():
-            raise _refusal(file, f"is a directory; a {expected} was expected")
+            raise ScenarioError.of(file, f"is a directory; a {expected} was expected")
         with file.open("rb") as stream:
             return stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise _refusal(file, "no such file") from None
+        raise ScenarioError.of(file, "no such file") from None
     except OSError as error:
-        raise _refusal(file, f"cannot be read: {error.strerror or error}") from None
+        raise ScenarioError.of(file, f"cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # a NUL in the name
-        raise _refusal(file, f"cannot be read: {error}") from None
+        raise ScenarioError.of(file, f"cannot be read: {error}") from None
 
 
 def _decoded(file: Path, data: bytes) -> str:
@@ -209,5 +210,11 @@ class _Plain:
             self.reading.marks[path] = place
 
 
-def _refusal(file: Path, message: str) -> ScenarioError:
-    return ScenarioError([Problem(str(file), 0, 0, "", message)])
+def value_at(node: Any, path: DocumentPath) -> Any:
+    """What stands at this place of a document; None: nothing."""
+    for step in path:
+        try:
+            node = node[step]
+        except (LookupError, TypeError):
+            return None
+    return node

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Self
 
 from sim.foreign import Readable, one_line, printable
 
@@ -46,6 +47,11 @@ class ScenarioError(Readable):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(set(problems))
         super().__init__(self.problems)
+
+    @classmethod
+    def of(cls, file: object, message: str) -> Self:
+        """One mistake, of a file as a whole."""
+        return cls([Problem(str(file), 0, 0, "", message)])
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.problems))
