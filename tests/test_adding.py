@@ -10,7 +10,10 @@ import pytest
 import typer.testing
 from typer.testing import CliRunner
 
+from sim.advice.levers import catalogue
+from sim.advice.levers.lever import MESSAGES, Change, Lever, Situation
 from sim.advice.settings import protocols
+from sim.checkers.violation import Violation
 from sim.cli import app
 from sim.cli.console.errors import speaking
 from sim.cli.console.listener import Console
@@ -23,13 +26,18 @@ from sim.model.catalogs.backends import BACKENDS, BackendKind
 from sim.model.catalogs.barriers import BARRIERS, DEADLINE, UNALIGNED, BarrierKind
 from sim.model.catalogs.catalog import pages
 from sim.model.catalogs.option import Kind, option
+from sim.model.catalogs.restarts import RESTARTS, RestartKind
 from sim.model.catalogs.shipping import SHIPPING, Shipping
+from sim.model.catalogs.sinks import SINKS
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.job import Distribution
 from sim.model.randomness.distributions import DISTRIBUTIONS
 from sim.model.randomness.quantiles import quantile_table
 from sim.model.storage import STORAGES, Storage, StorageKind
+from sim.protocol.recovery import restart
 from sim.protocol.strategies import STRATEGIES
+from sim.runtime.accounts import accounts
+from sim.runtime.accounts.account import RunAccount
 from sim.runtime.run.simulate import simulate
 from sim.runtime.task import operator
 from sim.runtime.task.parts import task_features
@@ -222,6 +230,54 @@ def test_a_feature_of_a_task(monkeypatch, tmp_path):
     assert {7.0} == set(subtasks.x_pre_barrier[sinks & (subtasks.status == "completed")])
     assert set(subtasks.id[subtasks.status == "completed"]) >= set(bundles.heard) != set()
     assert set(bundles.heard) >= set(bundles.restored) != set()
+
+
+def test_a_checker(monkeypatch):
+    """A law and an account, here in the place of another one: it hears a moment, and what it finds is told with the run."""
+    law = "there is no third checkpoint"
+
+    class Superstition(RunAccount):
+        def completed(self, checkpoint, retained):
+            if checkpoint == 3:
+                self.tell_first([Violation(law, self.now_ns, "the coordinator", f"{len(retained)} are kept")])
+
+    assert () == simulate(scenario()).violations
+    monkeypatch.setattr(accounts, "RouteAccount", Superstition)
+    assert [(law, "1 are kept")] == [(found.law, found.fact) for found in simulate(scenario()).violations]
+
+
+def test_a_restart_strategy(monkeypatch):
+    """A record, and what makes one."""
+    monkeypatch.setitem(restart.MAKERS, "hopeful", restart.MAKERS["fixed-delay"])
+
+    def restarts(strategy):
+        changes = [f"restart.strategy={strategy}", "faults=[{kill: sink, at: 200 ms}]", "run.duration=3 s"]
+        (failing,) = loads(JOB.format(**USUAL), overrides=changes).scenarios
+        return simulate(failing).tables["recoveries"].running.tolist()
+
+    with pytest.raises(ScenarioError, match="not 'hopeful'"):
+        restarts("hopeful")
+    with added(RESTARTS, RestartKind("hopeful", "attempts", ("delay",))):
+        assert restarts("fixed-delay") == restarts("hopeful") != restarts("none")
+
+
+def test_a_sink():
+    """A record: `commit: as-connector` has its options."""
+    with added(SINKS, replace(SINKS["kafka-exactly-once"], name="pigeons", transaction_timeout_ns=7)):
+        changes = ["job.sink.connector=pigeons", "job.sink.commit=as-connector"]
+        (chosen,) = loads(JOB.format(**USUAL), overrides=changes).scenarios
+        assert 7 == chosen.job.vertex("sink").commit.transaction_timeout_ns
+        assert "pigeons" in str(json_schema()["$defs"]["Vertex"])
+
+
+def test_a_lever(monkeypatch):
+    """A record and its place in the list."""
+    lever = Lever("closer", frozenset({MESSAGES}), lambda situation: iter([Change(lever, "closer", {"overheads.trigger": "0 s"})]), "rent")
+    situation = Situation(scenario(), {}, protocols()[0], 10**8, {MESSAGES: 1.0}, {})
+    before = list(catalogue.ranked(situation))
+    monkeypatch.setattr(catalogue, "LEVERS", (*catalogue.LEVERS, lever))
+
+    assert ([], [lever]) == (before, [found for found, _ in catalogue.ranked(situation)])
 
 
 def test_a_column(monkeypatch):
