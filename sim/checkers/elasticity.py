@@ -29,7 +29,7 @@ class Waits(NamedTuple):
 
 
 def rescaled_too_soon(turns: Iterable[Entry], waits: Waits, teller: Teller) -> Iterator[Violation]:
-    """Of one job instance; its last row says that it is rescaled, if it is."""
+    """`turns`: the rows of one job instance."""
     since, runs, completed_ns = 0, True, -1
     for row in turns:
         after_ns = row.time_ns - since
@@ -48,6 +48,6 @@ def rescaled_too_soon(turns: Iterable[Entry], waits: Waits, teller: Teller) -> I
                 if after_ns < without_ns:
                     fact = f"it is rescaled without a checkpoint after {lasting(after_ns)}, it waits {lasting(without_ns)} for one"
             if fact is not None:
-                story = teller.story(lambda told: told.time_ns <= row.time_ns and told.happening in TURNS)[-8:]  # noqa: B023
+                story = teller.story(lambda entry: entry.time_ns <= row.time_ns and entry.happening in TURNS)[-8:]  # noqa: B023
                 yield Violation(STABLE_SLOTS, row.time_ns, "the job", fact, story)
                 return

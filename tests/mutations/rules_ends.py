@@ -152,9 +152,16 @@ EVENTS = (
     Rule(
         "requests under way stay with their task when others are rescaled",
         "runtime/setup/redistribution.py",
-        "            after.late[new] = before.late[old]\n",
-        "            pass\n",
+        "            getattr(after, column)[new] = own if len(old) == len(new) else _even",
+        "            getattr(after, column)[new] = _even",
         f"{RUNTIME}setup/test_redistribution.py::test_requests_under_way_stay_with_their_task",
+    ),
+    Rule(
+        "requests under way are dealt out",
+        "runtime/setup/redistribution.py",
+        'for column in ("served", "late"):',
+        'for column in ("served",):',
+        f"{RUNTIME}setup/test_redistribution.py::test_requests_under_way_are_dealt_out",
     ),
     Rule(
         "every committable goes to one new task",
