@@ -79,18 +79,24 @@ def edge_flows(job: RestJob, flowed: Mapping[str, Flows]) -> dict[Place, Edge]:
 def unbalanced(job: RestJob, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
     """Vertices that read more or less than others write, as far as both count."""
     for vertex in job.vertices:
-        written, out = flowed[vertex.name].per_second("records_out"), outputs_of(job, vertex.name)
-        counted = [_per_edge(job.vertex(reader), i, flowed) for reader, i in out]
-        if out and not math.isnan(written) and not any(map(math.isnan, counted)):
-            slack, writes = _slack(flowed[vertex.name], written), f"'{vertex.name}' writes {written:,.4g} records/s"
-            most = max(range(len(out)), key=counted.__getitem__)
-            alone = all(len(set(_upstreams(job.vertex(reader)))) == 1 for reader, _ in out)
-            if alone and counted[most] > written + slack:
-                yield Unbalanced(f"{writes} and '{out[most][0]}' reads {counted[most]:,.4g}/s", (out[most],))
-            elif math.fsum(counted) < written - slack:
-                yield Unbalanced(f"{writes} and its readers read {math.fsum(counted):,.4g}/s together", tuple(out))
+        yield from _unbalanced_outputs(job, vertex, flowed)
         if len(set(_upstreams(vertex))) > 1:
             yield from _unbalanced_inputs(job, vertex, flowed)
+
+
+def _unbalanced_outputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
+    """A vertex one of whose readers reads more than it writes, or whose readers read less together."""
+    written, out = flowed[vertex.name].per_second("records_out"), outputs_of(job, vertex.name)
+    read = [_per_edge(job.vertex(reader), i, flowed) for reader, i in out]
+    if not out or math.isnan(written) or any(map(math.isnan, read)):
+        return
+    slack, writes = _slack(flowed[vertex.name], written), f"'{vertex.name}' writes {written:,.4g} records/s"
+    most = max(range(len(out)), key=read.__getitem__)
+    read_nothing_else = all(len(set(_upstreams(job.vertex(reader)))) == 1 for reader, _ in out)
+    if read_nothing_else and read[most] > written + slack:
+        yield Unbalanced(f"{writes} and '{out[most][0]}' reads {read[most]:,.4g}/s", (out[most],))
+    elif math.fsum(read) < written - slack:
+        yield Unbalanced(f"{writes} and its readers read {math.fsum(read):,.4g}/s together", tuple(out))
 
 
 def _unbalanced_inputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Flows]) -> Iterator[Unbalanced]:
@@ -104,7 +110,7 @@ def _unbalanced_inputs(job: RestJob, vertex: RestVertex, flowed: Mapping[str, Fl
     own = math.fsum(most for upstream, most in zip(upstreams, written, strict=True) if len(outputs_of(job, upstream)) == 1)
     if read > math.fsum(written) + slack:
         yield Unbalanced(f"{reads} and its inputs write {math.fsum(written):,.4g}/s together", edges)
-    elif read < own - slack and read > max(written) - slack:  # else that writer is unbalanced, which `unbalanced` finds
+    elif read < own - slack and read > max(written) - slack:  # else the outputs of that writer are unbalanced
         yield Unbalanced(f"{reads} and its inputs write {own:,.4g}/s for it alone", edges)
 
 
