@@ -16,6 +16,10 @@ from types import MappingProxyType
 LARGEST = 2**62
 """No quantity exceeds this: products and sums stay in int64 with room for one addition."""
 
+MS = 1_000_000
+"""A millisecond [ns]."""
+SECOND = 1_000_000_000
+"""A second [ns]."""
 DURATIONS = MappingProxyType({"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9})
 SIZES = MappingProxyType(
     {

@@ -9,8 +9,7 @@ import pandas as pd
 
 from sim.metrics.frame import frame, ms, task_name
 from sim.metrics.schema import Row
-
-_MS = 1_000_000
+from sim.units import MS
 
 
 class CommittedEpoch(NamedTuple):
@@ -51,7 +50,7 @@ def _row(row: CommitStats, names: Sequence[tuple[str, int]]) -> Row:
     commit_ns = row.time_ns - row.trigger_ns if row.committed and row.trigger_ns >= 0 else -1
     return {
         "checkpoint": row.checkpoint,
-        "commit_timestamp": row.time_ns / _MS,
+        "commit_timestamp": row.time_ns / MS,
         **task_name(names[row.task]),
         "epochs": len({transaction.epoch for transaction in row.committed}),
         "records": sum(transaction.records for transaction in row.committed),

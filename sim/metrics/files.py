@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from sim.metrics.frame import frame, ms
+from sim.metrics.frame import frame, ms, span_ms
 from sim.metrics.schema import Row
 from sim.model.stored import ClaimMode, StateFile, StoredSnapshot, Verdict
-
-_MS = 1_000_000
+from sim.units import MS
 
 
 class FileRow(NamedTuple):
@@ -117,14 +116,14 @@ def _restore_row(row: RestoreRow) -> Row:
         "restored_job": row.restored.instance,
         "restored_id": row.restored.checkpoint,
         "restored_type": row.restored.type,
-        "begun": row.begun_ns / _MS,
+        "begun": row.begun_ns / MS,
         "first_id": row.first_checkpoint,
         "first_type": row.first_type,
         "first_checkpointed_size": row.first_written_bytes,
         "first_duration": ms(row.first_duration_ns),
         "bytes_reuploaded_first_full": row.first_written_bytes if full else 0,
         "first_full_duration": ms(row.first_duration_ns) if full else -1.0,
-        "time_until_old_snapshot_deletable": -1.0 if row.free_ns < 0 else (row.free_ns - row.begun_ns) / _MS,
+        "time_until_old_snapshot_deletable": span_ms(row.begun_ns, row.free_ns),
         "deletable": row.deletable,
     }
 

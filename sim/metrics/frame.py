@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from sim.metrics.packed import PackedRows
 from sim.metrics.schema import TABLES, Row
+from sim.units import MS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_MS = 1_000_000
 
 
 def frame(table: str, rows: Iterable[Row], only: Collection[str] | None = None) -> pd.DataFrame:
@@ -25,7 +24,12 @@ def frame(table: str, rows: Iterable[Row], only: Collection[str] | None = None) 
 
 def ms(ns: int) -> float:
     """A time in ms.  -1 stays -1: it did not happen."""
-    return -1.0 if ns < 0 else ns / _MS
+    return -1.0 if ns < 0 else ns / MS
+
+
+def span_ms(begin_ns: int, end_ns: int) -> float:
+    """From one time to another in ms; -1: there was no end."""
+    return -1.0 if end_ns < 0 else (end_ns - begin_ns) / MS
 
 
 def task_name(name: tuple[str, int]) -> Row:

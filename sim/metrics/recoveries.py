@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from sim.metrics.frame import frame, ms
+from sim.metrics.frame import frame, ms, span_ms
 from sim.metrics.schema import Row
-
-_MS = 1_000_000
 
 
 @dataclass(slots=True)
@@ -50,7 +48,6 @@ def recoveries_table(stats: Iterable[RecoveryStats]) -> pd.DataFrame:
 
 
 def _row(row: RecoveryStats) -> Row:
-    downtime = -1.0 if row.running_ns < 0 else (row.running_ns - row.failed_ns) / _MS
     return {
         "restart": row.number,
         "kind": row.kind,
@@ -62,7 +59,7 @@ def _row(row: RecoveryStats) -> Row:
         "first_record": ms(row.first_record_ns),
         "running": ms(row.running_ns),
         "caught_up": ms(row.caught_up_ns),
-        "downtime": downtime,
+        "downtime": span_ms(row.failed_ns, row.running_ns),
         "tasks": row.tasks,
         "deployments": row.deployments,
         "restored_checkpoint": row.checkpoint,

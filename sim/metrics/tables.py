@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from sim.metrics.frame import frame, ms, task_name
+from sim.metrics.frame import frame, ms, span_ms, task_name
 from sim.metrics.schema import Row
 from sim.metrics.stats import CheckpointStats, SubtaskStats
-
-_MS = 1_000_000
+from sim.units import MS
 
 
 def checkpoints_table(stats: Iterable[CheckpointStats]) -> pd.DataFrame:
@@ -38,10 +37,10 @@ def _task_row(row: np.void, name: tuple[str, int]) -> Row:
         "numBytesOut": row["bytes_out"],
         "numBuffersIn": row["buffers_in"],
         "numBuffersOut": row["buffers_out"],
-        "accumulateBusyTimeMs": row["busy_ns"] / _MS,
-        "accumulateIdleTimeMs": row["idle_ns"] / _MS,
-        "x_softBackPressuredTimeMs": row["soft_ns"] / _MS,
-        "x_hardBackPressuredTimeMs": row["hard_ns"] / _MS,
+        "accumulateBusyTimeMs": row["busy_ns"] / MS,
+        "accumulateIdleTimeMs": row["idle_ns"] / MS,
+        "x_softBackPressuredTimeMs": row["soft_ns"] / MS,
+        "x_hardBackPressuredTimeMs": row["hard_ns"] / MS,
     }
 
 
@@ -60,7 +59,7 @@ def _checkpoint_row(row: CheckpointStats) -> Row:
         "checkpoint_type": kind,
         "trigger_timestamp": ms(row.trigger_ns),
         "latest_ack_timestamp": ms(row.latest_ack_ns),
-        "end_to_end_duration": -1.0 if end < 0 else (end - row.trigger_ns) / _MS,
+        "end_to_end_duration": span_ms(row.trigger_ns, end),
         "checkpointed_size": written + persisted,
         "state_size": state + persisted,
         "processed_data": sum(part.processed_bytes for part in parts),
@@ -69,7 +68,7 @@ def _checkpoint_row(row: CheckpointStats) -> Row:
         "num_subtasks": row.tasks,
         "num_acknowledged_subtasks": row.acknowledged,
         "failure_message": row.failure,
-        "x_finalization": -1.0 if row.completed_ns < 0 else (row.completed_ns - row.latest_ack_ns) / _MS,
+        "x_finalization": span_ms(row.latest_ack_ns, row.completed_ns),
         "savepointFormat": row.savepoint_format.upper(),
         "x_standstill": row.standstill,
     }
@@ -88,18 +87,18 @@ def _subtask_row(checkpoint: CheckpointStats, row: SubtaskStats, names: Sequence
         "ack_timestamp": ms(row.ack_ns),
         "end_to_end_duration": ms(end_to_end_ns),
         "start_delay": ms(start_delay_ns),
-        "alignment_duration": row.alignment_ns / _MS,
+        "alignment_duration": row.alignment_ns / MS,
         "alignment_processed": row.processed_bytes,
         "alignment_persisted": row.persisted_bytes,
-        "sync_duration": row.sync_ns / _MS,
-        "async_duration": row.async_ns / _MS,
+        "sync_duration": row.sync_ns / MS,
+        "async_duration": row.async_ns / MS,
         "checkpointed_size": row.written_bytes + row.persisted_bytes,
         "state_size": row.state_bytes + row.persisted_bytes,
         "unaligned_checkpoint": row.persisted_bytes > 0,
         "aborted": row.aborted,
-        "x_pre_barrier": row.pre_barrier_ns / _MS,
-        "x_async_queue": row.async_queue_ns / _MS,
-        "x_hidden": (end_to_end_ns - reported_ns) / _MS if done else -1.0,
+        "x_pre_barrier": row.pre_barrier_ns / MS,
+        "x_async_queue": row.async_queue_ns / MS,
+        "x_hidden": (end_to_end_ns - reported_ns) / MS if done else -1.0,
         "x_captured_input": row.captured_input_bytes,
         "x_captured_output": row.captured_output_bytes,
     }

@@ -7,10 +7,10 @@ from typing import Literal
 
 from sim.model.catalogs.option import Flink, Kind, option
 from sim.model.storage import Storage
+from sim.units import MS
 
 __all__ = ["Cluster", "Debloating", "NetworkMemory", "Storage"]
 
-_MS = 1_000_000
 _MEMORY = "taskmanager.network.memory"
 _DEBLOAT = f"{_MEMORY}.buffer-debloat"
 
@@ -20,9 +20,9 @@ class Debloating:
     """taskmanager.network.memory.buffer-debloat.*"""
 
     target_ns: int = option(
-        Kind.DURATION, 1_000 * _MS, "Time that the buffered data should take to be processed.", above_zero=True, flink=f"{_DEBLOAT}.target"
+        Kind.DURATION, 1_000 * MS, "Time that the buffered data should take to be processed.", above_zero=True, flink=f"{_DEBLOAT}.target"
     )
-    period_ns: int = option(Kind.DURATION, 200 * _MS, "Between two adjustments.", above_zero=True, flink=f"{_DEBLOAT}.period")
+    period_ns: int = option(Kind.DURATION, 200 * MS, "Between two adjustments.", above_zero=True, flink=f"{_DEBLOAT}.period")
     samples: int = option(Kind.POSITIVE, 20, "Measurements that are averaged.", flink=f"{_DEBLOAT}.samples")
     threshold_percent: int = option(
         Kind.PERCENT, 25, "Smaller changes of the buffer size are not made.", flink=f"{_DEBLOAT}.threshold-percentages"
@@ -56,7 +56,7 @@ class NetworkMemory:
         usually="20; 5 in 1.20, none in 1.15", flink=Flink(f"{_MEMORY}.max-overdraft-buffers-per-gate", last="1.20"),
     )  # fmt: skip
     buffer_timeout_ns: int = option(
-        Kind.BUFFER_TIMEOUT, 100 * _MS, "0 s: after each record; or `never`.",
+        Kind.BUFFER_TIMEOUT, 100 * MS, "0 s: after each record; or `never`.",
         flink=(
             Flink("execution.buffer-timeout.enabled", form="boolean"),
             Flink("execution.buffer-timeout.interval", {"execution.buffer-timeout": "1.16"}, form="duration"),

@@ -9,8 +9,8 @@ from typing import Literal
 from sim.model.catalogs.option import Flink, Kind, option
 from sim.model.catalogs.restarts import RESTARTS
 from sim.model.job import Distribution
+from sim.units import MS, SECOND
 
-_MS, _SECOND = 1_000_000, 1_000_000_000
 _EXPONENTIAL = ("strategy", ("exponential-delay",))
 _ADAPTIVE = ("scheduler", ("adaptive",))
 _OF_ADAPTIVE = "jobmanager.adaptive-scheduler"
@@ -111,7 +111,7 @@ class Restart:
         flink=Flink("restart-strategy.type", older={"restart-strategy": "1.16"}, form="strategy"),
     )  # fmt: skip
     delay_ns: int = option(
-        Kind.DURATION, _SECOND, "fixed-delay, failure-rate.", needs=("strategy", ("fixed-delay", "failure-rate")),
+        Kind.DURATION, SECOND, "fixed-delay, failure-rate.", needs=("strategy", ("fixed-delay", "failure-rate")),
         flink=(
             Flink("restart-strategy.fixed-delay.delay", when="fixed-delay"),
             Flink("restart-strategy.failure-rate.delay", when="failure-rate"),
@@ -126,7 +126,7 @@ class Restart:
         ),
     )  # fmt: skip
     initial_ns: int = option(
-        Kind.DURATION, _SECOND, "exponential-delay: the first delay.", needs=_EXPONENTIAL,
+        Kind.DURATION, SECOND, "exponential-delay: the first delay.", needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.initial-backoff",
     )  # fmt: skip
     multiplier: Fraction = option(
@@ -134,7 +134,7 @@ class Restart:
         flink=f"{_BACKOFF}.backoff-multiplier",
     )  # fmt: skip
     max_ns: int = option(
-        Kind.DURATION, 60 * _SECOND, "exponential-delay: the longest delay.", needs=_EXPONENTIAL,
+        Kind.DURATION, 60 * SECOND, "exponential-delay: the longest delay.", needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.max-backoff",
     )  # fmt: skip
     jitter: Fraction = option(
@@ -142,7 +142,7 @@ class Restart:
         flink=f"{_BACKOFF}.jitter-factor",
     )  # fmt: skip
     reset_ns: int = option(
-        Kind.DURATION, 3600 * _SECOND, "exponential-delay: so long without a failure, and it begins anew.", needs=_EXPONENTIAL,
+        Kind.DURATION, 3600 * SECOND, "exponential-delay: so long without a failure, and it begins anew.", needs=_EXPONENTIAL,
         flink=f"{_BACKOFF}.reset-backoff-threshold",
     )  # fmt: skip
     rate: int = option(
@@ -150,7 +150,7 @@ class Restart:
         flink="restart-strategy.failure-rate.max-failures-per-interval",
     )  # fmt: skip
     rate_interval_ns: int = option(
-        Kind.DURATION, 60 * _SECOND, "... within.", key="within", needs=("strategy", ("failure-rate",)), above_zero=True,
+        Kind.DURATION, 60 * SECOND, "... within.", key="within", needs=("strategy", ("failure-rate",)), above_zero=True,
         flink="restart-strategy.failure-rate.failure-rate-interval",
     )  # fmt: skip
     failover: Literal["region", "full"] = option(
@@ -161,20 +161,20 @@ class Restart:
     )
     heartbeat_timeout_ns: int = option(
         Kind.DURATION,
-        50 * _SECOND,
+        50 * SECOND,
         "Silence after which a task manager counts as lost.",
         above_zero=True,
         flink=Flink("heartbeat.timeout", form="milliseconds"),
     )
     heartbeat_interval_ns: int = option(
-        Kind.DURATION, 10 * _SECOND, "Between two heartbeats; default: 10 s, or the timeout if that is less.", above_zero=True,
+        Kind.DURATION, 10 * SECOND, "Between two heartbeats; default: 10 s, or the timeout if that is less.", above_zero=True,
         flink=Flink("heartbeat.interval", form="milliseconds"),
     )  # fmt: skip
     heartbeat_failures: int | None = option(
         Kind.NATURAL, 2, "So many heartbeats refused in a row, and a task manager counts as lost; 0: only its silence counts.",
         zero_is_none=True, flink=Flink("heartbeat.rpc-failure-threshold", form="threshold"),
     )  # fmt: skip
-    connection_reset_ns: int = option(Kind.DURATION, 150 * _MS, "A process is killed -> those who read from it report that.")
+    connection_reset_ns: int = option(Kind.DURATION, 150 * MS, "A process is killed -> those who read from it report that.")
     provider: Literal["standalone", "kubernetes", "yarn"] = option(
         Kind.WORD, "standalone",
         "Who starts task managers.  kubernetes and yarn tell of one that has ended; a standalone cluster has to miss its heartbeats.",
@@ -183,18 +183,18 @@ class Restart:
         Kind.DURATION_LAW, Distribution(0),
         "A task manager is lost -> another one offers its slots; a time or a law of times; default: there are spare ones.",
     )  # fmt: skip
-    slot_check_ns: int = option(Kind.DURATION, 50 * _MS, "Slots are asked for -> looked for.", flink="slotmanager.requirement-check.delay")
+    slot_check_ns: int = option(Kind.DURATION, 50 * MS, "Slots are asked for -> looked for.", flink="slotmanager.requirement-check.delay")
     ask_timeout_ns: int = option(
-        Kind.DURATION, 10 * _SECOND, "A machine is silent -> a deployment to it is given up.",
+        Kind.DURATION, 10 * SECOND, "A machine is silent -> a deployment to it is given up.",
         flink=Flink("pekko.ask.timeout", older={"akka.ask.timeout": "1.17"}),
     )  # fmt: skip
     fresh_start_ns: int = option(  # 0.8 to 1.7 s in recordings of ours, beside overheads: deploy
-        Kind.DURATION, _SECOND,
+        Kind.DURATION, SECOND,
         "A task's first deployment on a process in place of a lost one -> it begins to restore; the process loads classes and libraries.",
     )  # fmt: skip
     cancellation_timeout_ns: int = option(
         Kind.DURATION,
-        180 * _SECOND,
+        180 * SECOND,
         "A task that does not stop takes its task manager down.",
         flink=Flink("task.cancellation.timeout", form="milliseconds"),
     )
@@ -214,23 +214,23 @@ class Restart:
         needs=_ADAPTIVE, flink=Flink("scheduler-mode", form="reactive"), keyword=True,
     )  # fmt: skip
     stabilization_ns: int = option(
-        Kind.DURATION, 10 * _SECOND, "adaptive: after a failure it waits so long for more slots than there are.",
+        Kind.DURATION, 10 * SECOND, "adaptive: after a failure it waits so long for more slots than there are.",
         needs=_ADAPTIVE, keyword=True,
         flink=Flink(
             f"{_OF_ADAPTIVE}.submission.resource-stabilization-timeout", {f"{_OF_ADAPTIVE}.resource-stabilization-timeout": "1.20"}
         ),
     )  # fmt: skip
     resource_wait_ns: int | None = option(
-        Kind.DURATION, 300 * _SECOND, "adaptive: without any slot for so long it fails; 0 s: never.", needs=_ADAPTIVE,
+        Kind.DURATION, 300 * SECOND, "adaptive: without any slot for so long it fails; 0 s: never.", needs=_ADAPTIVE,
         zero_is_none=True, keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.submission.resource-wait-timeout", {f"{_OF_ADAPTIVE}.resource-wait-timeout": "1.20"}, form="wait"),
     )  # fmt: skip
     cooldown_ns: int = option(
-        Kind.DURATION, 30 * _SECOND, "adaptive: it runs at least so long before it is rescaled.", needs=_ADAPTIVE, keyword=True,
+        Kind.DURATION, 30 * SECOND, "adaptive: it runs at least so long before it is rescaled.", needs=_ADAPTIVE, keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.executing.cooldown-after-rescaling", {f"{_OF_ADAPTIVE}.scaling-interval.min": "1.20"}),
     )  # fmt: skip
     rescale_stabilization_ns: int = option(
-        Kind.DURATION, 60 * _SECOND, "adaptive: slots are back, but not all: so long it waits for the others.", needs=_ADAPTIVE,
+        Kind.DURATION, 60 * SECOND, "adaptive: slots are back, but not all: so long it waits for the others.", needs=_ADAPTIVE,
         keyword=True,
         flink=Flink(f"{_OF_ADAPTIVE}.executing.resource-stabilization-timeout", {f"{_OF_ADAPTIVE}.scaling-interval.max": "1.20"}),
     )  # fmt: skip

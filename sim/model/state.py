@@ -8,9 +8,9 @@ from typing import Literal
 
 from sim.model.catalogs.backends import BACKENDS, BackendKind
 from sim.model.catalogs.option import Flink, Kind, option
+from sim.units import SECOND
 
 _MIB = 1 << 20
-_SECOND = 1_000_000_000
 
 
 def _dstl(name: str) -> Flink:
@@ -72,7 +72,7 @@ class Changelog:
     """
 
     materialize_ns: int = option(
-        Kind.DURATION, 600 * _SECOND, "Between two snapshots of the backend, which truncate the log.", above_zero=True,
+        Kind.DURATION, 600 * SECOND, "Between two snapshots of the backend, which truncate the log.", above_zero=True,
         flink=Flink("state.changelog.periodic-materialize.interval", {"state.backend.changelog.periodic-materialize.interval": ""}),
     )  # fmt: skip
     preemptive_bytes: int = option(
@@ -88,7 +88,7 @@ class Changelog:
     )
     upload_threads: int = option(Kind.POSITIVE, 5, "Threads of a task manager.", flink=_dstl("upload.num-threads"))
     upload_timeout_ns: int | None = option(
-        Kind.DURATION, _SECOND, "Then another attempt begins beside the one that hangs; 0 s: it has all the time.", zero_is_none=True,
+        Kind.DURATION, SECOND, "Then another attempt begins beside the one that hangs; 0 s: it has all the time.", zero_is_none=True,
         flink=_dstl("upload.timeout"),
     )  # fmt: skip
     upload_attempts: int = option(Kind.POSITIVE, 3, "Attempts at an upload.", flink=_dstl("upload.max-attempts"))

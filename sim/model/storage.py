@@ -12,8 +12,8 @@ from typing import Literal
 from sim.model.catalogs.catalog import Catalog
 from sim.model.catalogs.option import Flink, Kind, option
 from sim.model.job import Distribution
+from sim.units import MS, SECOND
 
-_MS, _SECOND = 1_000_000, 1_000_000_000
 _MIB = 1 << 20
 _MERGING = "execution.checkpointing.file-merging"
 
@@ -23,8 +23,8 @@ class Retry:
     """How long a client of storage insists (S3A: fs.s3a.retry.limit 7, fs.s3a.retry.interval 500 ms, doubling)."""
 
     attempts: int = option(Kind.POSITIVE, 8, "The first one included.")
-    backoff_ns: int = option(Kind.DURATION, 500 * _MS, "Before the second attempt; doubles.")
-    most_backoff_ns: int = option(Kind.DURATION, 30 * _SECOND, "Longest wait between two attempts.", key="max-backoff")
+    backoff_ns: int = option(Kind.DURATION, 500 * MS, "Before the second attempt; doubles.")
+    most_backoff_ns: int = option(Kind.DURATION, 30 * SECOND, "Longest wait between two attempts.", key="max-backoff")
     timeout_ns: int | None = option(
         Kind.DURATION, None, "Longest attempt at a request, block or part; default: it waits for ever.", usually="it waits for ever"
     )
@@ -49,7 +49,7 @@ class SlowNodes:
     share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the time that a node is slow.")
     factor: int = option(Kind.POSITIVE, 1, "Bandwidth of a slow node is divided by this.")
     lasts: Distribution = option(  # healthy episodes are exponential
-        Kind.DURATION_LAW, Distribution(1800 * _SECOND, "exponential"),
+        Kind.DURATION_LAW, Distribution(1800 * SECOND, "exponential"),
         "An episode; a duration alone is the mean of an exponential one.",
     )  # fmt: skip
     trace: SlowTrace | None = None  # instead of all of these; each node follows one machine
@@ -66,7 +66,7 @@ class Dfs:
     replication: int = option(Kind.POSITIVE, 3, "Copies of a block.")  # dfs.replication
     block_bytes: int = option(Kind.SIZE, 128 * _MIB, "Size of a block.", above_zero=True)  # dfs.blocksize
     latency: Distribution = option(  # of create, block, close, delete
-        Kind.DURATION_LAW, Distribution(10 * _MS), "Latency of each request to the metadata server, beside waiting."
+        Kind.DURATION_LAW, Distribution(10 * MS), "Latency of each request to the metadata server, beside waiting."
     )
     requests_per_second: int | None = option(Kind.RECORD_RATE, None, "Served by the metadata server, one after the other.")
     service: Literal["constant", "exponential"] = option(
@@ -82,7 +82,7 @@ class ObjectStore:
 
     bytes_per_second: int | None = option(Kind.BYTE_RATE, 80_000_000, "Rate of one request.", key="bandwidth")
     latency: Distribution = option(  # median 40 ms, p99 500 ms
-        Kind.DURATION_LAW, Distribution(72 * _MS, "lognormal", 1.5), "Latency of one request, beside its bytes."
+        Kind.DURATION_LAW, Distribution(72 * MS, "lognormal", 1.5), "Latency of one request, beside its bytes."
     )
     part_bytes: int = option(
         Kind.SIZE, 5 * _MIB, "Files larger than this go in parts (s3.upload.min.part.size).", key="part", above_zero=True,

@@ -7,8 +7,7 @@ from typing import Protocol
 
 from sim.model.stored import SnapshotType
 from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
-
-_SECOND = 1_000_000_000
+from sim.units import SECOND
 
 
 class CannotFreeze(Exception):  # noqa: N818  # named like what it says of the state
@@ -47,7 +46,7 @@ class Backend(Protocol):
 
 def canonical(size_bytes: int, rate_bytes_per_second: int | None, sync_ns: int) -> FrozenState:
     """A canonical savepoint: one sorted stream over all entries, bound by the processor with any backend (FLIP-203)."""
-    work_ns = 0 if rate_bytes_per_second is None else size_bytes * _SECOND // rate_bytes_per_second
+    work_ns = 0 if rate_bytes_per_second is None else size_bytes * SECOND // rate_bytes_per_second
     return FrozenState(sync_ns, (WriteStep((File("savepoint", size_bytes, "savepoint"),), 1, work_ns, slows_task=True),))
 
 
@@ -59,5 +58,5 @@ def keyed_bytes(parts: Sequence[KeyedPart]) -> int:
 def streamed(parts: Sequence[KeyedPart], rate_bytes_per_second: int | None) -> Restoring:
     """Entries read one by one; every stream says where its key groups begin, so only the share that is needed is read."""
     reads = tuple((handle, int(handle.size_bytes * part.share)) for part in parts for handle in part.handles)
-    work_ns = 0 if rate_bytes_per_second is None else keyed_bytes(parts) * _SECOND // rate_bytes_per_second
+    work_ns = 0 if rate_bytes_per_second is None else keyed_bytes(parts) * SECOND // rate_bytes_per_second
     return Restoring(reads, 1, work_ns)

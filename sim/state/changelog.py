@@ -17,8 +17,8 @@ from sim.model.state import Changelog, State
 from sim.model.stored import SnapshotType
 from sim.state.backend import Backend, CannotFreeze
 from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
+from sim.units import SECOND
 
-_SECOND = 1_000_000_000
 _LOG = "log-"
 
 
@@ -166,7 +166,7 @@ class ChangelogBackend:
             replayed_bytes += int(sum(handle.size_bytes for handle in own) * part.share)
             log += own
         restoring = self.inner.restore(0, below, now_ns) if below else Restoring()
-        replay_ns = 0 if self.load_bytes_per_second is None else replayed_bytes * _SECOND // self.load_bytes_per_second
+        replay_ns = 0 if self.load_bytes_per_second is None else replayed_bytes * SECOND // self.load_bytes_per_second
         self._stand(log, below)
         reads = (*restoring.reads, *((handle, handle.size_bytes) for handle in log))
         return restoring._replace(reads=reads, after_ns=restoring.after_ns + replay_ns)

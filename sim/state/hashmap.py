@@ -13,8 +13,7 @@ from sim.model.state import State, StateOptions
 from sim.model.stored import SnapshotType
 from sim.state.backend import canonical, keyed_bytes, streamed
 from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
-
-_SECOND = 1_000_000_000
+from sim.units import SECOND
 
 
 class Hashmap:
@@ -43,7 +42,7 @@ class Hashmap:
         if type_ == "canonical":
             return canonical(size_bytes, self.options.savepoint_bytes_per_second, self.state.sync_ns)
         rate = self.state.serialize_bytes_per_second
-        work_ns = 0 if rate is None else self.size_bytes * _SECOND // rate  # expired entries are read, too
+        work_ns = 0 if rate is None else self.size_bytes * SECOND // rate  # expired entries are read, too
         return _one_stream(self.state.sync_ns, size_bytes, work_ns)
 
     def stored(self, number: int, type_: SnapshotType, files: Sequence[Handle]) -> None:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from sim.model.state import Lsm
 from sim.state.compaction import CompactionThread
 from sim.state.sorted_tables import Density, Table, distinct, merged
+from sim.units import SECOND
 
-_SECOND = 1_000_000_000
 _PLACES = 1 << 40  # for keys whose number grows
 _begin, _end = attrgetter("first"), attrgetter("last")
 
@@ -193,7 +193,7 @@ class LsmTree:
             largest = max(1, self.options.table_bytes // self.entry_bytes)
             outputs = tuple(self._table(*piece) for piece in merged((*sources, *met), largest, Density(self.keys, self._places)))
             volume = sum(self.bytes_of(table) for table in (*sources, *met))
-            ends_ns = now_ns + volume * _SECOND // self.options.compaction_bytes_per_second
+            ends_ns = now_ns + volume * SECOND // self.options.compaction_bytes_per_second
             self._running = _Compaction(ends_ns, level, first, len(sources), below, outputs)
             return ends_ns
         return None

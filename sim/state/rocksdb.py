@@ -15,8 +15,8 @@ from sim.state.compaction import CompactionThread
 from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 from sim.state.increments import Increments
 from sim.state.lsm import LsmTree, TreeImage
+from sim.units import SECOND
 
-_SECOND = 1_000_000_000
 # What RocksDB 8 and Flink write beside the tables for one column family [bytes]: sizes follow from their formats, not from any load.
 _META_BYTES = 400  # Flink's stream of the backend's columns and their serializers
 _CURRENT_BYTES = 16  # "MANIFEST-000004" and a line break
@@ -102,7 +102,7 @@ class RocksDb:
             self.tree.leave()
             self.tree, self._is_anew = self.tree.loaded_anew(self.tree.keys), True
             self.increments.restart(0, {})
-            merge_ns = keyed_bytes(parts) * _SECOND // self.state.lsm.compaction_bytes_per_second
+            merge_ns = keyed_bytes(parts) * SECOND // self.state.lsm.compaction_bytes_per_second
             if any(part.type == "canonical" for part in parts):
                 read = streamed(parts, self.options.load_bytes_per_second)
                 return read._replace(work_ns=max(read.work_ns, merge_ns))
@@ -118,7 +118,7 @@ class RocksDb:
 
     def _freeze(self) -> int:
         """Flush, and link every file; what that costs the task thread."""
-        flush_ns = self.tree.memtable_bytes * _SECOND // self.tree.options.flush_bytes_per_second
+        flush_ns = self.tree.memtable_bytes * SECOND // self.tree.options.flush_bytes_per_second
         self.tree.flush(self._now_ns)
         return self.state.sync_ns + flush_ns + len(self.tree.live) * self.state.lsm.link_ns
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sim.storage.ledger import Name
+from sim.units import SECOND
 
-_SECOND = 1_000_000_000
 PRICED_AS = {
     "put": "put", "initiate": "put", "part": "put", "complete": "put", "list": "list", "get": "get", "head": "get", "exists": "get",
     "delete": "delete",
@@ -60,7 +60,7 @@ class RequestLog:
         self._at(now_ns).stored = self._stored_bytes
 
     def _at(self, now_ns: int) -> RequestSecond:
-        time = now_ns // _SECOND
+        time = now_ns // SECOND
         if not self._seconds or self._seconds[-1].time != time:
             self._seconds.append(RequestSecond(time, stored=self._stored_bytes))
         return self._seconds[-1]

@@ -54,7 +54,7 @@ STATE = (
     Rule(
         "a compaction takes its time",
         "state/lsm.py",
-        "            ends_ns = now_ns + volume * _SECOND // self.options.compaction_bytes_per_second\n",
+        "            ends_ns = now_ns + volume * SECOND // self.options.compaction_bytes_per_second\n",
         "            ends_ns = now_ns + volume - volume\n",
         f"{TESTS}lsm.py::test_a_compaction_takes_its_time",
     ),

@@ -9,8 +9,7 @@ import numpy as np
 
 from sim.metrics.latency import Latency
 from sim.model.job import Job
-
-_MS = 1_000_000
+from sim.units import MS
 
 
 class RecordLatency:
@@ -29,7 +28,7 @@ class RecordLatency:
         A row of `positions` per time: records each task has served, each counted once.
         """
         means_ns = {v: latency.means(times, *self._curves(v, positions), stride) for v, latency in self._latency.items()}
-        return {v: np.where(means >= 0, means / _MS, -1.0) for v, means in means_ns.items()}
+        return {v: np.where(means >= 0, means / MS, -1.0) for v, means in means_ns.items()}
 
     def _curves(self, v: int, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(records emitted, records served) per row of positions."""

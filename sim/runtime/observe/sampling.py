@@ -17,12 +17,12 @@ from sim.runtime.context import Context
 from sim.runtime.counters import Counters
 from sim.runtime.observe.backlog import due_records
 from sim.runtime.observe.record_latency import RecordLatency
+from sim.units import SECOND
 
 SAMPLE_NS = 1_000_000_000
 _LOOKS = 5  # at how far records have come, per sample
 _KEPT = 1 << 16
 """So many numbers are kept before they become rows: little beside the job itself, and much for a call of NumPy."""
-_SECOND = 1_000_000_000
 
 
 class Sampler:
@@ -85,7 +85,7 @@ class Sampler:
         done = dict(zip(OF_VERTICES, np.moveaxis(sums[:, :at].reshape(samples + 1, vertices, -1), 2, 0), strict=True))
         done["served"] = done["served"] + np.add.reduceat(np.array(self._earlier), self._first, axis=1)
         columns = {
-            "time": np.repeat(times[_LOOKS - 1 :: _LOOKS] / _SECOND, vertices),
+            "time": np.repeat(times[_LOOKS - 1 :: _LOOKS] / SECOND, vertices),
             "vertex": np.tile(self._vertices, samples).tolist(),
             **self._rates({name: np.diff(totals, axis=0).astype(float) for name, totals in done.items()}),
             **self._queues(sums[1:, at:].reshape(samples, -1, len(OF_EDGES))),
@@ -102,8 +102,8 @@ class Sampler:
     def _rates(self, gained: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         spent = SAMPLE_NS * np.array([len(tasks) for tasks in self._tasks])
         return {
-            "numRecordsInPerSecond": gained["served"] * _SECOND / SAMPLE_NS,
-            "numBytesOutPerSecond": gained["bytes_out"] * _SECOND / SAMPLE_NS,
+            "numRecordsInPerSecond": gained["served"] * SECOND / SAMPLE_NS,
+            "numBytesOutPerSecond": gained["bytes_out"] * SECOND / SAMPLE_NS,
             "busy": gained["busy_ns"] / spent,
             "idle": gained["idle_ns"] / spent,
             "backPressured": (gained["soft_ns"] + gained["hard_ns"]) / spent,
@@ -135,7 +135,7 @@ class Sampler:
             backlog[:, v] = np.maximum(np.array(due)[:, None] - emitted, 0).sum(axis=1)
             for i, oldest in enumerate(emitted.min(axis=1).tolist()):
                 if oldest < due[i]:
-                    lag[i, v] = (times[i] - source.due(oldest)) / _SECOND
+                    lag[i, v] = (times[i] - source.due(oldest)) / SECOND
         return {"backlog": backlog, "lag": lag}
 
     def _latency(self, times: np.ndarray, positions: np.ndarray) -> np.ndarray:

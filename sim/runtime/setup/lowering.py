@@ -10,8 +10,8 @@ from sim.model.randomness.quantiles import quantile_table, share_table, size_tab
 from sim.model.scenario import Scenario
 from sim.packed_records import PackedRecords
 from sim.plane.seam import interface as plane
+from sim.units import SECOND
 
-_SECOND = 1_000_000_000
 _Segment = tuple[int, int, int, int]
 """The fields of a `plane.RateSegment`."""
 
@@ -124,10 +124,10 @@ def _source(source: Source) -> plane.SourceSpec:
             first = -(-due.numerator // due.denominator)
             per_second = rate.per_second
             lead = Fraction(first) - due  # part of a record still missing at the start
-            start_ns = rate.start_ns + round(lead / per_second * _SECOND)
-            segments.append((first, start_ns, per_second.numerator, per_second.denominator * _SECOND))
+            start_ns = rate.start_ns + round(lead / per_second * SECOND)
+            segments.append((first, start_ns, per_second.numerator, per_second.denominator * SECOND))
         if until is not None:
-            due += rate.per_second * (until - rate.start_ns) / _SECOND
+            due += rate.per_second * (until - rate.start_ns) / SECOND
     total = -1 if source.total is None else source.total
     if source.rates and source.rates[-1].per_second == 0:  # the log ends with the last segment that has records
         last = -(-due.numerator // due.denominator)
@@ -151,5 +151,5 @@ def _flush_period_ns(scenario: Scenario) -> int:
 def _nic(bytes_per_second: int | None) -> tuple[int, int] | None:
     if bytes_per_second is None:
         return None
-    ratio = Fraction(bytes_per_second, _SECOND)
+    ratio = Fraction(bytes_per_second, SECOND)
     return ratio.numerator, ratio.denominator

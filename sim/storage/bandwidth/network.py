@@ -13,12 +13,11 @@ import simpy
 from sim.storage.attempts import Attempts, Done
 from sim.storage.bandwidth.max_min import max_min
 from sim.storage.work import Work
+from sim.units import SECOND
 
 SCALE = 720_720
 """Bandwidths inside are in units of 1 / 720720 B/s.  Any number up to 16 shares a link without rounding; otherwise rounding down loses
 less than a byte in a week."""
-
-_SECOND = 1_000_000_000
 
 
 class Link(Protocol):
@@ -44,7 +43,7 @@ class _Flow:
     __slots__ = ("done", "left", "links", "rate")
 
     def __init__(self, size_bytes: int, links: Sequence[Link], done: Done) -> None:
-        self.left = size_bytes * _SECOND * SCALE  # in rate units times ns
+        self.left = size_bytes * SECOND * SCALE  # in rate units times ns
         self.links = links
         self.done = done
         self.rate = 0

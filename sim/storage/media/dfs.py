@@ -19,8 +19,7 @@ from sim.storage.media.placement import replicas
 from sim.storage.media.slow_nodes import Slowness, slowness
 from sim.storage.medium import MediumPage
 from sim.storage.work import Work
-
-_SECOND = 1_000_000_000
+from sim.units import SECOND
 
 
 class DistributedFileSystem:
@@ -33,7 +32,7 @@ class DistributedFileSystem:
         self.options = options
         self.seed = seed
         rate = options.requests_per_second
-        service = None if rate is None else Distribution(_SECOND // rate, options.service)
+        service = None if rate is None else Distribution(SECOND // rate, options.service)
         self.metadata = MetadataServer(attempts, options.latency, service, seed)
         self._nodes = [_Node(options, seed, node) for node in range(options.nodes)]
 

@@ -10,8 +10,7 @@ from sim.model.storage import Storage
 from sim.storage.attempts import Attempts
 from sim.storage.ledger import Name
 from sim.storage.work import Work
-
-_SECOND = 1_000_000_000
+from sim.units import SECOND
 
 
 class FlatStorage:
@@ -50,7 +49,7 @@ class FlatStorage:
         yield self.attempts.wait(cost_ns)
 
     def _ns(self, size_bytes: int, rate: int | None, name: Name) -> int:
-        return 0 if rate is None else size_bytes * _SECOND * self.slowness(name) // rate
+        return 0 if rate is None else size_bytes * SECOND * self.slowness(name) // rate
 
     def slowness(self, name: Name) -> int:
         if self.options.slow_probability == 0:

@@ -8,8 +8,6 @@ from sim.storage.ledger import Name
 from sim.storage.media.draws import drawn
 from sim.storage.work import Work
 
-_SECOND = 1_000_000_000
-
 
 class MetadataServer:
     """The metadata server: it serves one request at a time, first come, first served.

@@ -20,8 +20,7 @@ from sim.storage.media.draws import drawn, uniform
 from sim.storage.medium import MediumPage
 from sim.storage.requests import RequestLog
 from sim.storage.work import Work
-
-_SECOND = 1_000_000_000
+from sim.units import SECOND
 
 
 class RequestLimit:
@@ -35,9 +34,9 @@ class RequestLimit:
         """Whether a request may pass; it is counted if it does."""
         at = now * self.per_second
         until = max(at, self._spent_until.get(prefix, 0))
-        if until + _SECOND - at > self.per_second * _SECOND:
+        if until + SECOND - at > self.per_second * SECOND:
             return False
-        self._spent_until[prefix] = until + _SECOND
+        self._spent_until[prefix] = until + SECOND
         return True
 
 
