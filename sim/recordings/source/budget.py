@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from typing import Any
 
 import numpy as np
@@ -31,24 +32,30 @@ class BudgetError(ValueError):
 
 
 class Budget:
-    """The memory that a command may use for all foreign JSON."""
+    """The memory that a command may use for all foreign JSON.  Several threads may read."""
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
         self.memory_bytes = memory_bytes
         self.bytes_by_place: dict[str, int] = {}
+        self.spent_bytes = 0  # the sum of these
+        self._counting = threading.Lock()
 
     def parse(self, content: bytes, place: str) -> Any:
         """Parse the JSON.  It replaces what was read at the same place before.  BudgetError; ValueError, RecursionError: no JSON."""
-        self.bytes_by_place[place] = _bytes(content)
-        if sum(self.bytes_by_place.values()) > self.memory_bytes:
-            self.bytes_by_place[place] = _bytes(content, _TEXT.sub(b"", content))
-        if sum(self.bytes_by_place.values()) > self.memory_bytes:
-            del self.bytes_by_place[place]
-            before = ", with what was read before" if self.bytes_by_place else ""
-            raise BudgetError(f"would take more than {format_size(self.memory_bytes)} of memory{before}", is_spent=True)
+        with self._counting:
+            if not self._count(place, _bytes(content)) and not self._count(place, _bytes(content, _TEXT.sub(b"", content))):
+                self._count(place, 0)
+                before = ", with what was read before" if self.spent_bytes else ""
+                raise BudgetError(f"would take more than {format_size(self.memory_bytes)} of memory{before}", is_spent=True)
         if _depth(content) > DEEPEST and _depth(_TEXT.sub(b"", content)) > DEEPEST:
             raise BudgetError(f"is nested more than {DEEPEST} levels deep")
         return json.loads(content)
+
+    def _count(self, place: str, size_bytes: int) -> bool:
+        """Count so much for a place, for what it counted before.  Whether all of it fits."""
+        self.spent_bytes += size_bytes - self.bytes_by_place.get(place, 0)
+        self.bytes_by_place[place] = size_bytes
+        return self.spent_bytes <= self.memory_bytes
 
 
 def _bytes(content: bytes, bare: bytes | None = None) -> int:

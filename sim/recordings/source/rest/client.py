@@ -11,6 +11,7 @@ import ipaddress
 import math
 import random
 import ssl
+import threading
 import time
 from collections.abc import Callable, Mapping
 from http.client import HTTPException, HTTPResponse
@@ -48,7 +49,10 @@ class RestError(RecordingError):
 
 
 class Client:
-    """A reader of JSON below one URL.  Credentials in the URL (``http://user:password@host``) become a header; no message shows them."""
+    """A reader of JSON below one URL, for several threads.
+
+    Credentials in the URL (``http://user:password@host``) become a header; no message shows them.
+    """
 
     def __init__(
         self,
@@ -72,7 +76,8 @@ class Client:
         self.silence_s = silence_s
         self.total_s = total_s
         self.ends = time.monotonic() + total_s
-        self.answer_ends = self.ends
+        self.current = threading.local()  # of each thread: when the answer that it reads must have come
+        self.counting = threading.Lock()
         self.most_requests = most_requests
         self.requests = 0  # sent so far
         self.answered = 0  # of these
@@ -104,10 +109,11 @@ class Client:
         self.wait(max(0.0, min(seconds, self.ends - time.monotonic())))
 
     def _attempt(self, path: str, kept_as: str) -> Any:
-        if self.requests >= self.most_requests:
-            raise RestError(self.url + path, f"is not asked: {self.most_requests:g} requests were sent", is_final=True)
-        self.requests += 1
-        self.answer_ends = min(time.monotonic() + ANSWER_S, self.ends)
+        with self.counting:
+            if self.requests >= self.most_requests:
+                raise RestError(self.url + path, f"is not asked: {self.most_requests:g} requests were sent", is_final=True)
+            self.requests += 1
+        self.current.answer_ends = min(time.monotonic() + ANSWER_S, self.ends)
         request = Request(self.url + path, headers=self.headers)  # noqa: S310 -- http and https only: see _parsed
         try:
             with self.opener.open(request, timeout=self._remaining_s()) as answer:
@@ -121,7 +127,8 @@ class Client:
             raise
         except (OSError, HTTPException, ValueError) as error:  # ValueError: an address within a redirect
             raise self._connection_error(path, error) from None
-        self.answered += 1
+        with self.counting:
+            self.answered += 1
         try:
             return self.budget.parse(content, kept_as)
         except BudgetError as error:
@@ -131,7 +138,7 @@ class Client:
 
     def _remaining_s(self) -> float:
         """Seconds for the next read."""
-        left = self.answer_ends - time.monotonic()
+        left = self.current.answer_ends - time.monotonic()
         if left <= 0:
             raise TimeoutError
         return min(left, self.silence_s)
@@ -183,7 +190,7 @@ class Client:
         now = time.monotonic()
         if now >= self.ends:
             return RestError(self.url + path, f"no time is left: {self.total_s:g} s were given for all questions", is_final=True)
-        if now >= self.answer_ends:
+        if now >= self.current.answer_ends:
             return RestError(self.url + path, f"the answer does not come to an end within {ANSWER_S:g} s")
         return RestError(self.url + path, f"no answer within {self.silence_s:g} s", is_retryable=True)
 

@@ -9,8 +9,8 @@ Flink caches: it fetches metrics from task managers every `metrics.fetcher.updat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from http import HTTPStatus
 from time import monotonic, time_ns
 from typing import Any
@@ -19,6 +19,7 @@ from urllib.parse import quote
 from sim.foreign import one_line
 from sim.recordings.source.recorded_job import LARGEST_ID
 from sim.recordings.source.rest.answers import MOST_VERTICES, PROCESSOR_TIME
+from sim.recordings.source.rest.at_once import answers_of
 from sim.recordings.source.rest.client import ATTEMPTS, Client, RestError
 from sim.recordings.source.rest.snapshot import RestSnapshot, first_names, is_id, is_path
 
@@ -29,6 +30,7 @@ MOST_VALUES = 1_000_000  # of metrics in all samples: a job of thousands of subt
 LEARN_S = 12.0  # the first request makes Flink fetch its metrics: longer than its cache lasts
 LONGEST_LINE = 3500  # bytes of a request line; Flink's REST server takes 4096 (netty's HttpServerCodec)
 MOST_CHECKPOINTS = 30  # of a history, the newest: each takes a request per vertex
+MOST_OF_SUBTASKS = 3000  # of these requests at a time: a job of a thousand vertices is asked about three checkpoints
 MOST_MANAGERS = 50  # whose garbage collections are asked for
 MOST_WATCHED = 10  # TaskManagers whose processor time is sampled
 MOST_IN_VAIN = 3  # requests in a row without an answer: then the server is gone
@@ -49,7 +51,7 @@ _SAMPLED = re.compile(
 SamplingWatch = Callable[[float], None]  # called with the elapsed seconds of the window
 
 
-def no_progress(_seconds: float) -> None:
+def no_progress(_: float) -> None:
     """Progress that is not displayed."""
 
 
@@ -61,6 +63,7 @@ def fetch(
     total_s: float | None = None,
     headers: Mapping[str, str] | None = None,
     watch: SamplingWatch = no_progress,
+    answered: Callable[[int], None] = no_progress,
     client: Client | None = None,
     under_way: bool = False,
     seen: Collection[int] = (),
@@ -68,13 +71,14 @@ def fetch(
     """The snapshot of a job.  `job` is its id or a beginning of it; None: the only job that runs.
 
     Metrics are sampled for `sample_s` seconds (0: not at all).  A job that ends meanwhile ends the sampling.
+    `answered` is called with the number of answers so far, while vertices are asked.
     `under_way`: also the details of a checkpoint that has not ended.  `seen`: ids of checkpoints whose details are not asked for.
     Requests end `total_s` seconds after the first one, sampling included (default: ten minutes more than that).
     Requests without an answer are `missing`; the rest is kept.
     RestError: no answer, no Flink, or an ambiguous job.  NoJobError: no answer lists the jobs.
     """
     client = client or Client(url, headers=headers, total_s=sample_s + PATIENCE_S if total_s is None else total_s)
-    answers = _Answers(client, seen)
+    answers = _Answers(client, seen, answered)
     version_error = _version_error(answers)
     meant, state = _chosen_job(answers, job, version_error)
     samples: dict[int, Mapping[str, Any]] = {}
@@ -101,8 +105,7 @@ def _ask_all(
         vertices = _vertices({"vertices": nodes}, f"{answers.client.url}{about}/plan")
     if sample_s > 0 and state not in TERMINAL and about in answers.by_path:
         _sample(answers, about, vertices, sample_s, samples, watch)
-    for path in (about, f"{about}/checkpoints", *(f"{about}/vertices/{vertex}" for vertex in vertices)):
-        answers.optional(path)
+    answers.optional_each([about, f"{about}/checkpoints", *(f"{about}/vertices/{vertex}" for vertex in vertices)])
     _checkpoints(answers, about)
     for manager in _managers(answers, about, vertices):
         answers.optional(f"/taskmanagers/{manager}")
@@ -135,9 +138,10 @@ class NoJobError(RestError):
 class _Answers:
     """The answers so far, and the requests without one."""
 
-    def __init__(self, client: Client, seen: Collection[int] = ()) -> None:
+    def __init__(self, client: Client, seen: Collection[int] = (), answered: Callable[[int], None] = no_progress) -> None:
         self.client = client
         self.seen = seen
+        self.answered = answered
         self.by_path: dict[str, Any] = {}
         self.missing: dict[str, str] = {}
         self.in_vain = 0  # requests in a row
@@ -148,10 +152,37 @@ class _Answers:
 
     def required(self, path: str, *, attempts: int = ATTEMPTS) -> Any:
         """RestError: there is no answer."""
-        self.by_path[path] = self.client.get(path, attempts=attempts)
+        self._keep(path, self.client.get(path, attempts=attempts))
+        return self.by_path[path]
+
+    def _keep(self, path: str, answer: Any) -> None:
+        self.by_path[path] = answer
         self.missing.pop(path, None)
         self.in_vain = 0
-        return self.by_path[path]
+
+    def optional_each(self, paths: Sequence[str]) -> None:
+        """Answers that may be missing, of many requests of one kind."""
+        with closing(answers_of(self.client, [(path, path) for path in paths])) as answers:
+            for path, answer in zip(paths, answers, strict=False):
+                if isinstance(answer, RestError):
+                    self.count_failure(path, answer)
+                else:
+                    self._keep(path, answer)
+                self.answered(self.client.answered)
+
+    def metrics_of_each(self, questions: Sequence[tuple[str, str]]) -> list[list[Any]]:
+        """The answers to (request, name in the budget); empty if the vertex is gone: the job ended, or restarted with other vertices."""
+        found: list[list[Any]] = []
+        with closing(answers_of(self.client, questions)) as answers:
+            for (question, _), answer in zip(questions, answers, strict=False):
+                if isinstance(answer, RestError):
+                    self.count_failure(question.partition("?")[0], answer)
+                    found.append([])
+                else:
+                    self.in_vain = 0
+                    found.append(_list(answer))
+                self.answered(self.client.answered)
+        return found
 
     def optional(self, path: str, *, is_in_every_version: bool = False) -> Any:
         """An answer that may be missing.  None: this version of Flink has no such answer, or has it no longer; an earlier answer stays."""
@@ -259,7 +290,8 @@ def _sample(
     answers: _Answers, about: str, vertices: list[str], sample_s: float, samples: dict[int, Mapping[str, Any]], watch: SamplingWatch
 ) -> None:
     """Sample the metrics of all subtasks, and the checkpoints in between, whose history is short."""
-    questions = {vertex: _questions(answers, f"{about}/vertices/{vertex}/metrics", sample_s) for vertex in vertices}
+    of_vertices = [f"{about}/vertices/{vertex}/metrics" for vertex in vertices]
+    questions = [(path, question) for path, asking in _questions(answers, of_vertices, sample_s).items() for question in asking]
     listed = answers.by_path.get("/taskmanagers")
     managers = _list(listed.get("taskmanagers") if isinstance(listed, dict) else None)
     metrics = [f"/taskmanagers/{row.get('id')}/metrics" for row in managers if isinstance(row, dict)]
@@ -270,13 +302,11 @@ def _sample(
         now = _now_ms(job, samples)
         sample: dict[str, list[Any]] = {}
         samples[now] = sample
-        for vertex, asking in questions.items():
-            values = [value for question in asking for value in _values(answers, question, now)]
+        asked = [*questions, *((path, f"{path}?get={PROCESSOR_TIME}") for path in paths)]
+        found = answers.metrics_of_each([(question, f"{now} {question}") for _, question in asked])
+        for (path, _), values in zip(asked, found, strict=True):
             if values:
-                sample[f"{about}/vertices/{vertex}/metrics"] = values
-        for path in paths:
-            if values := _values(answers, f"{path}?get={PROCESSOR_TIME}", now):
-                sample[path] = values
+                sample.setdefault(path, []).extend(values)
         answers.optional(f"{about}/checkpoints")
         _checkpoints(answers, about)
         passed = monotonic() - begun
@@ -293,11 +323,21 @@ def _now_ms(job: Any, samples: Mapping[int, Any]) -> int:
     return max(now if isinstance(now, int) and 0 <= now < 2**53 else time_ns() // 10**6, max(samples, default=-1) + 1)
 
 
-def _questions(answers: _Answers, path: str, patience_s: float) -> list[str]:
-    """Requests for the sampled metrics of a vertex, each short enough."""
+def _questions(answers: _Answers, paths: Sequence[str], patience_s: float) -> dict[str, list[str]]:
+    """Requests for the sampled metrics of each vertex.  Vertices that have none yet are asked again, all together."""
     deadline = monotonic() + min(LEARN_S, patience_s)
-    while not (names := _names(_metrics(answers, path, f"names of {path}"))) and monotonic() < deadline:
+    asking: dict[str, list[str]] = {path: [] for path in paths}
+    while waiting := [path for path in paths if not asking[path]]:
+        listed = answers.metrics_of_each([(path, f"names of {path}") for path in waiting])
+        asking |= {path: _short_questions(path, _names(names)) for path, names in zip(waiting, listed, strict=True)}
+        if all(asking.values()) or monotonic() >= deadline:
+            break
         answers.client.pause(1.0)
+    return asking
+
+
+def _short_questions(path: str, names: Iterable[str]) -> list[str]:
+    """Requests for these metrics, each short enough."""
     asking: list[str] = []
     for name in names:
         if asking and len(asking[-1]) + len(name) + 1 < LONGEST_LINE:
@@ -305,21 +345,6 @@ def _questions(answers: _Answers, path: str, patience_s: float) -> list[str]:
         else:
             asking.append(f"{path}?get={name}")
     return asking
-
-
-def _values(answers: _Answers, question: str, now_ms: int) -> list[Any]:
-    return _metrics(answers, question, f"{now_ms} {question}")
-
-
-def _metrics(answers: _Answers, question: str, kept_as: str) -> list[Any]:
-    """The answer of a request for metrics; empty if the vertex is gone: the job ended, or restarted with other vertices."""
-    try:
-        answer = answers.client.get(question, kept_as=kept_as)
-    except RestError as error:
-        answers.count_failure(question.partition("?")[0], error)
-        return []
-    answers.in_vain = 0
-    return _list(answer)
 
 
 def _names(listed: Any) -> list[str]:
@@ -331,14 +356,14 @@ def _checkpoints(answers: _Answers, about: str, states: tuple[str, ...] = ("COMP
     """Ask for the details of every checkpoint of the history in these states that is new, down to the subtasks."""
     overview = answers.by_path.get(f"{about}/checkpoints")
     history = overview.get("history") if isinstance(overview, dict) else None
-    for number in _ids(_list(history), states)[-MOST_CHECKPOINTS:]:
+    job = answers.by_path.get(about)
+    vertices = len(_list(job.get("vertices") if isinstance(job, dict) else None))
+    for number in _ids(_list(history), states)[-min(MOST_CHECKPOINTS, MOST_OF_SUBTASKS // max(1, vertices)) :]:
         path = f"{about}/checkpoints/details/{number}"
         if number in answers.seen or path in answers.by_path or (details := answers.optional(path)) is None:
             continue
         tasks = details.get("tasks") if isinstance(details, dict) else None
-        for vertex in tasks if isinstance(tasks, dict) else ():
-            if is_id(vertex):
-                answers.optional(f"{path}/subtasks/{vertex}")
+        answers.optional_each([f"{path}/subtasks/{vertex}" for vertex in (tasks if isinstance(tasks, dict) else ()) if is_id(vertex)])
 
 
 def _ids(history: Iterable[Any], states: tuple[str, ...]) -> list[int]:

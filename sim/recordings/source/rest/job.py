@@ -147,7 +147,15 @@ class RestJob:
         return next(vertex for vertex in self.vertices if vertex.name == name)
 
     def readers(self, name: str) -> list[RestVertex]:
-        return [vertex for vertex in self.vertices if any(edge.upstream == name for edge in vertex.inputs)]
+        return self._readers[name]
+
+    @cached_property
+    def _readers(self) -> Mapping[str, list[RestVertex]]:
+        readers: dict[str, list[RestVertex]] = {vertex.name: [] for vertex in self.vertices}
+        for vertex in self.vertices:
+            for upstream in {edge.upstream for edge in vertex.inputs}:
+                readers[upstream].append(vertex)
+        return readers
 
     def _checkpoint(self, path: str) -> RecordedCheckpoint:
         details = self.snapshot.answers[path]
