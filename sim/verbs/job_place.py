@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
@@ -78,11 +78,30 @@ class JobPlace:
             raise OptionError("deadline", "expected more than nothing")
         if save is not None:
             _make_new(save)  # before the job is watched
-        with listener.progress("watching metrics", round(sample_s), round(sample_s), what_each="s") as watch:
+        with _progress(listener, round(sample_s)) as (passed, answered):
             return fetch(
                 str(self.sources[0]), self.job, sample_s=sample_s, total_s=total_s, headers=dict(self.headers), under_way=under_way,
-                watch=lambda passed: watch(round(passed), round(passed)),
+                watch=passed, answered=answered,
             )  # fmt: skip
+
+
+@contextmanager
+def _progress(listener: Listener, whole_s: int) -> Iterator[tuple[Callable[[float], None], Callable[[int], None]]]:
+    """Receivers of the seconds that metrics were watched, and of the number of answers."""
+    seen_s = answers = 0
+
+    def passed(seconds: float) -> None:
+        nonlocal seen_s
+        seen_s = round(seconds)
+        watch(seen_s, seen_s)
+
+    def answered(count: int) -> None:
+        nonlocal answers
+        answers = count
+        watch(seen_s, seen_s)
+
+    with listener.progress("watching metrics", whole_s, whole_s, what_each="s", details=lambda: f"{answers:,} answers") as watch:
+        yield passed, answered
 
 
 def _make_new(folder: Path) -> None:

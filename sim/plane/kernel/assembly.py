@@ -89,10 +89,10 @@ class WordTable:
         return self.known[values]
 
     def all(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        whole = np.zeros(self.n + 1, np.int64)
+        words = np.zeros(self.n + 1, np.int64)
         for at, part in self.parts:
-            whole[at : at + len(part)] = part
-        return whole
+            words[at : at + len(part)] = part
+        return words
 
 
 def power_of_two(n: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from multiprocessing.pool import ThreadPool
 from typing import Any
 
@@ -12,7 +12,7 @@ AT_ONCE = 8  # requests; Flink answers with four threads (rest.server.numThreads
 FEW = 32  # requests that are sent one after the other, as for a job of tens of vertices
 
 
-def answers_of(client: Client, questions: Sequence[tuple[str, str]]) -> Iterator[Any | RestError]:
+def answers_of(client: Client, questions: Sequence[tuple[str, str]]) -> Generator[Any | RestError, None, None]:
     """The answer or the error of each question (path, name in the budget), in their order.
 
     Close it, and the questions that were not sent are not sent.  The threads do not keep a program from ending.

@@ -48,6 +48,12 @@ class RestError(RecordingError):
         self.is_final = is_final  # time or memory is used up: no further request gets an answer
 
 
+class _Reading(threading.local):
+    """The answer that a thread reads."""
+
+    ends = math.inf  # when it must have come
+
+
 class Client:
     """A reader of JSON below one URL, for several threads.
 
@@ -76,7 +82,7 @@ class Client:
         self.silence_s = silence_s
         self.total_s = total_s
         self.ends = time.monotonic() + total_s
-        self.current = threading.local()  # of each thread: when the answer that it reads must have come
+        self.reading = _Reading()
         self.counting = threading.Lock()
         self.most_requests = most_requests
         self.requests = 0  # sent so far
@@ -113,7 +119,7 @@ class Client:
             if self.requests >= self.most_requests:
                 raise RestError(self.url + path, f"is not asked: {self.most_requests:g} requests were sent", is_final=True)
             self.requests += 1
-        self.current.answer_ends = min(time.monotonic() + ANSWER_S, self.ends)
+        self.reading.ends = min(time.monotonic() + ANSWER_S, self.ends)
         request = Request(self.url + path, headers=self.headers)  # noqa: S310 -- http and https only: see _parsed
         try:
             with self.opener.open(request, timeout=self._remaining_s()) as answer:
@@ -138,7 +144,7 @@ class Client:
 
     def _remaining_s(self) -> float:
         """Seconds for the next read."""
-        left = self.current.answer_ends - time.monotonic()
+        left = self.reading.ends - time.monotonic()
         if left <= 0:
             raise TimeoutError
         return min(left, self.silence_s)
@@ -190,7 +196,7 @@ class Client:
         now = time.monotonic()
         if now >= self.ends:
             return RestError(self.url + path, f"no time is left: {self.total_s:g} s were given for all questions", is_final=True)
-        if now >= self.current.answer_ends:
+        if now >= self.reading.ends:
             return RestError(self.url + path, f"the answer does not come to an end within {ANSWER_S:g} s")
         return RestError(self.url + path, f"no answer within {self.silence_s:g} s", is_retryable=True)
 

@@ -302,9 +302,9 @@ def _sample(
         now = _now_ms(job, samples)
         sample: dict[str, list[Any]] = {}
         samples[now] = sample
-        asked = [*questions, *((path, f"{path}?get={PROCESSOR_TIME}") for path in paths)]
-        found = answers.metrics_of_each([(question, f"{now} {question}") for _, question in asked])
-        for (path, _), values in zip(asked, found, strict=True):
+        requests = [*questions, *((path, f"{path}?get={PROCESSOR_TIME}") for path in paths)]
+        found = answers.metrics_of_each([(question, f"{now} {question}") for _, question in requests])
+        for (path, _), values in zip(requests, found, strict=True):
             if values:
                 sample.setdefault(path, []).extend(values)
         answers.optional(f"{about}/checkpoints")
