@@ -16,8 +16,8 @@ def test_a_set_of_tasks_has_what_was_put_into_it():
 
 
 def test_a_set_with_one_more_leaves_the_other_as_it_was():
-    one = TaskSet().with_task(7)
-    assert [[7], [7, 8]] == [list(one), list(one.with_task(8))]
+    before = TaskSet().with_task(7)
+    assert [[7], [7, 8]] == [list(before), list(before.with_task(8))]
 
 
 def test_it_is_small():

@@ -60,9 +60,9 @@ def test_metrics_of_a_wide_job_are_sampled_at_once(job_manager, monkeypatch):
     snapshot = fetch(manager.url, sample_s=0.01)
 
     for sample in snapshot.samples.values():
-        asked = {path: answer for path, answer in manager.answers.items() if "/vertices/" in path and path.endswith("/metrics")}
-        assert asked.keys() == sample.keys()
-        assert all(row in answer for path, answer in asked.items() for row in sample[path])
+        metrics = {path: answer for path, answer in manager.answers.items() if "/vertices/" in path and path.endswith("/metrics")}
+        assert metrics.keys() == sample.keys()
+        assert all(row in answer for path, answer in metrics.items() for row in sample[path])
 
 
 def test_a_vertex_without_metrics_does_not_keep_the_others(job_manager, monkeypatch):
