@@ -6,21 +6,26 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from textwrap import fill
-from typing import TYPE_CHECKING, TextIO
+from textwrap import fill, wrap
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from sim.foreign import one_line, printable
 
 if TYPE_CHECKING:
     from sim.analysis.section import TextTable
 
+Lines = Sequence[Sequence[str]]
+
 LONGEST_CELL = 200  # characters
+WRAPPED = 14
+"""Characters: longer cells of a table in pieces may be wrapped, so that more strategies stand beside each other."""
 
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> None:
     """Print a table on stdout.  `text_cells`: no cell is a number, and long ones may be wrapped.
 
-    A terminal too narrow for a row per strategy gets a column per strategy.  One too narrow for both gets the table in pieces.
+    A terminal too narrow for a row per strategy gets a column per strategy.  One too narrow for both gets the one or the other in
+    pieces, with headers in several lines: what takes fewer lines.
     """
     header, *rows = [[one_line(text, LONGEST_CELL) for text in row] for row in (header, *rows)]
     if not sys.stdout.isatty():
@@ -32,12 +37,15 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bo
     if text_cells:
         console.print(_boxed(header, rows, text_cells=True))
         return
-    turned = [list(column) for column in zip(header, *rows, strict=True)]
     table = [header, *rows]
-    if _width(table) > console.width and (_width(turned) <= console.width or len(rows) <= len(header)):
-        table = turned
-    for piece in _pieces(table, console.width):
-        console.print(_boxed(piece[0], piece[1:], text_cells=False))
+    turned = [list(column) for column in zip(*table, strict=True)]
+    whole = next((way for way in (table, turned) if _width(way) <= console.width), None)
+    if whole:
+        console.print(_boxed(whole[0], whole[1:]))
+        return
+    ways = (table, turned) if len(rows) <= len(header) else (table,)
+    for piece in min((_pieces(way, console.width) for way in ways), key=_lines):
+        console.print(_boxed(piece[0], piece[1:], _column_widths(piece)))
 
 
 def put_parts(parts: Iterable[str | TextTable]) -> None:
@@ -65,34 +73,58 @@ def plain(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: b
     return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
-def _width(table: Sequence[Sequence[str]]) -> int:
-    """Characters of a line of the table in its box: three beside each column."""
+def _width(table: Lines) -> int:
+    """Characters of a line of the table in its box, when no cell is wrapped: three beside each column."""
     return sum(max(map(len, column)) + 3 for column in zip(*table, strict=True))
 
 
-def _pieces(table: Sequence[Sequence[str]], width: int) -> list[list[list[str]]]:
+def _pieces(table: Lines, width: int) -> list[Lines]:
     """Tables that fit: each has the columns that tell its rows apart, and as many of the others as there is room for."""
     columns = [list(column) for column in zip(*table, strict=True)]
     several = next((n for n in range(1, len(columns)) if len(set(zip(*columns[:n], strict=True))) == len(table)), 1)
     names = [column for column in columns[:several] if len(set(column[1:])) > 1] or columns[:1]
-    if _width(list(zip(*names, strict=True))) > width // 2:
+    if _wrapped_width(names) > width // 2:
         several, names = 1, columns[:1]
     pieces = [columns[:several]]
     for column in columns[several:]:
-        if _width(list(zip(*pieces[-1], column, strict=True))) > width and pieces[-1] != names:
+        if _wrapped_width([*pieces[-1], column]) > width and pieces[-1] != names:
             pieces.append(list(names))
         pieces[-1].append(column)
     return [[list(row) for row in zip(*piece, strict=True)] for piece in pieces]
 
 
-def _boxed(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool) -> object:
+def _wrapped_width(columns: Lines) -> int:
+    return sum(_column_width(column, is_first=not i) + 3 for i, column in enumerate(columns))
+
+
+def _column_width(column: Sequence[str], *, is_first: bool) -> int:
+    """Headers and long cells are wrapped between words; the first column is not."""
+    if is_first:
+        return max(map(len, column))
+    return max(max(len(word) for cell in column for word in cell.split() or [""]), *(min(len(cell), WRAPPED) for cell in column[1:]))
+
+
+def _column_widths(piece: Lines) -> list[int]:
+    return [_column_width(column, is_first=not i) for i, column in enumerate(zip(*piece, strict=True))]
+
+
+def _lines(pieces: Sequence[Lines]) -> int:
+    """What they take in a terminal: rows with what is wrapped, and three lines around each piece."""
+    return sum(
+        3 + sum(max(len(wrap(cell, width)) for cell, width in zip(row, _column_widths(piece), strict=True)) for row in piece)
+        for piece in pieces
+    )
+
+
+def _boxed(header: Sequence[str], rows: Lines, widths: Sequence[int | None] | None = None, *, text_cells: bool = False) -> object:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, name in enumerate(header):
-        table.add_column(Text(name), justify="right" if i and not text_cells else "left", no_wrap=i == 0)
+    for i, (name, width) in enumerate(zip(header, widths or [None] * len(header), strict=True)):
+        justify: Literal["left", "right"] = "right" if i and not text_cells else "left"
+        table.add_column(Text(name), justify=justify, no_wrap=i == 0, width=width, vertical="bottom")
     for row in rows:
         table.add_row(*map(Text, row))  # not markup: a name may have brackets
     return table

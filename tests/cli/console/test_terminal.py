@@ -63,6 +63,22 @@ def test_pieces_of_a_table_tell_their_rows_apart(capsys, monkeypatch):
     assert printed.count("vertex_1") == printed.count("quantity_9") * 5 > len(body)
 
 
+def test_strategies_with_long_names_stand_beside_each_other(capsys, monkeypatch):
+    """Names are broken between words, so that a column is as wide as its numbers and one word."""
+    names = [f"connector iceberg-{version}, {barriers}" for version in ("v1", "v2") for barriers in ("aligned", "unaligned")]
+    header = ["strategy", *(f"quantity {i}" for i in range(12))]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+
+    show(header, [[name, *["5.8 s"] * 12] for name in names])
+
+    printed = capsys.readouterr().out
+    assert 1 == printed.count("quantity 11"), "one piece"
+    assert max(map(len, printed.splitlines())) <= 80
+    assert 2 == printed.count("unaligned")
+
+
 def test_a_table_in_a_pipe_has_a_line_for_each_row(capsys):
     header, body = numbers(12, 3)
 
