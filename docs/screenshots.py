@@ -67,7 +67,7 @@ def _take(opened: Browser, page: Path, name: str, width: int, top: int, height: 
 
     seen = page.with_suffix(".png")
     sight = opened.look(page, width=width, dark=dark, printed=printed, picture=seen)
-    if any((sight.wide, sight.cut, sight.overlaps, sight.faint, sight.small, sight.console, sight.requests)):
+    if any((sight.wide, sight.cut, sight.overlaps, sight.faint, sight.small, sight.hidden, sight.console, sight.requests)):
         raise RuntimeError(f"{name}: {sight}")
     whole = Image.open(BytesIO(seen.read_bytes())).convert("RGB")
     left = 250 if width == 1280 else 0  # the margin

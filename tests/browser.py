@@ -35,6 +35,7 @@ MEASURE = r"""
   const texts = [...document.querySelectorAll("svg text")].filter(t => t.textContent.trim() && shown(t));
   const inside = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
   out.wide = root.scrollWidth > innerWidth ? `${root.scrollWidth} > ${innerWidth}` : "";
+  out.hidden = [...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel || "table");
   out.cut = texts.filter(t => !inside(t.getBoundingClientRect(), t.closest("svg").getBoundingClientRect())).map(t => t.textContent);
   out.overlaps = [];
   for (const svg of new Set(texts.map(t => t.closest("svg")))) {
@@ -88,6 +89,7 @@ class Sight:
     overlaps: list[str]  # pairs of texts in figures
     faint: list[str]  # texts whose contrast is below AA
     small: str  # the smallest letters of figures
+    hidden: list[str] = field(default_factory=list)  # tables that must be moved sideways
     console: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)  # that left the machine, or were not answered
 

@@ -260,11 +260,13 @@ def _remarks(setting: Setting, race: Race) -> Iterator[str]:
 
 
 def breaks_text(setting: Setting, limits: Limits) -> str:
-    """``p99 6.3 s > 2 s``."""
+    """``p99 6.3 s > 2 s``, and ``recovery not ended (limit 60 s)``."""
+    broken = [(limit, float(getattr(setting, limit.column))) for limit in limits.of_means() if limit.column in setting.breaks]
     return ", ".join(
-        f"{_SHORT[limit.column]} {close_value(limit.column, float(getattr(setting, limit.column)), limit.at_most)} > {_bound(limit)}"
-        for limit in limits.of_means() if limit.column in setting.breaks
-    )  # fmt: skip
+        f"{_SHORT[limit.column]} {close_value(limit.column, value, limit.at_most)} "
+        + (f"> {_bound(limit)}" if math.isfinite(value) else f"(limit {_bound(limit)})")
+        for limit, value in broken
+    )
 
 
 def passes_text(setting: Setting, limits: Limits) -> str:

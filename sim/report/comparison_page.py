@@ -77,7 +77,7 @@ def _through_time(comparison: Comparison, runs: Mapping[str, Tables]) -> Iterato
 
 def _caption(quantity: PlottedQuantity, curves: Mapping[str, pd.Series[float]], failures: int, first: str) -> str:
     means = [f"{name}: {count_text(curve.mean())} on average, {count_text(curve.max())} at most" for name, curve in curves.items()]
-    same = [" and ".join(names) + " are identical" for names in alike(curves).values() if len(names) > 1]
+    same = [f"{', '.join(names[:-1])} and {names[-1]} are identical" for names in alike(curves).values() if len(names) > 1]
     marked = [f"{failures} failure{'s' if failures > 1 else ''} marked"] if failures else []
     return (
         f"{quantity.title} through time, {quantity.unit}. "

@@ -17,11 +17,14 @@ from sim.report.charts.still import still
 from sim.report.charts.svg import svg
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from sim.analysis.section import TextTable
     from sim.report.charts.chart import Chart
 
 _SHORT_CELL = 18  # characters: "17 s ± 9.3 s"
-_PROSE = 60
+_BEFORE_UNIT = r"(?<=\d) (?=%|(?:[numkMGT]?[sB]|min|h)\b)"
+_PROSE = 36
 """Characters of a cell from which on its column is read as sentences."""
 _LONGEST_ENTRY = 60
 """Characters of an entry in the table of contents."""
@@ -64,7 +67,7 @@ def html(page: Page) -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"text": printable, "tight": _tight, "prose_columns": _prose_columns}
+    environment.filters |= {"text": printable, "tight": _tight, "parted": _parted, "prose_columns": _prose_columns}
     template = environment.from_string((files("sim.report") / "page.html").read_text(encoding="utf-8"))
     charts = {i: block.chart for i, block in enumerate(page.blocks) if block.chart is not None}
     pictures = {i: Markup(svg(still(drawn), f"f{i}")) for i, drawn in charts.items()}  # noqa: S704 - ours
@@ -105,5 +108,13 @@ def _prose_columns(table: TextTable) -> list[int]:
 
 
 def _tight(text: str) -> str:
-    """A short cell stays on one line: a number is not parted from its unit."""
-    return text.replace(" ", "\u00a0") if len(text) <= _SHORT_CELL else text
+    """A short cell stays on one line, and in a long one no number is parted from its unit."""
+    between = " " if len(text) <= _SHORT_CELL else _BEFORE_UNIT
+    return re.sub(between, "\u00a0", text)
+
+
+def _parted(text: str) -> Markup:
+    """A heading, which may be broken after the points of a key's name."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"(?<=[a-z])\.(?=[a-z])", ".<wbr>", str(escape(text))))  # noqa: S704 - escaped

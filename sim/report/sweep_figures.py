@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ def intervals(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
                 "text": f"{names[place]}: {text(column, value)} ± {text(column, high - value)}",
             }
             marks += [at | {"shape": "span", "x": low / size, "x2": high / size}, at | {"shape": "point", "x": value / size}]
-        panels.append(Panel(title, ChartAxis("", ending), ChartAxis(names=tuple(names))))
+        panels.append(Panel(title, ChartAxis("", ending, *_ends(lower / size, (middle + half) / size)), ChartAxis(names=tuple(names))))
     return chart(marks, panels)
 
 
@@ -62,7 +63,7 @@ def trade_off(results: pd.DataFrame, settings: Sequence[str], columns: Sequence[
         }
         for index, row in table.iterrows()
     ]  # fmt: skip
-    ends = [_ends(table[column] / unit[1]) for column, unit in zip(columns[:2], units, strict=True)]
+    ends = [_ends(values := table[column].to_numpy(float) / unit[1], values) for column, unit in zip(columns[:2], units, strict=True)]
     x, y = (ChartAxis(in_words(column), unit[0], *end) for column, unit, end in zip(columns[:2], units, ends, strict=True))
     return chart(marks, [Panel("", x, y, height=220.0)])
 
@@ -111,12 +112,16 @@ def sensitivity(results: pd.DataFrame, axes: Sequence[str], column: str) -> Char
     return chart(marks, [Panel("", axis, ChartAxis(names=names))], colours={"alone": 0, "with others": 4})
 
 
-def _ends(values: pd.Series[float]) -> tuple[float | None, float | None]:
+def _ends(least: np.ndarray, most: np.ndarray) -> tuple[float | None, float | None]:
     """Where an axis begins and ends: around values that are close together, else at zero; None: where they do."""
-    low, high = float(values.min()), float(values.max())
+    low, high = float(np.nanmin(least)), float(np.nanmax(most))
     if high <= 0 or low < 0:
         return None, None
-    return (0.0, 1.1 * high) if low < high / 2 or low == high else (low - (high - low) / 5, high + (high - low) / 5)
+    if low < high / 2 or low == high:
+        return 0.0, 1.1 * high
+    margin = (high - low) / 5
+    step = 10.0 ** math.floor(math.log10(high - low))
+    return step * math.floor((low - margin) / step), high + margin
 
 
 def _label(index: object) -> str:

@@ -1,5 +1,6 @@
 """Figures of a sweep: intervals that stay above zero, points and cells with words for columns."""
 
+import re
 from itertools import pairwise
 
 import pandas as pd
@@ -73,3 +74,13 @@ def test_a_heat_map_has_the_order_of_the_sweep(rows):
     drawn = heat_map(rows.assign(interval=["2 s", "2 s", "15 s", "15 s"]), SETTINGS, "end_to_end_p99_ms")
 
     assert ("2 s", "15 s") == drawn.panels[0].y.names
+
+
+def test_an_axis_that_is_cut_says_where_it_begins(rows):
+    """Values between 0.9 and 1 s leave no room below them for 0; those between 5 and 400 ms begin there."""
+    near = intervals(rows.assign(end_to_end_p99_ms=[900.0, 920.0, 1000.0, 950.0]), SETTINGS, ["end_to_end_p99_ms"])
+    far = intervals(rows, SETTINGS, ["end_to_end_p99_ms"])
+
+    assert re.fullmatch(r"from 0?\.?\d+ m?s", near.panels[0].x.heading), near.panels[0].x.heading
+    assert near.panels[0].x.low < near.of(0, "span")["x"].min()
+    assert ("", 0.0) == (far.panels[0].x.heading, far.panels[0].x.low)

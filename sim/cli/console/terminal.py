@@ -39,12 +39,12 @@ def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bo
         return
     table = [header, *rows]
     turned = [list(column) for column in zip(*table, strict=True)]
-    whole = next((way for way in (table, turned) if _width(way) <= console.width), None)
-    if whole:
-        console.print(_boxed(whole[0], whole[1:]))
+    layouts = (table, turned)
+    fitting = next((layout for layout in layouts if _width(layout) <= console.width), None)
+    if fitting:
+        console.print(_boxed(fitting[0], fitting[1:]))
         return
-    ways = (table, turned) if len(rows) <= len(header) else (table,)
-    for piece in min((_pieces(way, console.width) for way in ways), key=_lines):
+    for piece in min((_pieces(layout, console.width) for layout in layouts[: 1 + (len(rows) <= len(header))]), key=_lines):
         console.print(_boxed(piece[0], piece[1:], _column_widths(piece)))
 
 
@@ -101,7 +101,8 @@ def _column_width(column: Sequence[str], *, is_first: bool) -> int:
     """Headers and long cells are wrapped between words; the first column is not."""
     if is_first:
         return max(map(len, column))
-    return max(max(len(word) for cell in column for word in cell.split() or [""]), *(min(len(cell), WRAPPED) for cell in column[1:]))
+    lengths = [len(word) for cell in column for word in cell.split()]
+    return max(1, *lengths, *(min(len(cell), WRAPPED) for cell in column[1:]))
 
 
 def _column_widths(piece: Lines) -> list[int]:

@@ -3,9 +3,10 @@
 (() => {
   "use strict";
   const FONT = "system-ui, sans-serif", NARROW = 520, LETTER = 6.4, SMALL = 11; // pixels
-  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "roundRect"];
+  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "path://M0 0H10L5 10Z", "path://M10 0V10L0 5Z", "path://M0 0V10L10 5Z",
+    "path://M4 0H6V4H10V6H6V10H4V6H0V4H4Z"];
   const DASHES = ["solid", "dashed", [6, 2, 2, 2], "dotted"];
-  const SIGNS = ["○", "□", "△", "◇", "⚲", "⌃", "▢"], RINGS = ["□", "◯"], BORDERS = ["solid", "dashed", "dashed", "dotted"];
+  const SIGNS = ["○", "□", "△", "◇", "▽", "◁", "▷", "+"], RINGS = ["□", "◯"], BORDERS = ["solid", "dashed", "dashed", "dotted"];
   const UNNAMED = new Set(["cell", "node", "edge", "words"]), BEHIND = new Set(["band", "edge"]);
   const X = 0, Y = 1, X2 = 2, Y2 = 3, SHADE = 4, TEXT = 5, WORDS = 6; // places in a mark
   const given = JSON.parse(document.getElementById("charts").textContent);

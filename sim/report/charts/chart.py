@@ -42,6 +42,12 @@ class ChartAxis:
     is_log: bool = False
     is_hidden: bool = False
 
+    @property
+    def heading(self) -> str:
+        """The title, with where the axis begins if that is above zero."""
+        is_cut = self.low is not None and self.low > 0 and not (self.is_log or self.is_hidden or self.names)
+        return ", ".join(filter(None, [self.title, f"from {self.low:.4g}{self.ending}"])) if is_cut else self.title
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -132,7 +138,7 @@ def _mark(row: Mapping[Any, Any]) -> list[Any]:
 
 def _axis(axis: ChartAxis) -> dict[str, Any]:
     return {
-        "title": axis.title, "ending": axis.ending, "low": _rounded(axis.low), "high": _rounded(axis.high), "names": list(axis.names),
+        "title": axis.heading, "ending": axis.ending, "low": _rounded(axis.low), "high": _rounded(axis.high), "names": list(axis.names),
         "log": axis.is_log, "hidden": axis.is_hidden,
     }  # fmt: skip
 

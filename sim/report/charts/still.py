@@ -64,7 +64,7 @@ def _legend(drawn: Chart) -> list[str]:
 
 def _height(panel: Panel) -> float:
     """Inches, with its title and the axis below."""
-    around = (0.22 if panel.title else 0.05) + (0.1 if panel.x.is_hidden else 0.5 if panel.x.title else 0.3)
+    around = (0.22 if panel.title else 0.05) + (0.1 if panel.x.is_hidden else 0.5 if panel.x.heading else 0.3)
     if panel.height:
         return around + panel.height / _PIXELS
     rows = len(panel.y.names)
@@ -96,8 +96,8 @@ def _style(axes: Axes, panel: Panel) -> None:
     axes.set_axisbelow(True)
     axes.set_xlim(panel.x.low, panel.x.high)
     axes.set_ylim(panel.y.low, panel.y.high)
-    axes.set_xlabel(label(panel.x.title, 60), fontsize=SMALL, color=INK)
-    axes.set_ylabel(label(panel.y.title, 40), fontsize=SMALL, color=INK)
+    axes.set_xlabel(label(panel.x.heading, 60), fontsize=SMALL, color=INK)
+    axes.set_ylabel(label(panel.y.heading, 40), fontsize=SMALL, color=INK)
     axes.grid(visible=True, axis="x" if panel.y.names else "both" if panel.x.is_log or panel.y.is_log else "y", color=GRID, lw=0.6)
     _ticks(axes, panel)
     if panel.x.is_hidden:
@@ -201,7 +201,7 @@ def _node(axes: Axes, rows: pd.DataFrame, colour: str, text: str | None, order: 
         alpha = 0.0 if math.isnan(row["shade"]) else 0.4 * row["shade"]
         axes.add_patch(Rectangle((row["x"], row["y"]), width, height, facecolor=colour, alpha=alpha, lw=0))
         axes.add_patch(Rectangle((row["x"], row["y"]), width, height, facecolor="none", edgecolor=INK, lw=1))
-        lines = "\n".join(label(line, 44) for line in row["words"].split("\n"))
+        lines = "\n".join(label(line, 50) for line in row["words"].split("\n"))
         axes.text(row["x"] + width / 2, row["y"] + height / 2, lines, fontsize=SMALL, color=INK, ha="center", va="center")
 
 
