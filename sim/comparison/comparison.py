@@ -97,7 +97,10 @@ class Comparison:
         rows, ends = list(self.consequences.values()), self.job_ends
         if all(row.nothing_happened for row in rows) and set(ends.values()) <= {RUNS_ON}:
             return None
-        return consequences_texts(list(self.consequences), list(ends.values()), rows, [len(results) for results in self.results.values()])
+        runs = [len(results) for results in self.results.values()]
+        jobs = [results[0].scenario.job for results in self.results.values()]
+        at_once = [all(vertex.commit is None for vertex in job.vertices) for job in jobs]
+        return consequences_texts(list(self.consequences), list(ends.values()), rows, runs, at_once)
 
     @property
     def job_ends(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Why a file took long: a slow node of a distributed file system, or a slow stream of flat storage."""
+"""Why a file took long: a slow node of a distributed file system, a slow prefix of an object store, or a slow stream of flat storage."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sim.storage.media.dfs import DistributedFileSystem
 from sim.storage.media.flat import FlatStorage
+from sim.storage.media.object_store import ObjectStorage
 from sim.storage.media.slow_nodes import slowness
 
 if TYPE_CHECKING:
+    from sim.model.storage import SlowNodes
     from sim.runtime.context import Context
     from sim.storage.ledger import StoredFile
 
@@ -33,21 +35,24 @@ def slow_file(context: Context, file: StoredFile) -> SlowPlace | None:
         factor = medium.slowness(physical.name)
         return SlowPlace(Fraction(factor), "the stream was a slow one") if factor > 1 else None
     if isinstance(medium, DistributedFileSystem) and medium.options.slow is not None:
-        return _slow_node(medium, physical)
+        return _slowest(medium.options.slow, medium.seed, _nodes(medium, physical), "node", physical)
+    if isinstance(medium, ObjectStorage) and medium.options.slow is not None:
+        return _slowest(medium.options.slow, medium.seed, {medium.prefix(physical.name)}, "prefix", physical)
     return None
 
 
-def _slow_node(dfs: DistributedFileSystem, file: StoredFile) -> SlowPlace | None:
-    if dfs.options.slow is None:
-        return None
+def _nodes(dfs: DistributedFileSystem, file: StoredFile) -> set[int]:
     blocks = min(_MOST_BLOCKS, max(1, -(-file.size_bytes // dfs.options.block_bytes)))
-    nodes = {node for block in range(blocks) for node in dfs.replicas(file.name, file.host, block)}
+    return {node for block in range(blocks) for node in dfs.replicas(file.name, file.host, block)}
+
+
+def _slowest(slow: SlowNodes, seed: int, numbers: set[int], title: str, file: StoredFile) -> SlowPlace | None:
     end_ns = file.created_ns if file.durable_ns is None else file.durable_ns
     moments = [file.created_ns + (end_ns - file.created_ns) * i // 8 for i in range(9)]
     slowest: SlowPlace | None = None
-    for node in sorted(nodes):
-        history = slowness(dfs.options.slow, dfs.seed, node)
+    for number in sorted(numbers):
+        history = slowness(slow, seed, number)
         factor = max(history.at(moment)[0] for moment in moments)
         if factor > 1 and (slowest is None or factor > slowest.factor):
-            slowest = SlowPlace(factor, f"node {node} was slow")
+            slowest = SlowPlace(factor, f"{title} {number} was slow")
     return slowest

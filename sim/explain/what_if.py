@@ -111,7 +111,9 @@ def _instant_storage(scenario: Scenario, _: Vertex | None) -> Scenario | None:
 def _healthy(scenario: Scenario) -> Scenario | None:
     storage = scenario.storage
     dfs = None if storage.dfs is None else replace(storage.dfs, slow=None)
-    return replace(scenario, storage=replace(storage, slow_probability=0.0, slow_factor=1, dfs=dfs))
+    objects = None if storage.object_store is None else replace(storage.object_store, slow=None)
+    healthy = replace(storage, slow_probability=0.0, slow_factor=1, dfs=dfs, object_store=objects, disk=replace(storage.disk, slow=None))
+    return replace(scenario, storage=healthy)
 
 
 def _instant(field: str) -> _Change:

@@ -41,17 +41,20 @@ class SlowTrace:
 
 @dataclass(frozen=True, slots=True)
 class SlowNodes:
-    """Nodes that are slow for a while: bandwidth divided by `factor`.  Stationary from the start.
+    """Data nodes, prefixes or disks that are slow for a while: bandwidth divided by `factor`.  Stationary from the start.
 
     Limpware (Do and Gunawi, SoCC 2013): such a node keeps heart-beating, and clients are sent to it.
     """
 
-    share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the time that a node is slow.")
-    factor: int = option(Kind.POSITIVE, 1, "Bandwidth of a slow node is divided by this.")
+    share: Fraction = option(Kind.SHARE, Fraction(0), "Share of the time that each is slow; 100 %: always.")
+    factor: int = option(Kind.POSITIVE, 1, "Bandwidth of a slow one is divided by this; of a slow prefix, latency is multiplied too.")
     lasts: Distribution = option(  # healthy episodes are exponential
         Kind.DURATION_LAW, Distribution(1800 * SECOND, "exponential"),
         "An episode; a duration alone is the mean of an exponential one.",
     )  # fmt: skip
+    first: int | None = option(
+        Kind.POSITIVE, None, "Only the first so many are ever slow: 1 is node, prefix or task manager 0; default: any.", usually="any"
+    )
     trace: SlowTrace | None = None  # instead of all of these; each node follows one machine
 
 
@@ -99,6 +102,7 @@ class ObjectStore:
         "presto asks whether a file is there before it writes a new one (two requests) or deletes one (one request).", keyword=True,
     )  # fmt: skip
     prefixes: int = option(Kind.POSITIVE, 1, "Files are spread over so many (s3.entropy.key).")
+    slow: SlowNodes | None = option(Kind.OWN, None, "Some prefixes are slow, for a while.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,7 @@ class Disk:
 
     bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Shared by all that read and write.", key="bandwidth")
     space_bytes: int | None = option(Kind.SIZE, None, "Full is a failure.")
+    slow: SlowNodes | None = option(Kind.OWN, None, "The disks of some task managers are slow, for a while.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from sim.model.storage import Disk, Retry, Storage
 from sim.storage.attempts import Attempts
 from sim.storage.bandwidth.cards import Cards
 from sim.storage.bandwidth.disk import LocalDisk
-from sim.storage.bandwidth.network import SharedNetwork
+from sim.storage.bandwidth.network import Link, SharedNetwork, Steady
 from sim.storage.ledger import FileId, FileLedger
 from sim.storage.media.flat import FlatStorage
+from sim.storage.media.slow_nodes import SlowLink, slowness
 from sim.storage.medium import MEDIA, Medium
 from sim.storage.merging import MergedFiles
 from sim.storage.parallel import in_parallel
@@ -79,7 +80,7 @@ class CheckpointStorage(FileSystem):
         self.options = options
         self.seed = seed
         self.merged = None if options.merging is None else MergedFiles(self, options.merging)
-        self._disks = Disks(env, options.disk, self.files)
+        self._disks = Disks(env, options.disk, self.files, seed)
 
     def write_metadata(self, checkpoint: int = 0, size_bytes: int = 0) -> Work[FileId]:
         """Process: the _metadata file of a checkpoint (Flink: on the coordinator's I/O thread).  Raises StorageFailed."""
@@ -128,17 +129,25 @@ class CheckpointStorage(FileSystem):
 class Disks:
     """Local disks by task manager; their files stand in the ledger of the storage beside them."""
 
-    def __init__(self, env: simpy.Environment, options: Disk, files: FileLedger) -> None:
+    def __init__(self, env: simpy.Environment, options: Disk, files: FileLedger, seed: int) -> None:
         self.env = env
         self.options = options
         self.files = files
+        self.seed = seed
         self._systems: dict[int, FileSystem] = {}
 
     def of(self, host: int) -> FileSystem:
         if host not in self._systems:
             attempts = Attempts(self.env, Retry())  # of its own: outages of storage do not reach it
-            self._systems[host] = FileSystem(attempts, LocalDisk(attempts, self.options), self.files, disk=True)
+            self._systems[host] = FileSystem(attempts, LocalDisk(attempts, self.options, self._link(host)), self.files, disk=True)
         return self._systems[host]
+
+    def _link(self, host: int) -> Link | None:
+        """What all that read and write on the disk of a task manager share."""
+        rate, slow = self.options.bytes_per_second, self.options.slow
+        if rate is None:
+            return None
+        return Steady(rate) if slow is None else SlowLink(rate, slowness(slow, self.seed, host))
 
     def lose(self, host: int) -> None:
         self._systems.pop(host, None)

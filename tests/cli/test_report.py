@@ -190,7 +190,8 @@ def pages(tmp_path_factory):
 @pytest.mark.slow
 @needs_browser
 @pytest.mark.parametrize(
-    ("width", "dark", "printed"), [(1100, False, False), (1100, True, False), (768, False, False), (390, False, False), (390, True, False), (700, False, True)]
+    ("width", "dark", "printed"),
+    [(1100, False, False), (1100, True, False), (768, False, False), (390, False, False), (390, True, False), (700, False, True)],
 )
 def test_a_browser_shows_all_of_it(pages, width, dark, printed):
     """Nothing is cut off or stands on something else, letters can be read, contrasts are AA, nothing is asked of a network."""

@@ -58,8 +58,10 @@ def numbers_of(account, instance, tables):
     scenario = instance.context.scenario
     timeout_ns = scenario.checkpoint.barriers.timeout_ns
     found |= {format_duration(timeout_ns)} if timeout_ns else set()
-    slow = scenario.storage.dfs.slow if scenario.storage.dfs is not None else None
+    slow = getattr(scenario.storage.options, "slow", None)
     found |= {f"{scenario.storage.slow_factor:g}"} | ({f"{slow.factor:g}"} if slow is not None else set())
+    if slow is not None and slow.trace is not None:
+        found |= {f"{float(factor):.3g}" for machine in slow.trace.machines for _, factor in machine}
     found |= {format_duration(vertex.window.fire_ns) for vertex in scenario.job.vertices if vertex.window is not None}
     found |= {str(max(0, before - after)) for before in instance.waiting.values() for after in instance.waiting.values()}
     return found

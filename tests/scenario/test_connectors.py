@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import sim
 from sim.model.catalogs.sinks import SINKS
 from sim.model.sink import Commit, commit_of
 from sim.protocol.forced import forced_aligned_edges
@@ -100,6 +101,39 @@ def test_output_that_waits_for_nothing_is_visible_at_once(results, name):
     assert results[name].recoveries["replayed_records"].sum() > 0
 
 
+DOWN = """\
+# A task fails between a complete checkpoint and the commit of its transactions; the job is down for half a minute.
+version: 1
+job:
+  events: {{source: {{rate: 100/s, record: 1 kB}}}}
+  sink: {{input: {{events: hash}}, connector: {name}, commit: {{time: 500 ms{timeout}}}}}
+checkpoint: {{interval: 10 s}}
+faults: [{{kill: sink, at: 20.3 s}}]
+restart: {{strategy: fixed-delay, delay: 30 s}}
+run: {{duration: 70 s}}
+"""
+
+
+@pytest.mark.parametrize("name", [name for name, kind in SINKS.items() if kind.committer != "none"])
+def test_a_job_is_down_for_longer_than_its_transactions_are_kept(name):
+    """Where an external system forgets them, an interval of records is lost; by the sink's own timeout nothing is."""
+    timeouts = ["", ", transaction-timeout: 25 s"] if SINKS[name].transaction_timeout_ns else [""]
+    results = [simulate(loads(DOWN.format(name=name, timeout=timeout)).scenarios[0]) for timeout in timeouts]
+    lost = [int(result.commits["lost_records"].sum()) for result in results]
+
+    assert all(len(result.recoveries) for result in results)
+    assert 0 == lost[0]
+    assert not results[0].violations
+    assert all(900 < records < 1100 for records in lost[1:]), "10 s at 100/s"
+    assert all(result.violations for result in results[1:])
+
+
+def test_the_timeouts_of_the_catalogue():
+    assert {"kafka-exactly-once": 1, "pulsar-exactly-once": 3} == {
+        name: kind.transaction_timeout_ns // 3600 // 10**9 for name, kind in SINKS.items() if kind.transaction_timeout_ns
+    }
+
+
 def test_a_restart_within_the_timeout_commits_what_a_later_one_has_lost():
     """transaction.timeout.ms against the downtime: 30 s and 1 min, 5 s and 30 s."""
     lost = {
@@ -110,3 +144,13 @@ def test_a_restart_within_the_timeout_commits_what_a_later_one_has_lost():
     assert {(30, 30)} == {times for times, result in lost.items() if result.commits["lost_records"].sum()}
     assert {(30, 30)} == {times for times, result in lost.items() if result.violations}
     assert 9000 < lost[30, 30].commits["lost_records"].sum() < 11_000  # an interval of 10 s at 1k/s
+
+
+def test_a_table_says_when_output_is_visible():
+    """In an interval with a commit, else at once."""
+    header, rows = sim.load(SCENARIOS / "sinks.yaml").run(progress=False).comparison.consequences_texts()
+    visible = dict(
+        zip((row[0].removeprefix("connector ") for row in rows), (row[header.index("visible p50")] for row in rows), strict=True)
+    )
+
+    assert {name: "at once" if kind.committer == "none" else "5 s" for name, kind in SINKS.items()} == visible

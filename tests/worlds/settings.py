@@ -105,6 +105,8 @@ def draw_storage(draw: Draw) -> Document:
         )  # fmt: skip
     if draw.chance(0.15):
         storage["disk"] = draw.section(0.7, bandwidth=lambda: draw.pick("1 MB/s", "20 MB/s"), space=lambda: "100 MB")
+        if "bandwidth" in storage["disk"] and draw.chance(0.3):
+            storage["disk"]["slow"] = _slow_nodes(draw)
     if draw.chance(0.3):
         storage["retry"] = draw.section(
             0.7, attempts=lambda: draw.pick(1, 2, 4), backoff=lambda: draw.pick("0 s", "10 ms", "100 ms"), max_backoff=lambda: "200 ms",
@@ -131,16 +133,21 @@ def _slow_nodes(draw: Draw) -> Document:
         return {"trace": "speeds.csv", "column": "speed", "machine": "machine"} | draw.section(
             0.5, time=lambda: "t_s", **{"from": lambda: draw.pick("200 ms", "1 s")}
         )
-    return {"share": "25 %", "factor": draw.pick(5, 50)} | draw.section(0.7, lasts=lambda: draw.duration_law("400 ms"))
+    return {"share": "25 %", "factor": draw.pick(5, 50)} | draw.section(
+        0.6, lasts=lambda: draw.duration_law("400 ms"), first=lambda: draw.pick(1, 2)
+    )
 
 
 def _object_store(draw: Draw) -> Document:
-    return draw.section(
+    store = draw.section(
         0.6, bandwidth=lambda: draw.pick("1 MB/s", "10 MB/s", "unlimited"),
         latency=lambda: draw.duration_law(draw.pick("2 ms", "8 ms", "30 ms")),
         part=lambda: draw.pick("8 kB", "100 kB"), parallel_parts=lambda: draw.pick(1, 4), requests=lambda: draw.pick("300/s", "5k/s"),
         prefixes=lambda: draw.pick(1, 4), client=lambda: draw.pick("hadoop", "presto"),
     )  # fmt: skip
+    if draw.chance(0.3):
+        store["slow"] = _slow_nodes(draw)
+    return store
 
 
 def draw_overheads(draw: Draw) -> Document:

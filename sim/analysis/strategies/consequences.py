@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Annotated
 
 import numpy as np
@@ -143,11 +144,12 @@ def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> floa
 
 
 def consequences_texts(
-    labels: Sequence[str], statuses: Sequence[str], rows: Sequence[Consequences], runs: Sequence[int] = ()
+    labels: Sequence[str], statuses: Sequence[str], rows: Sequence[Consequences], runs: Sequence[int] = (), at_once: Sequence[bool] = ()
 ) -> tuple[list[str], list[list[str]]]:
     """(header, rows) for a terminal; columns about commits or failures only if there were any.
 
-    `runs`: of each strategy, one if not given.  A percentile of commits stands there with its sample only (`sim.quantities.results`).
+    `runs`: of each strategy, one if not given.  `at_once`: whether its output is visible at once, as no vertex commits.
+    A percentile of commits stands there with its sample only (`sim.quantities.results`).
     """
     counts = [row.commits * number for row, number in zip(rows, runs or [1] * len(rows), strict=True)]
     p99 = [
@@ -159,9 +161,9 @@ def consequences_texts(
         columns += [
             ("commits", [count_text(row.commits) for row in rows]),
             ("committed", [count_text(row.committed_records) for row in rows]),
-            ("visible p50", [_bounded(row, "visible_p50_ms") for row in rows]),
+            ("visible p50", _visible(rows, "visible_p50_ms", at_once)),
             *([("visible p99", p99)] if set(p99) != {NONE} else []),
-            ("visible max", [_bounded(row, "visible_max_ms") for row in rows]),
+            ("visible max", _visible(rows, "visible_max_ms", at_once)),
         ]
     if any(row.lost_records for row in rows):
         columns.append(("lost", [count_text(row.lost_records) for row in rows]))
@@ -176,6 +178,10 @@ def consequences_texts(
             ("disturbed", [NONE if math.isnan(row.disturbed_share) else f"{100 * row.disturbed_share:.0f} %" for row in rows]),
         ]
     return [name for name, _ in columns], [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]
+
+
+def _visible(rows: Sequence[Consequences], column: str, at_once: Sequence[bool]) -> list[str]:
+    return ["at once" if waits_for_nothing else _bounded(row, column) for row, waits_for_nothing in zip_longest(rows, at_once)]
 
 
 def consequences_sentence(labels: Sequence[str], rows: Sequence[Consequences], *, overloaded: Collection[str] = ()) -> str:

@@ -105,6 +105,8 @@ def _storage(scenario: Scenario) -> list[str]:
         "flat" if storage.kind is None else storage.kind.title: True,
         "slow files": storage.slow_probability > 0,
         "slow nodes": storage.dfs is not None and storage.dfs.slow is not None,
+        "slow prefixes": storage.object_store is not None and storage.object_store.slow is not None,
+        "slow disks": storage.disk.slow is not None,
         "merged files": storage.merging is not None,
         "shared uplink": storage.nic_bytes_per_second is not None,
         "full disks": storage.disk.space_bytes is not None,

@@ -10,7 +10,8 @@ from sim.model.storage import NOT_FLAT, STORAGES, Disk, FileMerging, Retry, Stor
 from sim.scenario.grammar.options import built
 from sim.scenario.storage import document as doc
 from sim.scenario.storage.page import STORAGE_PAGES, StoragePage
-from sim.scenario.text.problems import Reading
+from sim.scenario.storage.slow_places import build_slow
+from sim.scenario.text.problems import DocumentPath, Reading
 
 _HERE = "storage"
 
@@ -28,10 +29,19 @@ def build_storage(given: doc.Storage, reading: Reading, folder: FilePath) -> Sto
         slow_probability=None if slow is None else float(slow.share),
         slow_factor=None if slow is None else slow.factor,
         **({} if page is None else {_place(page): page.build(getattr(given, page.key), reading, folder)}),
-        disk=built(Disk, given.disk, (_HERE, "disk"), reading),
+        disk=_disk(given.disk, reading, folder),
         retry=built(Retry, given.retry, (_HERE, "retry"), reading),
         merging=_merging(given, page, reading),
     )
+
+
+def _disk(given: doc.Disk | None, reading: Reading, folder: FilePath) -> Disk:
+    here: DocumentPath = (_HERE, "disk")
+    if given is None:
+        return Disk()
+    if given.slow is not None and given.bandwidth is None:
+        reading.wrong((*here, "slow"), "has no effect on a disk that takes no time: write its bandwidth")
+    return built(Disk, given, here, reading, slow=build_slow(given.slow, (*here, "slow"), reading, folder))
 
 
 def _place(page: StoragePage) -> str:

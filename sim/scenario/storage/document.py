@@ -12,12 +12,13 @@ from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.storage.dfs import Dfs
 from sim.scenario.storage.object_store import ObjectStore
+from sim.scenario.storage.slow_places import SlowNodesField
 
 
 class Slow(Section):
     """A share of the files is slow: bandwidth divided, latency multiplied by the factor."""
 
-    HINTS: ClassVar[Texts] = {"lasts": "only nodes are slow for a while: write it in dfs: {slow: ...}"}
+    HINTS: ClassVar[Texts] = {"lasts": "nodes, prefixes and disks are slow for a while: write it in slow: of dfs:, object-store: or disk:"}
 
     share: Axis[Share]
     """Share of the files that are slow."""
@@ -27,6 +28,8 @@ class Slow(Section):
 
 class Disk(Options, of=(storage.Disk,)):
     """The local disk of each task manager."""
+
+    slow: SlowNodesField | None = None
 
 
 class Retry(Options, of=(storage.Retry,)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sim.model.storage import Disk
 from sim.storage.attempts import Attempts
-from sim.storage.bandwidth.network import SharedNetwork, Steady
+from sim.storage.bandwidth.network import Link, SharedNetwork
 from sim.storage.failures import DiskFull
 from sim.storage.ledger import Name
 from sim.storage.work import Work
@@ -13,12 +13,12 @@ from sim.storage.work import Work
 class LocalDisk:
     """The local disk of one task manager, without latency and outages.  A file takes its space as it grows."""
 
-    def __init__(self, attempts: Attempts, options: Disk) -> None:
+    def __init__(self, attempts: Attempts, options: Disk, link: Link | None) -> None:
         self.options = options
         self.used_bytes = 0
         self.most_used_bytes = 0
         self._network = SharedNetwork(attempts)
-        self._links = [] if options.bytes_per_second is None else [Steady(options.bytes_per_second)]
+        self._links = [] if link is None else [link]
 
     def open(self, name: Name, host: int) -> _LocalFile:
         return _LocalFile(self, name, host)

@@ -11,12 +11,12 @@ from sim.model.job import Distribution
 from sim.model.storage import Dfs
 from sim.storage.attempts import Attempts
 from sim.storage.bandwidth.cards import Cards
-from sim.storage.bandwidth.network import SCALE, Link, SharedNetwork, Steady
+from sim.storage.bandwidth.network import Link, SharedNetwork, Steady
 from sim.storage.ledger import Name
 from sim.storage.media.draws import uniform
 from sim.storage.media.metadata_server import MetadataServer
 from sim.storage.media.placement import replicas
-from sim.storage.media.slow_nodes import Slowness, slowness
+from sim.storage.media.slow_nodes import SlowLink, slowness
 from sim.storage.medium import MediumPage
 from sim.storage.work import Work
 from sim.units import SECOND
@@ -129,19 +129,7 @@ class _Node:
         self.disk: Link | None = None
         if options.bytes_per_second is not None:
             history = None if options.slow is None else slowness(options.slow, seed, node)
-            self.disk = Steady(options.bytes_per_second) if history is None else _SlowDisk(options.bytes_per_second, history)
-
-
-class _SlowDisk:
-    """The disk of a node that is slow at times."""
-
-    def __init__(self, bytes_per_second: int, history: Slowness) -> None:
-        self._healthy = bytes_per_second * SCALE
-        self._history = history
-
-    def bandwidth(self, now: int) -> tuple[int, int | None]:
-        factor, until = self._history.at(now)
-        return self._healthy * factor.denominator // factor.numerator, until
+            self.disk = Steady(options.bytes_per_second) if history is None else SlowLink(options.bytes_per_second, history)
 
 
 DFS = MediumPage("dfs", DistributedFileSystem)

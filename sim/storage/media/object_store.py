@@ -17,6 +17,7 @@ from sim.storage.bandwidth.network import Link, SharedNetwork, Steady
 from sim.storage.failures import Refused, StorageFailed
 from sim.storage.ledger import Name
 from sim.storage.media.draws import drawn, uniform
+from sim.storage.media.slow_nodes import SlowLink, slowness
 from sim.storage.medium import MediumPage
 from sim.storage.requests import RequestLog
 from sim.storage.work import Work
@@ -52,6 +53,12 @@ class ObjectStorage:
         self.turned_away = 0  # requests answered with 503
         self.requests = RequestLog()
         self._limit = None if options.requests_per_second is None else RequestLimit(options.requests_per_second)
+        slow = options.slow
+        self._slowness = None if slow is None else [slowness(slow, seed, prefix) for prefix in range(options.prefixes)]
+
+    def prefix(self, name: Name) -> int:
+        """The number of the prefix that a file is under."""
+        return uniform(self.options.prefixes, self.seed, "prefix", *name)
 
     def open(self, name: Name, host: int) -> _Object:
         return _Object(self, name, host)
@@ -79,17 +86,26 @@ class ObjectStorage:
 
     def _once(self, key: Name, name: Name, size_bytes: int, card: Link | None) -> Work[None]:
         latency_ns = drawn(self.options.latency, self.seed, "latency", *key)
-        prefix = uniform(self.options.prefixes, self.seed, "prefix", *name)
+        prefix = self.prefix(name)
         admitted = self._limit is None or self._limit.admits(prefix, self.attempts.now)
+        if self._slowness is not None:
+            factor, _ = self._slowness[prefix].at(self.attempts.now)
+            latency_ns = latency_ns * factor.numerator // factor.denominator
         if latency_ns:
             yield self.attempts.wait(latency_ns)
         if not admitted:
             self.turned_away += 1
             raise Refused("503 Slow Down")
-        rate = self.options.bytes_per_second
-        links = [card, None if rate is None else Steady(rate)]
+        links = [card, self._stream(prefix)]
         yield from self.network.transfer(size_bytes, [link for link in links if link is not None])
         self.requests.answered(str(key[0]), self.attempts.now, size_bytes)
+
+    def _stream(self, prefix: int) -> Link | None:
+        """The link of one request."""
+        rate = self.options.bytes_per_second
+        if rate is None:
+            return None
+        return Steady(rate) if self._slowness is None else SlowLink(rate, self._slowness[prefix])
 
 
 class _Object:

@@ -1,6 +1,6 @@
-"""How slow a node is, through time: healthy and slow episodes in turn, or a measured series.
+"""How slow a data node, a prefix or a disk is, through time: healthy and slow episodes in turn, or a measured series.
 
-Each node has a history of its own, a function of the seed and its number; it is drawn as far as it is asked for.
+Each has a history of its own, a function of the seed and its number; it is drawn as far as it is asked for.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Protocol
 
 from sim.model.job import Distribution
 from sim.model.storage import SlowNodes, SlowTrace
+from sim.storage.bandwidth.network import SCALE
 from sim.storage.media.draws import drawn, uniform
 
 _FULL_SPEED = Fraction(1)  # the bandwidth is divided by it
@@ -25,7 +26,28 @@ class Slowness(Protocol):
 
 def slowness(options: SlowNodes, seed: int, node: int) -> Slowness:
     """The history of one node."""
+    if options.first is not None and node >= options.first:
+        return AtFullSpeed()
     return Episodes(options, seed, node) if options.trace is None else SpeedSeries(options.trace, seed, node)
+
+
+class AtFullSpeed:
+    """A node that is never slow."""
+
+    def at(self, now: int) -> tuple[Fraction, None]:  # noqa: ARG002
+        return _FULL_SPEED, None
+
+
+class SlowLink:
+    """A link whose bandwidth [B/s] is divided by how slow its node is."""
+
+    def __init__(self, bytes_per_second: int, history: Slowness) -> None:
+        self._healthy = bytes_per_second * SCALE
+        self._history = history
+
+    def bandwidth(self, now: int) -> tuple[int, int | None]:
+        factor, until = self._history.at(now)
+        return self._healthy * factor.denominator // factor.numerator, until
 
 
 class Episodes:

@@ -1,13 +1,15 @@
 """Slow episodes of a node: the right share of the time from the first moment on, of the right length; or what was measured."""
 
+from dataclasses import replace
 from fractions import Fraction
 from statistics import fmean
 
 import pytest
 
-from sim.model.storage import SlowNodes, SlowTrace
+from sim.model.job import Distribution
+from sim.model.storage import Disk, ObjectStore, SlowNodes, SlowTrace, Storage
 from sim.storage.media.slow_nodes import slowness
-from tests.storage.lab import SECOND, slow
+from tests.storage.lab import MB, MS, SECOND, Lab, slow
 
 HOUR = 3600 * SECOND
 
@@ -93,3 +95,28 @@ def test_the_more_episodes_differ_the_longer_the_first_one_lasts():
 
 def test_twice_as_slow_comes_and_goes_too():
     assert {1, 2} == {factor for _, _, factor in episodes(slow("1/2", 2, lasts_s=60), 0, HOUR)}
+
+
+def test_only_the_first_are_ever_slow():
+    """Two of five are slow, always."""
+    options = replace(slow("1", 20), first=2)
+
+    assert [20, 20, 1, 1, 1] == [slowness(options, 1, node).at(HOUR)[0] for node in range(5)]
+
+
+def test_requests_to_a_slow_prefix_take_longer():
+    """10 ms and 5 MB at 50 MB/s take 110 ms; ten times that under prefix 0, for writing and for reading."""
+    options = ObjectStore(50 * MB, Distribution(10 * MS), part_bytes=5 * MB, prefixes=4, slow=replace(slow("1", 10), first=1))
+    lab = Lab(Storage(object_store=options))
+    prefixes = {name: lab.storage.medium.prefix((name, 0)) for name in map(str, range(12))}
+    took = {name: lab.took_ms(lab.storage.write(5 * MB, name, 0)) for name in prefixes}
+
+    assert {0, 1, 2, 3} == set(prefixes.values())
+    assert {name: 1100 if prefix == 0 else 110 for name, prefix in prefixes.items()} == took
+
+
+def test_the_disk_of_one_task_manager_is_slow():
+    """10 MB at 100 MB/s take 100 ms, and a second on task manager 0."""
+    lab = Lab(Storage(disk=Disk(100 * MB, slow=replace(slow("1", 10), first=1))))
+
+    assert [1000, 100, 100] == [lab.took_ms(lab.storage.disk(host).write(10 * MB, "a", host=host)) for host in range(3)]
