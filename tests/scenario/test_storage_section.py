@@ -98,7 +98,10 @@ def test_shares_and_factors_can_be_swept():
         ("{file-merging: {max-file-size: 0 B}}", "6:26: storage.file-merging.max-file-size: must be more than 0"),
         ("{retry: {timeout: 0 s}}", "6:19: storage.retry.timeout: of 0 fails every attempt"),
         ("{retry: {attempts: 0}}", "6:19: storage.retry.attempts: 0 is out of range"),
-        ("{slow: {share: 1 %, factor: 2, lasts: 3 s}}", "6:41: storage.slow.lasts: unknown key 'lasts': nodes, prefixes and disks are slow for a while"),
+        (
+            "{slow: {share: 1 %, factor: 2, lasts: 3 s}}",
+            "6:41: storage.slow.lasts: unknown key 'lasts': nodes, prefixes and disks are slow for a while",
+        ),
         ("{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 0 s}}}", "6:57: storage.dfs.slow.lasts: must be more than 0"),
         ("{dfs: {nodes: 3, slow: {share: 1 %}}}", "6:27: storage.dfs.slow.factor: required key is missing"),
         ("{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, for: 3 s}}}", "storage.dfs.slow.for: unknown key 'for'"),
