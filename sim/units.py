@@ -270,7 +270,7 @@ def _integer(value: Fraction, text: object, what: str) -> int:
 
 
 def _largest(value: int, units: Mapping[str, int]) -> str:
-    """In the largest unit that leaves at most three decimals."""
+    """The value in the largest unit that leaves at most three decimals."""
     return next(text for unit, scale in units.items() if value >= scale and (text := _decimal(value, scale, unit)))
 
 

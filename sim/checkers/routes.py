@@ -31,7 +31,7 @@ class Route(NamedTuple):
 
 
 def chosen(route: Route, records: int) -> Numbers:
-    """So many of the first `records` belong to each channel."""
+    """The number of the first `records` that belong to each channel."""
     channels = len(route.channels)
     if route.keys is None:
         turns = np.arange(channels, dtype=np.int64)

@@ -58,7 +58,7 @@ class QuantityDifference:
 
     @property
     def is_same(self) -> bool:
-        """As far as texts show, which have two or three digits."""
+        """Whether both sides have the same text, which has two or three digits."""
         before, after = self.sides_text()
         return before == after and (math.isnan(self.change.value) or not self.is_shown(self.change))
 

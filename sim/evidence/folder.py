@@ -34,7 +34,7 @@ def judge_all(
     paths: Sequence[Path], *, seeds: int, jobs: int | None, time_limit_s: float, overheads: Overheads | None = None,
     watch: Watch = no_watch,
 ) -> list[Judgement]:  # fmt: skip
-    """In the order of the paths.  `watch`: called with the number of recordings that are done, twice."""
+    """Judge recordings side by side; judgements in the order of the paths.  `watch` gets the number of those done, twice."""
     work = partial(judge, seeds=seeds, time_limit_s=time_limit_s, overheads=overheads)
     done = dict(run_each(work, paths, jobs=jobs or cores(), watch=lambda finished, _: watch(finished, finished)))
     return [done[i] for i in range(len(paths))]

@@ -56,7 +56,7 @@ def differences(first: Settings, second: Settings) -> list[tuple[str, Any, Any]]
 
 
 def _barriers_of(checkpoint: Mapping[str, Any]) -> str:
-    """As the settings of a configured job say it."""
+    """The way of barriers, in the words of the settings of configured jobs."""
     barriers = checkpoint.get("barriers", "aligned")
     return str(barriers) if isinstance(barriers, str) else f"unaligned after {barriers['aligned-timeout']}"
 

@@ -68,7 +68,7 @@ _Present = Callable[[RecordedCheckpoint], bool]
 
 
 def in_common(history: History, slow: Sequence[RecordedCheckpoint], others: Sequence[RecordedCheckpoint]) -> InCommon:
-    """Both with statistics of their subtasks, or they tell nothing."""
+    """What the slow checkpoints have in common that the others have not.  Those without statistics of subtasks are left out."""
     slow, others = [point for point in slow if point.tasks], [point for point in others if point.tasks]
     if not slow or not others:
         return InCommon(len(slow), len(others), 0, ())

@@ -80,7 +80,7 @@ class CriticalPath:
 
     @property
     def duration_ns(self) -> int:
-        """As `end_to_end_duration` of the table of checkpoints."""
+        """The time from the first part to the last, which is `end_to_end_duration` in the table of checkpoints."""
         return self.parts[-1].end_ns - self.parts[0].begin_ns if self.parts else 0
 
 

@@ -55,7 +55,7 @@ class Rate:
 
     @classmethod
     def of_integers(cls, start_ns: int, numerator: int, denominator: int) -> Rate:
-        """As series of rates are packed."""
+        """A rate from whole numbers, in which series of rates are packed."""
         return cls(start_ns, Fraction(numerator, denominator))
 
 

@@ -41,7 +41,7 @@ def _as_inferred(job: Measured, *, compare: bool) -> Import:
 
 
 def _known_s(job: Measured) -> float:
-    """As long as the job was watched, or less: until the next checkpoint would have begun of those that its history lists."""
+    """Seconds of the job that its history covers: at most until the checkpoint after the listed ones would have begun."""
     triggers = sorted(point.trigger_timestamp for point in job.checkpoints.list if not point.is_savepoint)
     gaps = [after - before for before, after in pairwise(triggers)]
     return min(job.duration_s, (triggers[-1] - triggers[0] + median(gaps)) / 1000) if gaps else job.duration_s

@@ -149,7 +149,7 @@ def _in_words(explained: Account) -> str:
 
 
 def _subtasks(history: History, point: RecordedCheckpoint) -> pd.DataFrame | None:
-    """As the table of simulated ones; None: fewer than two acknowledged."""
+    """The subtasks of a checkpoint, with the columns of simulated ones.  None: fewer than two acknowledged."""
     import pandas as pd
 
     found = moments(history, point)

@@ -165,7 +165,7 @@ class Contents:
                 part.channel_file = file
 
     def in_flight_inlined(self, checkpoint: int, tasks: Iterable[int]) -> None:
-        """There is so little channel state that no file was needed: acknowledgements carry it."""
+        """Acknowledgements carry the channel state of these tasks: there is too little of it for a file."""
         for task in tasks:
             if (part := self.of(checkpoint, task)) is not None:
                 part.inlined_bytes = part.in_flight_bytes

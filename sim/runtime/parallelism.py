@@ -14,7 +14,7 @@ from sim.model.scenario import Scenario
 
 
 def with_parallelism(job: Job, parallelism: Mapping[str, int]) -> Job:
-    """The same job, these vertices with another parallelism; forward between unequal ones becomes rebalance, as in Flink."""
+    """The job with another parallelism of these vertices; forward between unequal ones becomes rebalance, as in Flink."""
     vertices = {vertex.name: replace(vertex, parallelism=parallelism.get(vertex.name, vertex.parallelism)) for vertex in job.vertices}
     for name, vertex in vertices.items():
         inputs = tuple(

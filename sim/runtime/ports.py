@@ -150,10 +150,10 @@ class Checks:
         """A task has written a barrier that may time out in its outputs."""
 
     def barrier_left(self, checkpoint: int, task: int) -> None:
-        """It has left all outputs of the task."""
+        """Such a barrier has left all outputs of the task."""
 
     def barrier_converted(self, checkpoint: int, task: int) -> None:
-        """It overtakes what is in front of it."""
+        """Such a barrier goes unaligned: it overtakes what is in front of it."""
 
     def deadline_heard(self, checkpoint: int, task: int) -> None:
         """The thread of the task hears of the deadline at which a barrier in an output is converted."""

@@ -97,7 +97,7 @@ def _position(plain: Any, path: DocumentPath) -> tuple[int, ...]:
 
 
 def _label(value: Any) -> str:
-    """As written: ``5 s``, ``aligned-timeout 5 s``, ``lognormal mean 1 ms, cv 2``."""
+    """A value as it is written: ``5 s``, ``aligned-timeout 5 s``, ``lognormal mean 1 ms, cv 2``."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {_label(item)}" for key, item in value.items())
     if isinstance(value, list):

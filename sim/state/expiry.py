@@ -60,7 +60,7 @@ class Expiry:
         self.ages, self._now_ns = ages, now_ns
 
     def advance(self, added_bytes: int, rewritten: int, now_ns: int) -> ExpiryTurnover:
-        """So much came in new keys, and so many entries were rewritten, evenly since the last call."""
+        """Let time pass: keys of `added_bytes` came and `rewritten` entries were written anew, evenly since the last call."""
         begin_ns, before_bytes = self._now_ns, self.live_bytes + added_bytes
         steps = max(1, min(-(-(now_ns - begin_ns) * _STEPS // self.ttl_ns), _MOST_STEPS))
         for step in range(steps):

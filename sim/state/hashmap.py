@@ -59,7 +59,7 @@ class Hashmap:
         return streamed(parts, self.options.load_bytes_per_second)
 
     def _clean_up(self, expired_bytes: int, checked_bytes: int) -> None:
-        """So much has expired, and so much was looked at.
+        """Move the cleanup on past `checked_bytes`, after `expired_bytes` more have expired.
 
         The cleanup goes round and round.  What lies ahead of it has waited for a whole round, on average half of one: expired entries
         are twice as dense there.  The division keeps that balance however long ago the last call was.

@@ -34,7 +34,7 @@ class Increments:
             self._base = number
 
     def forget(self) -> None:
-        """There is no base until the next checkpoint is complete: what a savepoint did before FLINK-23949."""
+        """Forget the base until the next checkpoint is complete, as a savepoint did before FLINK-23949."""
         self.restart(0, {})
 
     def restart(self, number: int, files: Mapping[str, Handle]) -> None:

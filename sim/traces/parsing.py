@@ -58,7 +58,7 @@ class ColumnReader:
         self._meanings[column] = as_what
 
     def __str__(self) -> str:
-        """In words; empty: there is nothing to say."""
+        """Units of times and meanings of values, in words.  Empty: no column needed either."""
         times = [f"times of '{column}' are {clock}" for column, clock in self._clocks.items()]
         return ", ".join(times + [f"'{column}' is taken as {what}" for column, what in self._meanings.items()])
 

@@ -42,7 +42,7 @@ def writable_folder(path: Path) -> Path:
 
 
 def _why_not_written(path: Path, error: OSError) -> str:
-    """In words, with the folder that is the reason."""
+    """Why a path cannot be written, with the folder that is the reason."""
     there = next((folder for folder in (path, *path.parents) if folder.exists()), Path("/"))
     if not there.is_dir():
         return f"cannot be made: {there} is a file"

@@ -41,7 +41,7 @@ def _put(lines: list[str], change: KeyChange) -> None:
 
 
 def _value(value: Any) -> str:
-    """In quotes where YAML would read something else."""
+    """A value for YAML, in quotes where it would read something else."""
     text = str(value)
     return f'"{text}"' if re.search(r"[#{}\[\],&*?|<>=!%@`]|: ", text) else text
 

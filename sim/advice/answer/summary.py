@@ -134,7 +134,7 @@ def _change(lines: Sequence[str], most: int) -> list[Text]:
 
 
 def _cut(line: str) -> str:
-    """At its end, between words: the beginning of a sentence, or of a name, says most."""
+    """Cut a long line at its end, between words: the beginning of a sentence, or of a name, says most."""
     if len(line) <= WIDTH - LABEL:
         return line
     kept = line[: WIDTH - LABEL - 3]

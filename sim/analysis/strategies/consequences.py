@@ -127,7 +127,7 @@ def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterato
 
 
 def _delays_s(series: pd.DataFrame, warmup_s: float) -> pd.Series[float]:
-    """In each second: the waiting time of the oldest record at its source, plus the transit time of the served ones."""
+    """Delays by second: the waiting time of the oldest record at its source, plus the transit time of those served."""
     worst = series.loc[series["time"] > warmup_s, ["time", "lag", "x_latency"]].groupby("time")[["lag", "x_latency"]].max()
     return worst["lag"] + worst["x_latency"].clip(lower=0.0) / 1e3
 

@@ -73,7 +73,7 @@ def alike(curves: Mapping[str, pd.Series[float]]) -> dict[str, list[str]]:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """As PNG.  Drawn once: `savefig` draws a figure of constrained layout twice, for the same bytes."""
+    """Write a figure as PNG.  It is drawn once: `savefig` draws one of constrained layout twice, for the same bytes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for this

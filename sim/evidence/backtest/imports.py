@@ -28,7 +28,7 @@ LISTED = 1000
 def with_backtest(
     source: RecordingSource, imported: Import | Inference, *, watch: Watch = lambda _: None
 ) -> tuple[Import | Inference, list[str]]:
-    """The same with the section `backtest` and its table at the head, and its lines; as it is where nothing can be compared."""
+    """The import with the section `backtest` and its table at the head, and lines for people; unchanged where nothing can be compared."""
     try:
         warm()
         result = backtest(recorded_job(source), chains=_chains(imported), unbalanced=getattr(imported, "unbalanced", ()), watch=watch)

@@ -59,7 +59,7 @@ class Slots:
         return changed(self, lost={**self.lost, task_manager: slots})
 
     def known(self, now: int) -> Slots:
-        """As another JobManager knows them: only task managers that live report to it."""
+        """The slots that another JobManager knows: only task managers that live report to it."""
         lost = self.lost.items()
         return changed(self, lost={number: slots.known(now) for number, slots in lost})
 

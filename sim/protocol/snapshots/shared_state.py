@@ -62,7 +62,7 @@ class SharedStateRegistry:
         return changed(after, indivisible=self.indivisible | {number}) if snapshot.is_savepoint else after
 
     def read_again(self, retained: Iterable[StoredSnapshot]) -> SharedStateRegistry:
-        """As another JobManager makes it of the completed checkpoints, oldest first.
+        """The registry that another JobManager makes of the completed checkpoints, oldest first.
 
         Files that only unfinished checkpoints named are in no registry any more, and stay for ever.
         """

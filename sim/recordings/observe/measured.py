@@ -75,7 +75,7 @@ class Measured(RecordedJob):
 
 
 def compared(inference: Inference) -> Inference:
-    """The same job under three kinds of barriers, its own first."""
+    """The scenario of the job with three kinds of barriers, its own first."""
     checkpoint = dict(inference.document["checkpoint"])
     own = checkpoint.get("barriers")
     timeout = own["aligned-timeout"] if isinstance(own, dict) else COMPARED_TIMEOUT

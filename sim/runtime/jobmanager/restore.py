@@ -79,7 +79,7 @@ class Restore:
         return task in self.tasks and self.stats.deployed_ns < 0
 
     def cancel_deployment(self) -> None:
-        """There is no JobManager that would deploy."""
+        """The JobManager is gone before it has deployed: nothing of this restore happens."""
         if self.stats.deployed_ns < 0:
             self.tasks.clear()
 
@@ -149,6 +149,6 @@ class Restore:
             self._tell_caught_up()
 
     def _tell_caught_up(self) -> None:
-        """Both have to be so, in whichever order: all tasks run, and have caught up."""
+        """Tell that the job has caught up, as soon as all tasks run as well; either may come first."""
         if self.stats.running_ns >= 0 and self.stats.caught_up_ns >= 0:
             self.caught_up()

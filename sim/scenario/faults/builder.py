@@ -166,7 +166,7 @@ def build_restart(given: doc.Restart | None, reading: Reading) -> Restart:
 
 
 def build_rescale(given: doc.Rescale | list[doc.Rescale] | None, job: Job, reading: Reading) -> tuple[Rescale, ...]:
-    """In the order of time."""
+    """The changes of parallelism, in the order of time.  Mistakes go to `reading`."""
     several = given if isinstance(given, list) else [given] if given is not None else []
     for i, change in enumerate(several):
         here: DocumentPath = ("rescale", i) if isinstance(given, list) else ("rescale",)

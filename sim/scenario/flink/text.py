@@ -51,7 +51,7 @@ def flink_key(name: str, scenario: Scenario) -> str:
 
 
 def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
-    """In the order of a page of Flink's documentation: checkpoints first.  What this version or Flink cannot say is left out."""
+    """The lines in the order of Flink's documentation, checkpoints first.  Options that this version has no key for are left out."""
     version, usual = _version(scenario.cluster.profile), _usual(scenario.cluster.profile)
     for key in sorted(modelled_keys().values(), key=_rank):
         if not _is_in(key.flink, version):

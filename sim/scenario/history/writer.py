@@ -26,7 +26,7 @@ def section_of(backtest: Backtest) -> dict[str, Any]:
 
 
 def duration_text(ms: float) -> str:
-    """As the section has durations."""
+    """A duration as the section `history` writes it."""
     return _text(ms, "duration")
 
 

@@ -77,7 +77,7 @@ class Episodes:
         return Distribution(round(self._options.lasts.mean * (1 - share) / share), "exponential")
 
     def _rest(self) -> int:
-        """What is left of the episode at time 0.  Longer episodes hold more moments; the moment is uniform along its episode."""
+        """The rest of the episode that is under way at time 0.  Time 0 falls into longer episodes more often, anywhere in them."""
         law = self._law()
         if law.kind == "exponential":  # without memory
             return 1 + drawn(law, *self._key, number=1)

@@ -124,7 +124,7 @@ def _between(bounds: AmountRange, base: float) -> str:
 
 
 def _number(value: float) -> str:
-    """In four digits."""
+    """A number in four digits."""
     return format_number(Fraction(f"{value:.4g}"))
 
 

@@ -36,7 +36,7 @@ class Sum:
     is_least: bool = False  # the total or more
 
     def without(self, rows: Sequence[AmountRange], i: int) -> AmountRange:
-        """What is left of the total for one of them, in its own unit."""
+        """The range that the others leave of the total for amount `i`, without its factor."""
         others = [(factor, rows[j]) for j, factor in self.factors.items() if j != i]
         least, most = (math.fsum(factor * end for factor, end in ends) for ends in _ends(others))
         left = max(self.total - most, 0.0) / self.factors[i] if most < math.inf else 0.0

@@ -27,7 +27,7 @@ class HeldRecords:
         self._flushed = self.served()
 
     def records(self) -> int:
-        """In state now, by copy."""
+        """Records in state now; one that is kept in several copies counts for each."""
         late = self.slot.context.plane.position(self.slot.task).late
         return self.slices.records(late) if self.window.overlapping > 1 else late
 
