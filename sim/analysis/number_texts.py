@@ -75,6 +75,13 @@ def count_text(count: float) -> str:
     return f"{count:.0f}"
 
 
+def bare_text(number: float) -> str:
+    """``bare_text(1234.5) == "1,234"``: of a table whose unit stands beside it; two digits below 10."""
+    if not math.isfinite(number):
+        return NONE
+    return f"{number:,.0f}" if abs(number) >= 10 or number == int(number) else f"{number:.2g}"
+
+
 def share_text(share: float) -> str:
     """``share_text(0.987) == "99 %"``."""
     return NONE if math.isnan(share) else f"{100 * share:.0f} %"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sim.analysis.sweeps.measure import unit
 from sim.cells.columns import MEANING, PROVENANCE
 from sim.metrics.schema import TABLES
+from sim.quantities.results import unit
 
 SWEPT = ("results", "runs")
 """The tables of a sweep."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from sim.analysis.number_texts import bare_text
 from sim.cli.console.terminal import show
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def show_table(table: pd.DataFrame) -> None:
     sides = [f"{side}_{name}" for side in ("observed", "predicted") for name in PERCENTILES]
     rows = [
         [
-            row["recording"], row["quantity"], row["vertex"] or "", *(_number(row[side]) for side in sides), unit_of(row["quantity"]),
+            row["recording"], row["quantity"], row["vertex"] or "", *(bare_text(row[side]) for side in sides), unit_of(row["quantity"]),
             share(row["relative_error"], signed=True), "yes" if row["covered"] else "no",
         ]
         for row in nonzero.to_dict("records")
@@ -54,7 +55,7 @@ def show_orderings(orderings: pd.DataFrame) -> None:
     columns = ["observed_one", "observed_other", "predicted_one", "predicted_other"]
     rendered = orderings.assign(order=orderings["right"].map({True: "right", False: "WRONG"}))
     rows = [
-        [*(row[key] for key in ("setting", "one", "other", "quantity")), *(_number(row[key]) for key in columns), row["order"]]
+        [*(row[key] for key in ("setting", "one", "other", "quantity")), *(bare_text(row[key]) for key in columns), row["order"]]
         for row in rendered.to_dict("records")
     ]
     show(["one setting differs", "one", "other", "quantity", "observed", "and", "predicted", "and", "order"], rows)
@@ -71,12 +72,6 @@ def show_bars(bars: pd.DataFrame) -> None:
         for row in rendered.to_dict("records")
     ]
     show(["bar", "where", "asked for", "rows", "reached", "p90", ""], rows)
-
-
-def _number(value: float) -> str:
-    if not math.isfinite(value):
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.2g}"
 
 
 def share(number: float, *, signed: bool = False) -> str:

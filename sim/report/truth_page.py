@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sim.analysis.number_texts import bare_text
 from sim.analysis.section import TextTable
 from sim.quantities.observed import QUANTITIES
 from sim.report.charts.chart import INK, Chart, ChartAxis, Panel, chart
@@ -73,8 +74,8 @@ def _rows(nonzero: pd.DataFrame, units: Mapping[str, str]) -> TextTable:
     rows = [
         [
             str(row["recording"]), quantity_words(str(row["quantity"])), str(row["vertex"] or ""), units[str(row["quantity"])],
-            _number(row["observed_p50"]), _number(row["predicted_p50"]),
-            f"{_number(row['predicted_p10'])} to {_number(row['predicted_p90'])}", _percent(row["relative_error"]),
+            bare_text(row["observed_p50"]), bare_text(row["predicted_p50"]),
+            f"{bare_text(row['predicted_p10'])} to {bare_text(row['predicted_p90'])}", _percent(row["relative_error"]),
         ]
         for row in nonzero.head(_MOST_ROWS).to_dict("records")
     ]  # fmt: skip
@@ -83,12 +84,6 @@ def _rows(nonzero: pd.DataFrame, units: Mapping[str, str]) -> TextTable:
 
 def _left_out(count: int) -> str:
     return f"The first {_MOST_ROWS} of {count} rows; --json gives all." if count > _MOST_ROWS else ""
-
-
-def _number(value: float) -> str:
-    if not np.isfinite(value):
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.2g}"
 
 
 def _percent(value: float) -> str:

@@ -11,7 +11,7 @@ from sim.analysis.section import TextTable
 from sim.analysis.sweeps.answers import Limit, differences, means, settings_of
 from sim.analysis.sweeps.choice import Selection, Setting, choose
 from sim.analysis.sweeps.effects import effects
-from sim.analysis.sweeps.measure import limit_text, text
+from sim.analysis.sweeps.measure import limit_text, spread_text, text
 from sim.analysis.sweeps.observed import Observed, observed, planned, scored
 from sim.analysis.sweeps.samples import counts, smallest
 from sim.quantities.results import STATISTICS
@@ -129,9 +129,9 @@ def _mean(column: str, row: pd.Series[float]) -> str:
         return "-"
     value = text(column, row[column])
     if not unfinished:
-        return f"{value}{_sure(column, row[f'{column} ±'])}" + (f" (n={known})" if known < of else "")
+        return f"{value}{spread_text(column, row[f'{column} ±'])}" + (f" (n={known})" if known < of else "")
     where = f"all {known}" if unfinished == known else f"{unfinished} of {known}"
-    return f"> {value}{_sure(column, row[f'{column} ±'])} (not ended in {where})"
+    return f"> {value}{spread_text(column, row[f'{column} ±'])} (not ended in {where})"
 
 
 def _differences(question: Question, results: pd.DataFrame) -> TextTable:
@@ -158,7 +158,7 @@ def _apart(column: str, row: pd.Series[float], most: int) -> str:
         return "-"
     marks = [f"n={row['windows']:.0f}"] if row["windows"] < most else []
     marks += [f"not ended in {row['unfinished']:.0f}"] if row["unfinished"] else []
-    return f"{_signed(column, row['difference'])}{_sure(column, row['±'])}" + (f" ({', '.join(marks)})" if marks else "")
+    return f"{_signed(column, row['difference'])}{spread_text(column, row['±'])}" + (f" ({', '.join(marks)})" if marks else "")
 
 
 def _decisive(question: Question) -> list[str]:
@@ -234,11 +234,6 @@ def _effects(question: Question, results: pd.DataFrame) -> TextTable | None:
 def _key(value: str) -> list[str]:
     """The first cells of a row: the value of `by`, if there is one."""
     return [value] if value else []
-
-
-def _sure(column: str, spread: float) -> str:
-    """Half the confidence interval; empty for a single window."""
-    return f" ± {text(column, spread).lstrip('+±')}" if math.isfinite(spread) else ""
 
 
 def _signed(column: str, value: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sim.analysis.sweeps.choice import Selection, Setting, Standing
-from sim.analysis.sweeps.measure import limit_text, text, text_beside
+from sim.analysis.sweeps.measure import limit_text, spread_text, text, text_beside
 from sim.analysis.sweeps.observed import dead, numbered, planned
 from sim.analysis.sweeps.samples import smallest
 from sim.cells.columns import COLUMNS
@@ -245,8 +245,7 @@ def _exceeded(question: Question, found: Selection, advised: Standing) -> Iterat
 
 def _value(question: Question, standing: Standing) -> str:
     bound = "more than " if standing.behind else ""
-    spread = f" ± {text(question.least, standing.half_width).lstrip('+±')}" if math.isfinite(standing.half_width) else ""
-    return f"{bound}{text(question.least, standing.value)}{spread}"
+    return f"{bound}{text(question.least, standing.value)}{spread_text(question.least, standing.half_width)}"
 
 
 def _where(found: Selection) -> str:

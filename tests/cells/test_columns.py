@@ -1,7 +1,7 @@
 """The columns of a sweep's rows, and what is said about them."""
 
-from sim.analysis.sweeps.measure import unit
 from sim.cells.columns import COLUMNS, MEANING, MEASURED, OUTCOME, PROVENANCE
+from sim.quantities.results import unit
 
 
 def test_every_column_is_described():

@@ -5,10 +5,9 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from sim.analysis.sweeps import measure
 from sim.cells.columns import OUTCOME
 from sim.quantities.prices import COST
-from sim.quantities.results import STATISTICS, has_sample, headings, in_words, smallest_sample, unit
+from sim.quantities.results import STATISTICS, has_sample, headings, in_words, smallest_sample
 
 
 @pytest.mark.parametrize(
@@ -42,10 +41,6 @@ def test_every_percentile_of_results_is_in_it():
 
     assert [] == [name for name in percentiles if name not in STATISTICS]
     assert {"delay_p99_s"} == {name for name in percentiles if STATISTICS[name].quantile is None}
-
-
-def test_units_are_those_of_measures():
-    assert [] == [name for name in OUTCOME if unit(name) != measure.unit(name)]
 
 
 def test_a_percentile_has_its_sample_or_not():

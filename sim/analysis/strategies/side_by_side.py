@@ -52,6 +52,11 @@ class StrategyRow:
     sources: tuple[str, ...] = ()
 
     @property
+    def called(self) -> str:
+        """Its name in a sentence."""
+        return self.name or self.label
+
+    @property
     def busiest(self) -> tuple[str, float]:
         """The bottleneck and its share of busy time; a subtask of it, if that is much busier than the others."""
         row = self.summary

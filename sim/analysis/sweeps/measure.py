@@ -1,4 +1,4 @@
-"""Units of result columns: the end of a column's name is its unit, which decides how values are read and written."""
+"""Values of result columns as texts: the end of a column's name is its unit, which decides how they are read and written."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sim.analysis.sweeps.answers import Limit
 from sim.condition import parse_condition
 from sim.foreign import Readable
 from sim.quantities.prices import cost_text
+from sim.quantities.results import unit
 
 
 class MeasureError(Readable, ValueError):
@@ -22,7 +23,6 @@ class _Unit(NamedTuple):
     """A unit of result columns, with its parser and its texts."""
 
     ending: str
-    symbol: str
     parse: Callable[[object], float]
     text: Callable[[float], str]
     scales: tuple[tuple[str, float], ...]  # ending of a number and size, for each unit that an axis may have, small ones first
@@ -40,29 +40,28 @@ _RATES = (("/s", 1.0), ("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9))
 _NOTHING = 5e-7
 """Smaller shares are rounding errors of sums."""
 _UNITS = (
-    _Unit("_ms", "ms", lambda text: units.parse_duration(text) / 1e6, ms_text, _TIMES),
-    _Unit("_per_second", "records/s", lambda text: float(units.parse_rate(text) or math.inf), per_second_text, _RATES),
+    _Unit("_ms", lambda text: units.parse_duration(text) / 1e6, ms_text, _TIMES),
+    _Unit("_per_second", lambda text: float(units.parse_rate(text) or math.inf), per_second_text, _RATES),
     _Unit(
         "_s",
-        "s",
         lambda text: units.parse_duration(text) / 1e9,
         lambda value: ms_text(1e3 * value),
         tuple((ending, ms / 1e3) for ending, ms in _TIMES),
     ),
     _Unit(
-        "_bytes_per_hour", "bytes/h", lambda text: float(units.parse_size(text)), lambda value: f"{bytes_text(value)}/h",
+        "_bytes_per_hour", lambda text: float(units.parse_size(text)), lambda value: f"{bytes_text(value)}/h",
         tuple((f"{ending}/h", size) for ending, size in _SIZES),
     ),
     _Unit(
-        "_per_hour", "per hour", lambda text: float(units.parse_number(text)), lambda value: f"{count_text(value)}/h",
+        "_per_hour", lambda text: float(units.parse_number(text)), lambda value: f"{count_text(value)}/h",
         (("/h", 1.0), ("k/h", 1e3), ("M/h", 1e6)),
     ),
-    _Unit("_per_month", "per month", lambda text: float(units.parse_number(text)), cost_text, ((" a month", 1.0),)),
-    _Unit("_bytes", "bytes", lambda text: float(units.parse_size(text)), bytes_text, _SIZES),
-    _Unit("_share", "", _share, lambda value: f"{100 * value:.3g} %" if value >= _NOTHING else "0 %", ((" %", 0.01),)),
-    _Unit("_change", "", _share, change_text, ((" %", 0.01),)),
+    _Unit("_per_month", lambda text: float(units.parse_number(text)), cost_text, ((" a month", 1.0),)),
+    _Unit("_bytes", lambda text: float(units.parse_size(text)), bytes_text, _SIZES),
+    _Unit("_share", _share, lambda value: f"{100 * value:.3g} %" if value >= _NOTHING else "0 %", ((" %", 0.01),)),
+    _Unit("_change", _share, change_text, ((" %", 0.01),)),
 )  # fmt: skip
-_NUMBER = _Unit("", "", lambda text: float(units.parse_number(text)), count_text, (("", 1.0), ("k", 1e3), ("M", 1e6)))
+_NUMBER = _Unit("", lambda text: float(units.parse_number(text)), count_text, (("", 1.0), ("k", 1e3), ("M", 1e6)))
 
 
 def text(column: str, value: float) -> str:
@@ -75,15 +74,15 @@ def text(column: str, value: float) -> str:
     return magnitude if (magnitude := unit.text(-value)) == unit.text(0.0) else f"-{magnitude}"  # zero has no sign
 
 
+def spread_text(column: str, half_width: float) -> str:
+    """`` ± 400 ms``; empty: there is no interval."""
+    return f" ± {text(column, half_width).lstrip('+±')}" if math.isfinite(half_width) else ""
+
+
 def text_beside(column: str, value: float, bound: float) -> str:
     """A duration with as many digits as tell it from a bound: ``text_beside("downtime_ms", 1041, 1000) == "1.04 s"``."""
     scale = {"ms": 1.0, "s": 1e3}.get(unit(column))
     return text(column, value) if scale is None else apart_text(scale * value, scale * bound, ms_text)
-
-
-def unit(column: str) -> str:
-    """``unit("downtime_ms") == "ms"``; empty: a number, a share or a word."""
-    return _of(column).symbol
 
 
 def unit_of_ticks(column: str, most: float) -> tuple[str, float]:

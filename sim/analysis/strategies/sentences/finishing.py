@@ -26,7 +26,7 @@ def finish_sentence(lines: Sequence[StrategyRow]) -> str:
     soon = [line for line, end in found if not _later(end, early[1])]
     text = f"The job finishes at {_at(early[1])}" + (f" with {_names(soon)}" if len(soon) < len(lines) else "")
     if _later(late[1], early[1]):
-        text += f", and at {_at(late[1])} with {_name(late[0])}"
+        text += f", and at {_at(late[1])} with {late[0].called}"
     if len(found) < len(lines):
         text += f"; with {_names([line for line in lines if line.finish is None])} it does not"
     return f"{text}. {_waits(found)}{_final(found)}{_open(found)}{_less(found)}"
@@ -40,7 +40,7 @@ def _waits(found: _Found) -> str:
     line, end = max(found, key=lambda item: item[1].idle_s)
     if end.checkpoints <= 1:
         return ""
-    return f"With {_name(line)} {ms_text(1e3 * end.idle_s)} and {count_text(end.checkpoints)} checkpoints pass after its last record. "
+    return f"With {line.called} {ms_text(1e3 * end.idle_s)} and {count_text(end.checkpoints)} checkpoints pass after its last record. "
 
 
 def _final(found: _Found) -> str:
@@ -49,7 +49,7 @@ def _final(found: _Found) -> str:
     if not once:
         return ""
     line, end = max(once, key=lambda item: item[1].final_ms)
-    return f"Checkpoint {end.final}{end.of} ({_name(line)}) holds its end and takes {ms_text(end.final_ms)}. "
+    return f"Checkpoint {end.final}{end.of} ({line.called}) holds its end and takes {ms_text(end.final_ms)}. "
 
 
 def _open(found: _Found) -> str:
@@ -63,7 +63,7 @@ def _less(found: _Found) -> str:
     line, end = min(found, key=lambda item: item[1].committed)
     if end.committed >= _LESS * most:
         return ""
-    return f"{capitalised(_name(line))} commits {count_text(end.committed)} records of {count_text(most)}. "
+    return f"{capitalised(line.called)} commits {count_text(end.committed)} records of {count_text(most)}. "
 
 
 def stopped_sentence(lines: Sequence[StrategyRow]) -> str:
@@ -88,11 +88,7 @@ def _at(found: Finish) -> str:
 
 
 def _names(lines: Sequence[StrategyRow]) -> str:
-    return listed([_name(line) for line in lines]) if len(lines) <= _NAMED else f"{len(lines)} strategies"
-
-
-def _name(line: StrategyRow) -> str:
-    return line.name or line.label
+    return listed([line.called for line in lines]) if len(lines) <= _NAMED else f"{len(lines)} strategies"
 
 
 _MOST_LABELS = 3

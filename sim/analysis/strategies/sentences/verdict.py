@@ -103,12 +103,12 @@ def _failing(worst: StrategyRow, sound: Sequence[StrategyRow]) -> str:
         reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
         fate = f"the job fails ({reason})" + (f" after {share} {'expired' if expired else 'failed'}" if _failures(worst) else "")
         if worst.status.startswith("RESTARTING"):
-            goes_on = f"; with {' or '.join(map(_name, sound))} it does not" if sound else ""
+            goes_on = f"; with {' or '.join(line.called for line in sound)} it does not" if sound else ""
             hung = f"; {row.standstill}" if row.standstill else ""
-            return f"With {_name(worst)} the job restarts for ever: {reason}{hung}{goes_on}"
+            return f"With {worst.called} the job restarts for ever: {reason}{hung}{goes_on}"
         if "cannot begin" in reason:  # no checkpoint failed: a job of a chain found no snapshot to begin from
-            return f"With {_name(worst)} {reason}" + (f"; with {' or '.join(map(_name, sound))} it goes on" if sound else "")
-    text = f"With {_name(worst)} {fate if worst.failed or _failures(worst) else 'a checkpoint hangs'}"
+            return f"With {worst.called} {reason}" + (f"; with {' or '.join(line.called for line in sound)} it goes on" if sound else "")
+    text = f"With {worst.called} {fate if worst.failed or _failures(worst) else 'a checkpoint hangs'}"
     if row.standstill:
         text += f", because {_circle(worst)}"
     elif expired and (failed := worst.singles.failed) is not None and failed.cut_off:
@@ -124,7 +124,7 @@ def _failing(worst: StrategyRow, sound: Sequence[StrategyRow]) -> str:
     fast = _best(sound, _median_ms)
     count = fast.summary.completed
     completes = "its one" if count == 1 else f"all {count}"
-    return f"{text}; {_name(fast)} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
+    return f"{text}; {fast.called} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
 
 
 def _circle(line: StrategyRow) -> str:
@@ -163,7 +163,7 @@ def _tails(late: StrategyRow, early: StrategyRow, tail: _Tail) -> str:
     medians = ms_text(low) if ms_text(low) == ms_text(high) else f"{ms_text(low)} to {ms_text(high)}"
     slowest = f"{ms_text(tail.ms(early))} instead of {ms_text(tail.ms(late))}"
     cause = _lower(_cause(late, several=True, slowest=True))
-    return f"Medians are alike ({medians}), tails are not: {cause}; the {tail.name} of {_name(early)} is {slowest}"
+    return f"Medians are alike ({medians}), tails are not: {cause}; the {tail.name} of {early.called} is {slowest}"
 
 
 def _cause(line: StrategyRow, several: bool, *, slowest: bool = False) -> str:
@@ -227,12 +227,12 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
 
 def _called(line: StrategyRow, single: Single, several: bool) -> str:
     """``checkpoint 4``, and of which strategy if there are several."""
-    return f"{single} ({_name(line)})" if several else str(single)
+    return f"{single} ({line.called})" if several else str(single)
 
 
 def _instead(fast: StrategyRow, slow: StrategyRow) -> str:
     durations = f"take {ms_text(fast.summary.end_to_end_p50_ms)} instead of {ms_text(slow.summary.end_to_end_p50_ms)}"
-    return f"{_name(fast)} checkpoints {durations}{_stored(fast)}"
+    return f"{fast.called} checkpoints {durations}{_stored(fast)}"
 
 
 def _stored(line: StrategyRow, verb: str = "store") -> str:
@@ -255,7 +255,7 @@ def _throughputs(slow: StrategyRow, fast: StrategyRow, lines: Sequence[StrategyR
     low, high = min(lines, key=_served), max(lines, key=_served)
     if any(line.is_over for line in lines) or not _served(low) > 0 or _served(high) / _served(low) - 1 < NOISE_THROUGHPUT:
         return _throughput(fast, slow)
-    return f"{_name(high)} serves {per_second_text(_served(high))}, {_name(low)} {per_second_text(_served(low))}"
+    return f"{high.called} serves {per_second_text(_served(high))}, {low.called} {per_second_text(_served(low))}"
 
 
 def _served(line: StrategyRow) -> float:
@@ -281,10 +281,6 @@ def _best(lines: Sequence[StrategyRow], duration: Callable[[StrategyRow], float]
 
 def _median_ms(line: StrategyRow) -> float:
     return line.summary.end_to_end_p50_ms
-
-
-def _name(line: StrategyRow) -> str:
-    return line.name or line.label
 
 
 def _failed_share(line: StrategyRow) -> float:
