@@ -70,13 +70,13 @@ def test_sliding_state_is_back_after_a_failure():
 @pytest.mark.parametrize("subtasks", [1, 3])
 def test_windows_of_event_time_are_dealt_out(window, subtasks):
     """Their tasks hold as much, and let as much go, as in a job of which only the sink is rescaled."""
-    beside, dealt = (
+    undealt, dealt = (
         run(f"{window}, time: event, state-per-record: 10 B", sections=f"rescale: {{at: 12500 ms, parallelism: {{{name}: {subtasks}}}}}\n")
         for name in ("sink", "win")
     )
 
-    assert sizes(beside).tolist() == pytest.approx(sizes(dealt).tolist(), rel=0.02)
-    assert read(beside, until=23).sum() == pytest.approx(read(dealt, until=23).sum(), rel=0.02)
+    assert sizes(undealt).tolist() == pytest.approx(sizes(dealt).tolist(), rel=0.02)
+    assert read(undealt, until=23).sum() == pytest.approx(read(dealt, until=23).sum(), rel=0.02)
 
 
 def test_a_session_waits_for_its_gap():
