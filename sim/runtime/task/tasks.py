@@ -22,6 +22,7 @@ from sim.runtime.task.operator.epochs import Epochs
 from sim.runtime.task.operator.sink import SinkCommitter
 from sim.runtime.task.slot import Slot
 from sim.runtime.task.state import changelog
+from sim.runtime.task.state.subtask import StateOwner
 from sim.runtime.task.state.subtask_state import SubtaskState
 from sim.runtime.task.thread import TaskThread
 from sim.runtime.taskmanager.contention import Contention
@@ -120,9 +121,9 @@ class Tasks:
     def _state(self, slot: Slot) -> SubtaskState:
         run, options = self.context.scenario.run, self.context.scenario.checkpoint.state
         slow = lambda factor: self.speed.slow(slot.task, "snapshot", factor)  # noqa: E731
-        index = self.context.layout.subtask[slot.task]
-        manager = slot.manager
-        state = SubtaskState(slot.vertex, index, run.seed, options, manager.number, slow, manager.work_on_core, manager.compaction)
+        index, manager = self.context.layout.subtask[slot.task], slot.manager
+        owner = StateOwner(slot.vertex, index, run.seed, options, manager.number, slow, manager.work_on_core, manager.compaction)
+        state = SubtaskState(owner)
         changelog.attach(slot, state.keyed)
         state.on_taken = lambda checkpoint, snapshot: slot.checks.state_taken(checkpoint, slot.task, snapshot)
         return state

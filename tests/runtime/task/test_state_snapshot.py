@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sim.model.cluster import Storage
 from sim.model.job import Snapshot, State, Vertex
 from sim.runtime.contents import StateSnapshot
+from sim.runtime.task.state.subtask import StateOwner
 from sim.runtime.task.state.subtask_state import SubtaskState
 from sim.storage.filesystem import CheckpointStorage
 
@@ -18,7 +19,7 @@ MS = 1_000_000
 
 
 def subtasks(vertex: Vertex, seed: int = 1) -> list[SubtaskState]:
-    return [SubtaskState(vertex, i, seed) for i in range(vertex.parallelism)]
+    return [SubtaskState(StateOwner(vertex, i, seed)) for i in range(vertex.parallelism)]
 
 
 def written(state: SubtaskState, kind: str, *, threshold: int) -> tuple[int, int, int]:
@@ -65,7 +66,7 @@ def test_total_is_keyed_and_operator_state():
     vertex = Vertex("map", 2, state=State(1000), snapshot=Snapshot(operator_state_bytes=30))
 
     assert [530, 530] == [stored(share).full_bytes for share in subtasks(vertex)]
-    assert 0 == stored(SubtaskState(Vertex("map"), 0, 1)).full_bytes
+    assert 0 == stored(SubtaskState(StateOwner(Vertex("map"), 0, 1))).full_bytes
 
 
 def test_each_phase_has_its_own_work():
@@ -87,17 +88,17 @@ def test_work_is_paid_with_its_probability():
 def test_probability_zero_is_never_and_one_always():
     never, always = (Vertex("sink", snapshot=Snapshot(sync_ns=9, probability=Fraction(p))) for p in (0, 1))
 
-    assert {0} == {SubtaskState(never, 0, 1).work_ns("sync", n) for n in range(1000)}
-    assert {9} == {SubtaskState(always, 0, 1).work_ns("sync", n) for n in range(1000)}
+    assert {0} == {SubtaskState(StateOwner(never, 0, 1)).work_ns("sync", n) for n in range(1000)}
+    assert {9} == {SubtaskState(StateOwner(always, 0, 1)).work_ns("sync", n) for n in range(1000)}
 
 
 def test_the_same_snapshot_pays_the_same_whoever_asks():
     """A function of seed and checkpoint: strategies are compared under the same bad luck."""
     vertex = Vertex("sink", snapshot=Snapshot(sync_ns=9, probability=Fraction(1, 2)))
-    forwards = [SubtaskState(vertex, 0, 1).work_ns("sync", n) for n in range(100)]
+    forwards = [SubtaskState(StateOwner(vertex, 0, 1)).work_ns("sync", n) for n in range(100)]
 
-    assert forwards == [SubtaskState(vertex, 0, 1).work_ns("sync", n) for n in reversed(range(100))][::-1]
-    assert forwards != [SubtaskState(vertex, 0, 2).work_ns("sync", n) for n in range(100)]
+    assert forwards == [SubtaskState(StateOwner(vertex, 0, 1)).work_ns("sync", n) for n in reversed(range(100))][::-1]
+    assert forwards != [SubtaskState(StateOwner(vertex, 0, 2)).work_ns("sync", n) for n in range(100)]
 
 
 @pytest.mark.parametrize(("kind", "size_bytes"), [("keyed", 3 * MS), ("operator", 5 * MS)])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sim.model.job import Snapshot, Vertex
 from sim.model.state import Changelog, Lsm, State, StateOptions, Ttl
 from sim.model.storage import Disk, Storage
+from sim.runtime.task.state.subtask import StateOwner
 from sim.runtime.task.state.subtask_state import SubtaskState
 from sim.state.files import File, WriteStep
 from sim.storage import CheckpointStorage
@@ -27,7 +28,9 @@ def storage(**options):
 
 
 def subtask(state, options, operator_bytes=0, **named):
-    return SubtaskState(Vertex("map", state=state, snapshot=Snapshot(operator_state_bytes=operator_bytes)), 0, 1, options, **named)
+    return SubtaskState(
+        StateOwner(Vertex("map", state=state, snapshot=Snapshot(operator_state_bytes=operator_bytes)), 0, 1, options, **named)
+    )
 
 
 def took(files, work):
@@ -52,7 +55,7 @@ def test_a_wait_for_the_disk_falls_into_one_part_of_the_snapshot_or_both():
         files = storage()
         lsm = Lsm(memtable_bytes=10**9, compaction_bytes_per_second=MB, wait=wait)
         state = State(5 * MB, "rocksdb", growth_bytes=MB, lsm=lsm)
-        task = SubtaskState(Vertex("map", parallelism=2, state=state), index, 1, StateOptions(incremental=True))
+        task = SubtaskState(StateOwner(Vertex("map", parallelism=2, state=state), index, 1, StateOptions(incremental=True)))
         for number in range(1, 4):
             snapshot(task, files, number, served=(number - 1) * 5 // 2)
         task.begin(4, "checkpoint")

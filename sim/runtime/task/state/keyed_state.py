@@ -19,7 +19,6 @@ from sim.runtime.task.state.subtask import StateOwner, merge_of
 from sim.runtime.task.state.turnover import turnover
 from sim.runtime.taskmanager.processor import on_own_core
 from sim.state.backends import backend
-from sim.state.compaction import CompactionThread
 from sim.state.expiry import Ages, together
 from sim.state.files import File, FrozenState, Handle, KeyedPart, Restoring, WriteStep
 from sim.storage import CheckpointStorage, FileId, FileSystem, StorageFailed
@@ -109,13 +108,13 @@ class NoKeyedState:
 
 
 class KeyedState(NoKeyedState):
-    """The keyed state of one subtask.  `compaction`: the thread that compacts for all subtasks of its task manager."""
+    """The keyed state of one subtask."""
 
-    def __init__(self, subtask: StateOwner, state: State, compaction: CompactionThread | None) -> None:
+    def __init__(self, subtask: StateOwner, state: State) -> None:
         super().__init__()
         self.subtask = subtask
         self.state = state
-        self.backend = backend(state, subtask.keyed_bytes, subtask.options, compaction)
+        self.backend = backend(state, subtask.keyed_bytes, subtask.options, subtask.compaction)
         self.turnover = turnover(state, subtask.keyed_bytes, subtask.share)
         self.log = NoLog()
         tells_updates = state.kind.keeps_files or state.changelog is not None  # the heap does not
@@ -273,7 +272,7 @@ def brought(kind: Kind, snapshot: StateSnapshot, share: Fraction, handles: Itera
     return Brought(kind, snapshot.stamp, share, sum(handle.size_bytes for handle in handles))
 
 
-def keyed_state(subtask: StateOwner, compaction: CompactionThread | None) -> NoKeyedState:
+def keyed_state(subtask: StateOwner) -> NoKeyedState:
     """The keyed state of a subtask, by the options of its vertex.  The share of a subtask may be less than a byte."""
     state = subtask.vertex.state
-    return KeyedState(subtask, state, compaction) if state is not None and (state.bytes or state.growth_bytes) else NoKeyedState()
+    return KeyedState(subtask, state) if state is not None and (state.bytes or state.growth_bytes) else NoKeyedState()

@@ -11,6 +11,7 @@ from sim.model.key_groups import key_groups
 from sim.model.state import StateOptions
 from sim.model.stored import SnapshotType
 from sim.runtime.taskmanager.processor import WorkOnCore, on_own_core
+from sim.state.compaction import CompactionThread
 from sim.state.files import File, Handle
 from sim.storage import CheckpointStorage, FileId
 from sim.storage.work import Work
@@ -21,7 +22,7 @@ class StateOwner:
     """The subtask that owns state.  `host`: its task manager.
 
     `slow` is called with the factor by which its asynchronous work slows its thread down.
-    `work_on_core`: a process for work and the processor time beside it.
+    `work_on_core`: a process for work and the processor time beside it.  `compaction`: the thread that compacts for the host.
     """
 
     vertex: Vertex
@@ -31,6 +32,7 @@ class StateOwner:
     host: int = 0
     slow: Callable[[Fraction], None] = lambda _: None
     work_on_core: WorkOnCore = on_own_core
+    compaction: CompactionThread | None = None
 
     @property
     def share(self) -> Fraction:

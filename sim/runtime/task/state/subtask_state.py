@@ -7,20 +7,16 @@ Keyed state and operator state of a subtask go one after the other through the t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from fractions import Fraction
 from typing import Literal
 
 from sim.checkers.state import Brought, Kind
-from sim.model.job import Snapshot, Vertex
+from sim.model.job import Snapshot
 from sim.model.randomness.streams import chance, stream
-from sim.model.state import StateOptions
 from sim.model.stored import Scope, SnapshotType
 from sim.runtime.contents import StateSnapshot
 from sim.runtime.task.part import WaitingBytes
 from sim.runtime.task.state.keyed_state import NoKeyedState, Part, brought, keyed_state
 from sim.runtime.task.state.subtask import StateOwner, merge_of
-from sim.runtime.taskmanager.processor import WorkOnCore, on_own_core
-from sim.state.compaction import CompactionThread
 from sim.state.files import File, Handle
 from sim.storage import CheckpointStorage, FileId
 from sim.storage.parallel import in_parallel
@@ -30,13 +26,9 @@ from sim.storage.work import Work
 class SubtaskState:
     """The state of one subtask: keyed state, list state of operators, and records in windows, each in files of its own."""
 
-    def __init__(
-        self, vertex: Vertex, index: int, seed: int, options: StateOptions = StateOptions(), host: int = 0,  # noqa: B008  # frozen
-        slow: Callable[[Fraction], None] = lambda _: None, work_on_core: WorkOnCore = on_own_core,
-        compaction: CompactionThread | None = None,
-    ) -> None:  # fmt: skip
-        self.subtask = StateOwner(vertex, index, seed, options, host, slow, work_on_core)
-        self.keyed = keyed_state(self.subtask, compaction)
+    def __init__(self, subtask: StateOwner) -> None:
+        self.subtask = subtask
+        self.keyed = keyed_state(subtask)
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
         self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # told of each snapshot
         self._types: dict[int, SnapshotType] = {}
