@@ -64,6 +64,13 @@ def test_samples_are_dated_by_the_clock_of_the_tasks(sampled):
     assert [99_000 + 1000, 99_000 + 8000, 99_000 + 14_000] == [time_ms for time_ms, _ in series(job, job.vertex("sink"))["numRecordsIn"]]
 
 
+def test_a_sample_without_a_clock_leaves_all_to_the_time_of_reading(sampled):
+    """The first one may have been old when it was read."""
+    job = sampled([(100_000, counters(1, 1000)), (109_500, counters(2)), (113_500, counters(3, 14_000))])
+
+    assert [109_500, 113_500] == [time_ms for time_ms, _ in series(job, job.vertex("sink"))["numRecordsIn"]]
+
+
 def test_a_sample_that_falls_into_a_fetch_is_left_out(sampled):
     """Task managers are asked one by one: the second subtask still says what it said before."""
     old, new = counters(100, 1000), counters(600, 6_000)

@@ -42,6 +42,13 @@ def test_a_pause_is_the_pause():
     assert (0, 3030, False) == (beat.interval, beat.min_pause, beat.is_saturated)
 
 
+def test_three_rests_are_enough_for_a_pause_and_two_are_not():
+    checkpoints = (0, 9_000), (12_030, 5_000), (20_060, 7_000), (30_080, 12_000)
+
+    assert 3030 == rhythm(points(*checkpoints)).min_pause
+    assert 0 == rhythm(points(*checkpoints[:3])).min_pause
+
+
 def test_one_right_behind_the_other_is_saturation():
     beat = rhythm(points((0, 9_000), (9_022, 8_000), (17_050, 8_500), (25_570, 9_000)))
 
@@ -71,8 +78,16 @@ def test_expired_checkpoints_tell_the_timeout():
         log.checkpoints[number].status, log.checkpoints[number].reason, log.checkpoints[number].duration_ms = "FAILED", "expired", 4_007
     inference = infer_log(log)
 
+    assert 1 == inference.document["version"]
     assert "4 s" == inference.document["checkpoint"]["timeout"]
     assert "2 failed" in inference.comments[""]
+
+
+def test_checkpoints_that_were_declined_tell_no_timeout():
+    log = logged((0, 100), (5_000, 100), (10_000, 100), (15_000, 100))
+    log.checkpoints[2].status, log.checkpoints[2].reason, log.checkpoints[2].duration_ms = "FAILED", "declined", 4_007
+
+    assert "10 min" == infer_log(log).document["checkpoint"]["timeout"]
 
 
 @pytest.mark.parametrize(

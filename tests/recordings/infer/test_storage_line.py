@@ -2,6 +2,8 @@
 
 import pytest
 
+from sim.recordings.infer.draft import Draft
+from sim.recordings.infer.storage import _from_sums
 from sim.recordings.infer.storage_line import MOST, AsyncPhase, line_through, stream_bytes
 
 PLAIN = [AsyncPhase(size * 1e6, 20 + size * 5 + size % 3 - 1) for size in range(1, 40)]
@@ -39,6 +41,14 @@ def test_few_or_equal_bytes_are_no_line(phases):
 )
 def test_a_time_that_does_not_depend_on_the_bytes_tells_no_bandwidth(took):
     assert not line_through([AsyncPhase(size * 1e6, took(size)) for size in range(1, 40)]).is_told
+
+
+def test_where_files_take_far_longer_than_metadata_the_rest_is_transfer():
+    """2 MB in 420 ms, of which 20 ms are the latency."""
+    draft = Draft()
+
+    assert 20 == _from_sums(draft, None, [AsyncPhase(2e6, 420), AsyncPhase(2e6, 420)], 20)
+    assert {"bandwidth": "5 MB/s", "file-latency": "20 ms"} == draft.document["storage"]
 
 
 def test_no_latency_is_negative():
