@@ -65,7 +65,8 @@ def survivors() -> dict[str, list[tuple[int, Key]]]:
     """By room: line and change of what lived in the last draw and is not known to be equivalent."""
     numbers = json.loads(NUMBERS.read_text())
     known = equivalents()
-    found = {room: [(line, (file, *change)) for file, line, *change in moments["after"]["survivors"]] for room, moments in numbers.items()}
+    drawn = {room: moments["after"]["survivors"] for room, moments in numbers.items() if "after" in moments}
+    found = {room: [(line, (file, *change)) for file, line, *change in rows] for room, rows in drawn.items()}
     return {room: [(line, key) for line, key in rows if key not in known] for room, rows in found.items()}
 
 

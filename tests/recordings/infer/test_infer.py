@@ -437,3 +437,11 @@ def test_a_recording_is_read_as_before():
     recording = REST.parent / "recordings" / "p2-severe-aligned.json.gz"
 
     assert not isinstance(read_source([recording]), Measured)
+
+
+@pytest.mark.parametrize(("interval_ms", "lasts_s"), [(1000, 60), (30_000, 360), (600_000, 3600), (10_000_000, 60)])
+def test_a_run_lasts_for_some_checkpoints(changed, interval_ms, lasts_s):
+    """Twelve intervals, a minute at least and an hour at most; an interval beyond an hour is none."""
+    inference = changed({"/checkpoints/config": lambda answer: answer | {"interval": interval_ms}})
+
+    assert lasts_s * 10**9 == parse_duration(inference.document["run"]["duration"])
