@@ -26,6 +26,7 @@ class Waits(NamedTuple):
     stable_ns: int  # that a job waits without all of its slots
     cooldown_ns: int  # that a job runs before it is rescaled
     checkpoint_ns: int | None = None  # that it waits for a completed checkpoint then; None: it needs none
+    deploy_ns: int = 0  # that its deployment takes: it counts as running from the beginning of that
 
 
 def rescaled_too_soon(turns: Iterable[Entry], waits: Waits, teller: Teller) -> Iterator[Violation]:
@@ -36,7 +37,8 @@ def rescaled_too_soon(turns: Iterable[Entry], waits: Waits, teller: Teller) -> I
         if row.happening is Happening.COMPLETED:
             completed_ns = row.time_ns
         elif row.happening in (Happening.JOB_RESTARTING, Happening.JOB_RESTORED):
-            since, runs = row.time_ns, row.happening is Happening.JOB_RESTORED
+            runs = row.happening is Happening.JOB_RESTORED
+            since = row.time_ns - (waits.deploy_ns if runs else 0)
         elif row.happening is Happening.RESCALED:
             fact = None
             if not runs and after_ns < waits.stable_ns:

@@ -48,6 +48,16 @@ def test_it_keeps_its_cooldown():
     assert ["it is rescaled after 29000 ms, its cooldown takes 30000 ms"] == facts(FAILED, DEPLOYED, done, rescaled(49))
 
 
+def test_a_job_runs_while_its_tasks_are_deployed():
+    """Flink enters Executing, then deploys."""
+    waits = WAITS._replace(checkpoint_ns=None, deploy_ns=2 * S)
+
+    assert [] == facts(DEPLOYED, rescaled(48), waits=waits)
+    assert ["it is rescaled after 29000 ms, its cooldown takes 30000 ms"] == facts(DEPLOYED, rescaled(47), waits=waits)
+    assert [] == facts(FAILED, rescaled(22), waits=waits)
+    assert 1 == len(facts(FAILED, rescaled(21), waits=waits)), "a job that waits for slots is not deployed"
+
+
 def test_it_takes_a_completed_checkpoint_along_or_has_waited_for_one():
     done = Entry(55 * S, Happening.COMPLETED, 3)
 

@@ -106,9 +106,10 @@ class RestartAccount(RunAccount):
             return None
         stable_ns = 0 if options.reactive else options.stabilization_ns
         if scenario.cluster.profile != "2.x" or interval_ns is None:
-            return Waits(stable_ns, options.cooldown_ns)
+            return Waits(stable_ns, options.cooldown_ns, deploy_ns=scenario.overheads.deploy_ns)
         most_ns = options.rescale_delay_ns
-        return Waits(stable_ns, options.cooldown_ns, _FAILED_CHECKPOINTS * interval_ns if most_ns is None else most_ns)
+        checkpoint_ns = _FAILED_CHECKPOINTS * interval_ns if most_ns is None else most_ns
+        return Waits(stable_ns, options.cooldown_ns, checkpoint_ns, scenario.overheads.deploy_ns)
 
     def _resumes_within_ns(self) -> int | None:
         """The time of law 105; None: storage, a stop or a backlog may keep checkpoints away."""
