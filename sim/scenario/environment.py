@@ -20,7 +20,7 @@ from sim.scenario.text.problems import Reading, ScenarioError, did_you_mean
 from sim.scenario.validation import validate_as
 
 DEFAULT = "flink-2-loopback"
-"""What a scenario that names no environment takes place in; `Overheads()` has its values."""
+"""The environment of a scenario that names none; `Overheads()` has its values."""
 
 _FOLDER = FilePath(__file__).parent / "environments"
 _ENDINGS = (".yaml", ".yml")

@@ -39,8 +39,6 @@ FEATURES = {
 }
 LEAST_COVERED = 0.5
 """A window with fewer observations tells little about the load: it is left out, and counted."""
-
-
 COLUMNS = ("trace", "from_s", *FEATURES)
 
 
@@ -53,11 +51,11 @@ class CutWindows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """How windows are cut: so long [s], chosen in this way of `CUTS`, so many of each trace (None: all)."""
+    """How windows are cut."""
 
     length_s: float
-    way: str
-    count: int | None
+    way: str  # of `CUTS`, by which they are chosen
+    count: int | None  # of each trace; None: all
 
 
 def windows_here(
@@ -88,11 +86,11 @@ def cut_trace(rates: pd.DataFrame, failures: pd.DataFrame, cut: Cutting) -> pd.D
     series = _series(rates, cut.length_s)
     if series is None:
         return pd.DataFrame(columns=list(COLUMNS))
-    met = _met(failures, series)
-    begins = _around(met, series, cut.length_s) if cut.way == "failures" else _consecutive(series, cut.length_s)
-    full = _described(series, met, begins, cut.length_s)
-    chosen = CUTS[cut.way](full, cut.count).to_dict("records") if len(full) else []
-    left_out = {"trace": series.trace, "from_s": np.nan, "rows": len(begins) - len(full), "failures": 0}
+    failed_s = _failures_during(series, failures)
+    begins = _around(failed_s, series, cut.length_s) if cut.way == "failures" else _consecutive(series, cut.length_s)
+    windows = _described(series, failed_s, begins, cut.length_s)
+    chosen = CUTS[cut.way](windows, cut.count).to_dict("records") if len(windows) else []
+    left_out = {"trace": series.trace, "from_s": np.nan, "rows": len(begins) - len(windows), "failures": 0}
     return pd.DataFrame([left_out, *chosen], columns=list(COLUMNS))
 
 
@@ -155,16 +153,16 @@ def _series(rates: pd.DataFrame, length_s: float) -> _Series | None:
     return _Series(str(rows["trace"].iloc[0]), t_s[0], t_s[-1] - t_s[0], (t_s - t_s[0])[observed], rate, float(rate.mean()), step_s)
 
 
-def _met(failures: pd.DataFrame, series: _Series) -> Floats:
-    """When failures of traces of the same folder begin, from the begin of this trace."""
+def _failures_during(series: _Series, failures: pd.DataFrame) -> Floats:
+    """The beginnings of failures within a trace, of all traces of its folder [s from the begin of the trace]."""
     folder = series.trace.rpartition("/")[0]
     at_s = [
         at_s - series.begin_s
         for trace, at_s, run in failures[["trace", "t_s", "run"]].itertuples(index=False, name=None)
         if trace.rpartition("/")[0] == folder and (run is None or series.trace.endswith(run))
     ]
-    met = np.array(at_s, float)
-    return met[(met >= 0) & (met <= series.length_s)]
+    failed_s = np.array(at_s, float)
+    return failed_s[(failed_s >= 0) & (failed_s <= series.length_s)]
 
 
 def _consecutive(series: _Series, length_s: float) -> Floats:
@@ -172,14 +170,14 @@ def _consecutive(series: _Series, length_s: float) -> Floats:
     return np.arange(int(series.length_s // length_s), dtype=np.float64) * length_s
 
 
-def _around(met: Floats, series: _Series, length_s: float) -> Floats:
+def _around(failed_s: Floats, series: _Series, length_s: float) -> Floats:
     """The begin of a window per failure, a third of its length before it; only complete windows."""
-    begins = np.unique(met - length_s / 3)
+    begins = np.unique(failed_s - length_s / 3)
     return begins[(begins >= 0) & (begins + length_s <= series.length_s)]
 
 
-def _described(series: _Series, met: Floats, begins: Floats, length_s: float) -> pd.DataFrame:
-    """The features of each window, of those with enough observations."""
+def _described(series: _Series, failed_s: Floats, begins: Floats, length_s: float) -> pd.DataFrame:
+    """A row of features per window that has enough observations."""
     firsts, ends = (np.searchsorted(series.on_s, begins + shift) for shift in (0.0, length_s))
     covered = np.minimum(1.0, (ends - firsts) * series.step_s / length_s)
     rows = list[dict[str, Any]]()
@@ -188,7 +186,7 @@ def _described(series: _Series, met: Floats, begins: Floats, length_s: float) ->
         rate, at = series.rate[window], series.on_s[window] - from_s
         if not len(rate) or not rate.mean() > 0:
             continue
-        failures = (met - from_s)[(met >= from_s) & (met < from_s + length_s)]
+        failures = (failed_s - from_s)[(failed_s >= from_s) & (failed_s < from_s + length_s)]
         mean = float(rate.mean())
         rows.append({
             "trace": series.trace, "from_s": float(from_s),

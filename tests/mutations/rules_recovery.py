@@ -147,7 +147,7 @@ RECOVERY = (
     Rule(
         "totals go on over attempts",
         "runtime/counters.py",
-        "            self._before[task] += int(served[task]) - position\n",
+        "            self.before[task] += int(served[task]) - position\n",
         "            del position\n",
         f"{_HOST}a_run_with_failures_ends_where_one_without_does",
     ),

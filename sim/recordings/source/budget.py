@@ -52,7 +52,7 @@ class Budget:
         return json.loads(content)
 
     def _count(self, place: str, size_bytes: int) -> bool:
-        """Count so much for a place, for what it counted before.  Whether all of it fits."""
+        """Set what a place takes, instead of what it took before.  True: all places together fit."""
         self.spent_bytes += size_bytes - self.bytes_by_place.get(place, 0)
         self.bytes_by_place[place] = size_bytes
         return self.spent_bytes <= self.memory_bytes

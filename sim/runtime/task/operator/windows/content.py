@@ -22,7 +22,7 @@ class HeldRecords:
         self._flushed = self.served()  # records whose rows are in state
 
     def restored(self, slices: tuple[int, ...]) -> None:
-        """State that was kept for windows that go on."""
+        """A snapshot is restored, with the ends of the slices that it held."""
         self.slices = self._slices(slices)
         self._flushed = self.served()
 
@@ -32,12 +32,12 @@ class HeldRecords:
         return self.slices.records(late) if self.window.overlapping > 1 else late
 
     def end(self, records: int) -> None:
-        """A window has ended: so many records have left since the job began."""
+        """A window has ended; `records` have left since the job began."""
         if self.window.overlapping > 1:
             self.slices.end(records)
 
     def flush_ns(self) -> int:
-        """What it takes to merge the rows that are buffered into state; they are buffered no more."""
+        """Merge the buffered rows into state.  Returns the time that this takes [ns]."""
         served = self.served()
         rows, self._flushed = served - self._flushed, served
         return rows * self.window.flush_ns
@@ -66,7 +66,7 @@ class HeldRecords:
         self.slot.context.env.call_in(ns, worked)
 
     def served(self) -> int:
-        """Records, since the job began."""
+        """The records served since the job began."""
         return self.slot.context.plane.position(self.slot.task).served
 
     def _slices(self, ends: tuple[int, ...]) -> Slices:
