@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.catalogs.barriers import BARRIERS, BarrierKind
 from sim.model.catalogs.sinks import SINKS, SinkKind, recognised
-from sim.sweeps.file.design import Point
 from sim.units import format_duration
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
+    from sim.sweeps.file.design import Point
 
 _S = 1_000_000_000
 INTERVALS_NS = tuple(seconds * _S for seconds in (10, 30, 60, 180, 600))

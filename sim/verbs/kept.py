@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sim.analysis.section import TextTable
-from sim.report.page import Page, html
 from sim.runtime.run.manifest import code_version
 from sim.verbs.command_lines import command_line
 from sim.whole_file import replace_text
+
+if TYPE_CHECKING:
+    from sim.report.page import Page
 
 
 def keep_answer(
@@ -40,6 +42,8 @@ def keep_answer(
 
 def write_page(page: Page, file: Path) -> None:
     """One HTML file that needs no network."""
+    from sim.report.page import html  # here: what is kept without a page needs no charts
+
     replace_text(file, html(page))
 
 

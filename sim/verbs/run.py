@@ -27,7 +27,6 @@ from sim.scenario.study import ScenarioFile, loads
 from sim.scenario.text.plain import read_text
 from sim.scenario.text.problems import ScenarioError
 from sim.scenario.text.unknowns import assumed
-from sim.sweeps.file.definition import is_sweep
 from sim.verbs.command_lines import command_line, portable
 from sim.verbs.findings import Remark, job_findings, of_problem, tell
 from sim.verbs.kept import with_provenance
@@ -122,6 +121,8 @@ def _read(origin: StudySource) -> ScenarioFile:
     try:
         return loads(origin.text, origin.name, overrides=origin.changes, folder=origin.folder, file=str(origin.file))
     except ScenarioError:
+        from sim.sweeps.file.definition import is_sweep  # here: a run that begins needs no documents of sweeps
+
         if not is_sweep(origin.file):
             raise
         hint = f"is a sweep file, which names a scenario and what varies: ckptsim sweep {shlex.quote(str(origin.file))}"
@@ -208,7 +209,7 @@ def _with_assumptions(comparison: Comparison, engine: Engine, listener: Listener
     total_ns = sum(trial.scenario.run.duration_ns for trial in planned)
     with listener.progress(what, total_ns, len(planned), what_each="runs") if planned else nullcontext(no_watch) as watch:
         assumptions = deciding(comparison, planned, engine=engine, watch=watch)
-    return replace(comparison, deciding=assumptions)
+    return comparison.with_deciding(assumptions)
 
 
 def _checked(comparison: Comparison, expectations: Sequence[Expectation]) -> Iterator[dict[str, Any]]:
