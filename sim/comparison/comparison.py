@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,12 @@ class Comparison:
     @cached_property
     def strategies(self) -> tuple[StrategyRow, ...]:
         return tuple(self._strategy(name, results) for name, results in self.results.items())
+
+    def with_deciding(self, assumptions: tuple[DecidingAssumption, ...]) -> Comparison:
+        """The same with assumptions that decide.  They change nothing else, so what is computed of the results stays."""
+        found = replace(self)
+        vars(found).update(vars(self) | {"deciding": assumptions})
+        return found
 
     @cached_property
     def consequences(self) -> dict[str, Consequences]:

@@ -18,6 +18,8 @@ import numpy as np
 from sim.analysis.number_texts import bytes_text, ms_text
 from sim.analysis.strategies.noise import is_noise
 from sim.analysis.strategies.single import Single
+from sim.analysis.strategies.summary import median_duration_ms
+from sim.analysis.strategies.warm_up import WarmUpEnd, warm_up
 from sim.cells.cell import simulated
 from sim.cells.local import Watch, no_watch, run_each
 from sim.cells.plan import Cell
@@ -201,19 +203,18 @@ def _warm_up(comparison: Comparison) -> Iterator[DecidingAssumption]:
         results = comparison.results[line.label]
         if any(result.scenario.run.warmup_ns for result in results) or not line.summary.completed:
             continue
-        settled = _settled(comparison, line.label, results)
-        before_ms, after_ms = line.summary.end_to_end_p50_ms, settled.strategies[0].summary.end_to_end_p50_ms
+        end = warm_up([replace(result, scenario=_settling(result.scenario)) for result in results])
+        before_ms, after_ms = line.summary.end_to_end_p50_ms, _settled_ms(results, end)
         if not np.isnan(after_ms) and not is_noise(*sorted((before_ms, after_ms), reverse=True)):
-            moves, beginning = f"the median of {line.label}", f"the first {settled.warm_ups[line.label]}"
+            moves, beginning = f"the median of {line.label}", f"the first {end}"
             found.append(DecidingAssumption(WARM_UP, "the beginning counts (run.warmup)", beginning, moves, before_ms, after_ms))
     if found:
         yield max(found, key=lambda own: abs(own.after_ms - own.before_ms))
 
 
-def _settled(comparison: Comparison, label: str, results: Sequence[Result]) -> Comparison:
-    """One strategy, without what comes before it has settled."""
-    changed = tuple(replace(result, scenario=_settling(result.scenario)) for result in results)
-    return replace(comparison, results={label: changed}, baselines={})
+def _settled_ms(results: Sequence[Result], end: WarmUpEnd) -> float:
+    """The median of a strategy without what comes before it has settled."""
+    return median_duration_ms([result.tables for result in results], warmup_s=end.ns / 1e9)
 
 
 def _settling(scenario: Scenario) -> Scenario:

@@ -21,7 +21,7 @@ from sim.analysis.strategies.not_completed import INTERRUPTIONS
 from sim.analysis.strategies.path import BarrierPath, path
 from sim.analysis.strategies.rates import Tables, again_per_second, backlog_per_second, emitted_per_second, served_per_second
 
-__all__ = ["Summary", "Tables", "summarize", "throughput"]
+__all__ = ["Summary", "Tables", "median_duration_ms", "summarize", "throughput"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,8 @@ def summarize(
     `without_records`: vertices that read no records (committers).  The vertex before them may still be a sink.
     `of_first_uploads`: the row is about them, and about no other checkpoint.
     """
-    every = _pooled(runs, "checkpoints")
-    is_first = np.concatenate([first_uploads(run["checkpoints"]) for run in runs])
-    firsts = every[is_first]
-    checkpoints = firsts if of_first_uploads else every[~is_first & (every["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()]
+    firsts, others = _checkpoints(runs, warmup_s)
+    checkpoints = firsts if of_first_uploads else others
     done, ways = checkpoints[checkpoints["status"] == "COMPLETED"], _pooled(runs, "path")
     subtasks = _pooled(runs, "subtasks")
     subtasks = subtasks[subtasks["id"].isin(done["id"])]
@@ -140,6 +138,19 @@ def throughput(
 
 def _most_frequent(texts: pd.Series[str]) -> str:
     return "" if texts.empty else str(texts.mode().iloc[0])
+
+
+def median_duration_ms(runs: Sequence[Tables], *, warmup_s: float) -> float:
+    """The `end_to_end_p50_ms` of a summary, without the rest of it."""
+    _, others = _checkpoints(runs, warmup_s)
+    return _quantile(others.loc[others["status"] == "COMPLETED", "end_to_end_duration"].to_numpy(dtype=float), 0.5)
+
+
+def _checkpoints(runs: Sequence[Tables], warmup_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """First uploads, and the others that were triggered after the warm-up."""
+    every = _pooled(runs, "checkpoints")
+    is_first = np.concatenate([first_uploads(run["checkpoints"]) for run in runs])
+    return every[is_first], every[~is_first & (every["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()]
 
 
 def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:
