@@ -74,23 +74,34 @@ class Levers(NoLevers):
         name = race.nearest.name
         current = self._pulled(race, name)
         for _ in range(ROUNDS - len(current.changes)):
-            before, best, best_excess = excess(race.nearest, race.limits), None, float("inf")
-            for lever, changes in ranked(situation_of(race, name)):
-                if lever in {change.lever for change in current.changes}:
-                    continue
-                found = [current.with_change(change) for change in changes]
-                if not self._ran(race, found, f"the lever '{lever.name}' and further ones"):
-                    return
-                if race.has_room:
-                    self._simplify(race)
-                    return
-                for pulled in found:
-                    own = _excess(race, pulled)
-                    if own < best_excess:
-                        best, best_excess = pulled, own
+            before = excess(race.nearest, race.limits)
+            best, best_excess = self._one_more(race, current, name)
+            if race.has_room:
+                self._simplify(race)
+                return
             if best is None or best_excess > before * BETTER:
                 return
             current, name = best, best.candidate(race).name
+
+    def _one_more(self, race: Race, current: Pulled, name: tuple[str, str]) -> tuple[Pulled | None, float]:
+        """Try each further lever on top of `current`: the best setting so, and by what factor it breaks the limits.
+
+        It ends as soon as a setting keeps the limits with room.  None: no lever helps, or the budget is spent.
+        """
+        best, best_excess = None, float("inf")
+        for lever, changes in ranked(situation_of(race, name)):
+            if lever in {change.lever for change in current.changes}:
+                continue
+            found = [current.with_change(change) for change in changes]
+            if not self._ran(race, found, f"the lever '{lever.name}' and further ones"):
+                return None, float("inf")
+            if race.has_room:
+                break
+            for pulled in found:
+                own = _excess(race, pulled)
+                if own < best_excess:
+                    best, best_excess = pulled, own
+        return best, best_excess
 
     def _replace_last(self, race: Race, current: Pulled) -> bool:
         """Try other levers in place of the last one.  True: a setting keeps the limits with room.
