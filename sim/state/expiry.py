@@ -98,7 +98,7 @@ def _younger(cohort: Cohort, horizon_ns: int) -> Cohort:
     """
     if horizon_ns <= cohort.begin_ns:
         return cohort
-    if horizon_ns >= cohort.end_ns:
+    if horizon_ns >= cohort.end_ns or not cohort.size_bytes:  # small shares and rewrites leave nothing of some
         return cohort._replace(size_bytes=0)
     span_ns = cohort.end_ns - cohort.begin_ns
     gone_bytes = cohort.size_bytes * (horizon_ns - cohort.begin_ns) // span_ns

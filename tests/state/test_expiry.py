@@ -37,6 +37,15 @@ def test_looks_round_nothing_off(looks):
     assert 990_000 == expiry.live_bytes
 
 
+def test_a_cohort_of_which_nothing_is_left_goes():
+    """A small share of it is less than a byte."""
+    expiry = Expiry(TTL, 0, ENTRY)
+    expiry.stand((Cohort(0, 10 * S, 0), Cohort(10 * S, 20 * S, 500)), 20 * S)
+    expiry.advance(0, 0, TTL + 5 * S)
+
+    assert (Cohort(10 * S, 20 * S, 500),) == expiry.ages
+
+
 @pytest.mark.parametrize(("seconds", "expected"), [(25, 750_000), (75, 250_000), (100, 0)])
 def test_keys_of_the_beginning_are_of_all_ages(seconds, expected):
     """1 MB that nothing renews is gone after one time to live, evenly."""
