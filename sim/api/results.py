@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sim.analysis.strategies.side_by_side import texts
 from sim.api.guesses import Guessed
 from sim.api.plots import Plots
-from sim.api.progress import Notebook
+from sim.api.run_again import RunAgain
 from sim.comparison.assumption import DecidingAssumption
 from sim.verbs.display import paragraph, table_html, table_text
 
@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from sim.explain.runs import Runs
     from sim.model.backtest import Backtest
     from sim.runtime.run.result import Result
-    from sim.verbs.explanation import Explanation
     from sim.verbs.run import RunOutcome
-    from sim.verbs.timeline import WrittenTimeline
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Results(Guessed):
+class Results(Guessed, RunAgain):
     """The results of a study: a strategy is a combination, and has a run per replication.
 
     Tables have the columns `strategy` and `replication`, then those of `ckptsim schema --results`; times are ms, sizes bytes.
@@ -185,26 +183,6 @@ class Results(Guessed):
                 parts.append(part)
         full = [part for part in parts if len(part)] or parts[:1]
         return pd.concat(full, ignore_index=True) if full else pd.DataFrame()
-
-    def explain(self, checkpoint: int | None = None, *, strategy: str | None = None, verify: bool = False) -> Explanation:
-        """Where the time of one checkpoint went, and why; by default of the median and the slowest, of every strategy.
-
-        `verify` simulates what each part would save.  The first replication is run again, watched closely.
-        OptionError (a ValueError): no such strategy.  LookupError: no such checkpoint.
-        """
-        from sim.verbs.explain_runs import explain_runs
-
-        return explain_runs(self._again, checkpoint, strategy=strategy, verify=verify, listener=Notebook())
-
-    def timeline(self, file: str | PathLike[str], *, strategy: str | None = None, **window: Any) -> WrittenTimeline:
-        """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev.
-
-        `strategy`: the first by default.  `begin` and `end` (such as "30 s") narrow the window, `step` is the time between two looks,
-        `limit` the number of events at most.  OptionError (a ValueError): no such strategy, or a window that shows nothing.
-        """
-        from sim.verbs.timeline import write_timeline
-
-        return write_timeline(self._again, Path(file), strategy=strategy, listener=Notebook(), **window)
 
     def report(self, file: str | PathLike[str]) -> Path:
         """Write everything as one HTML file that needs no network; returns the path."""

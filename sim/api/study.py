@@ -13,6 +13,7 @@ from sim.api.changes import Changes, lines_of
 from sim.api.guesses import Guessed
 from sim.api.progress import Notebook
 from sim.api.results import Results
+from sim.api.run_again import RunAgain
 from sim.comparison.comparison import label
 from sim.foreign import one_line
 from sim.quantities.prices import S3_STANDARD
@@ -31,12 +32,10 @@ if TYPE_CHECKING:
     from sim.explain.runs import Runs
     from sim.model.scenario import Scenario
     from sim.plane import Engine
-    from sim.verbs.explanation import Explanation
-    from sim.verbs.timeline import WrittenTimeline
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Study(Guessed):
+class Study(Guessed, RunAgain):
     """A scenario file, with every combination of its lists.  `load` and `loads` make it; `with_` gives a changed one.
 
     A study of one combination is a scenario: ``study["aligned"]``, or ``study.scenarios[0]``.
@@ -143,18 +142,6 @@ class Study(Guessed):
         listed = S3_STANDARD if prices is None else load_prices(Path(prices))
         options = {"engine": engine, "jobs": jobs, "checks": checks, "try_assumptions": try_assumptions, "prices": listed}
         return Results.of(run(request, place, listener=listener, **options))  # type: ignore[arg-type]
-
-    def explain(self, checkpoint: int | None = None, *, strategy: str | None = None, verify: bool = False) -> Explanation:
-        """Why checkpoints take as long as they do, along their critical paths: `Results.explain`, without keeping the run."""
-        from sim.verbs.explain_runs import explain_runs
-
-        return explain_runs(self._again, checkpoint, strategy=strategy, verify=verify, listener=Notebook())
-
-    def timeline(self, file: str | PathLike[str], *, strategy: str | None = None, **window: Any) -> WrittenTimeline:
-        """Write what every subtask, file and barrier did as Trace Event JSON, for ui.perfetto.dev: `Results.timeline`."""
-        from sim.verbs.timeline import write_timeline
-
-        return write_timeline(self._again, Path(file), strategy=strategy, listener=Notebook(), **window)
 
     def flink_configuration(self) -> str:
         """Lines for config.yaml of Flink.  ValueError: the study has several combinations."""
