@@ -1,6 +1,6 @@
-"""An account: what hears the moments of a run, and puts the facts before laws.
+"""An account hears the moments of a run, and puts the facts before laws.
 
-A moment is a method of `Checks`.  An account overrides those that it needs; it is registered for none.
+A moment is a method of `Checks`.  An account overrides those that it needs, and no list names them.
 """
 
 from __future__ import annotations
