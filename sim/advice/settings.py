@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.catalogs.barriers import BARRIERS, BarrierKind
 from sim.model.catalogs.sinks import SINKS, SinkKind, recognised
-from sim.units import format_duration
+from sim.units import SECOND, format_duration
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.sweeps.file.design import Point
 
-_S = 1_000_000_000
-INTERVALS_NS = tuple(seconds * _S for seconds in (10, 30, 60, 180, 600))
-NICE_NS = tuple(seconds * _S for seconds in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600))
-TIMEOUT_NS = 600 * _S
+INTERVALS_NS = tuple(seconds * SECOND for seconds in (10, 30, 60, 180, 600))
+NICE_NS = tuple(seconds * SECOND for seconds in (1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 900, 1800, 3600))
+TIMEOUT_NS = 600 * SECOND
 """execution.checkpointing.timeout unless the job sets it: no trial has a shorter one."""
 
 _BARRIERS, _DEBLOAT = "checkpoint.barriers", "cluster.network.debloat"

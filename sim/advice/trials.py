@@ -19,7 +19,7 @@ from sim.advice.failures import slots_ms
 from sim.advice.future.horizon import Horizon, horizon
 from sim.quantities.prices import S3_STANDARD
 from sim.sweeps.file.design import Point, override
-from sim.units import format_duration, parse_duration
+from sim.units import SECOND, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from sim.advice.conf_file import ConfFile
@@ -27,16 +27,15 @@ if TYPE_CHECKING:
     from sim.model.backtest import Backtest
     from sim.model.scenario import Scenario
 
-_S = 1_000_000_000
-SETTLED_NS = 60 * _S
+SETTLED_NS = 60 * SECOND
 """Until then queues have filled and checkpoints have become regular."""
-PERIODS, OBSERVED_NS = 2, 60 * _S
+PERIODS, OBSERVED_NS = 2, 60 * SECOND
 """The least an undisturbed run observes: so many intervals, and so much time."""
 LATE = (9, 10)
 """The part of an interval before the failure, as a ratio: nearly all of its work is lost."""
-PATIENCE_NS = 180 * _S
+PATIENCE_NS = 180 * SECOND
 
-LONG_PERIODS, LONGEST_NS = 100, 7200 * _S
+LONG_PERIODS, LONGEST_NS = 100, 7200 * SECOND
 """A long run sees enough checkpoints for a 99 % quantile, unless it would take longer than this."""
 
 WORLD, INTERVAL, PROTOCOL, TRIAL = ("world", "interval", "protocol", "trial")
@@ -170,7 +169,7 @@ class Bench:
     def _slots_ns(self) -> int:
         """How long a lost task manager leaves tasks without slots at the most, as the job is today; to a whole second."""
         slots = slots_ms(self.load(self.common)) if self.failure == TASK_MANAGER else None
-        return 0 if slots is None else ceil(slots[1] / 1e3) * _S
+        return 0 if slots is None else ceil(slots[1] / 1e3) * SECOND
 
 
 def _text(point: Point) -> str:

@@ -28,6 +28,7 @@ from sim.model.scenario import AUTO_WARM_UP, Scenario
 from sim.runtime.run.manifest import identity
 from sim.runtime.run.result import Result
 from sim.runtime.setup.lowering import hosts
+from sim.units import MS
 
 if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
@@ -43,7 +44,6 @@ WORTH_IT = 0.1
 """A value is tried if it adds so large a share to a checkpoint by arithmetic."""
 MOST = 2
 """Runs, at most: those that add most."""
-MS = 1_000_000
 
 
 _Change = Callable[[Scenario], Scenario]

@@ -12,7 +12,7 @@ from sim.metrics.critical_path import PathKind, PathPart
 from sim.metrics.journal import Happening
 from sim.plane.seam.positions import channels_out
 from sim.storage.ledger import FileId
-from sim.units import format_duration
+from sim.units import SECOND, format_duration
 
 if TYPE_CHECKING:
     from sim.explain.close_up import ObservedInstance
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sim.storage.ledger import StoredFile
 
 _FILES = (PathKind.UPLOAD, PathKind.FLUSH)
-_SECOND = 1_000_000_000
 
 
 class Causes:
@@ -109,7 +108,7 @@ class Causes:
             return f"it overtook data, and waited for the thread of {self._task(part.task)}"
         if self._is_open(part):
             return f"{self._ahead(part)}, and was not drained when the checkpoint was given up"
-        return f"{self._ahead(part)}, drained at {bytes_text(row.total * _SECOND / part.duration_ns)}/s"
+        return f"{self._ahead(part)}, drained at {bytes_text(row.total * SECOND / part.duration_ns)}/s"
 
     def _firing(self, part: PathPart) -> str | None:
         """The window that held the thread for most of the part, if one did."""
@@ -157,7 +156,7 @@ class Causes:
         if any(file.durable_ns is None or file.durable_ns > parts[-1].end_ns for file in files):
             text = f"{what} was not durable when the checkpoint was given up"
         else:
-            text = f"{what}, {bytes_text(size)} at {bytes_text(size * _SECOND / spent_ns)}/s{self._compacted(parts[0].task, files)}"
+            text = f"{what}, {bytes_text(size)} at {bytes_text(size * SECOND / spent_ns)}/s{self._compacted(parts[0].task, files)}"
         slow = self.slow(parts)
         return text if slow is None else f"{text}; {slow.place} (bandwidth divided by {float(slow.factor):g})"
 

@@ -9,11 +9,12 @@ from sim.explain.account import Account, AccountLine
 from sim.explain.what_if import bound
 from sim.foreign import one_line
 from sim.history.causes import HistoryCauses, place
-from sim.history.history import MS, History, SubtaskId
+from sim.history.history import History, SubtaskId
 from sim.history.path import PathStep, steps
 from sim.metrics.critical_path import CriticalPath, PathPart
 from sim.metrics.stats import CheckpointStats
 from sim.recordings.source.recorded_job import RecordedCheckpoint
+from sim.units import MS
 
 
 def account(history: History, point: RecordedCheckpoint) -> Account:

@@ -9,14 +9,14 @@ from statistics import median
 from sim.analysis.number_texts import bytes_text, ms_text, share_text
 from sim.foreign import one_line
 from sim.history.garbage import is_much
-from sim.history.history import MS, History, SubtaskId, subtasks_of
+from sim.history.history import History, SubtaskId, subtasks_of
 from sim.history.moments import Moments, moments
 from sim.history.path import PathStep, failed_asynchronously
 from sim.history.rhythms import RARE, chances, unnamed, unnamed_text
 from sim.history.stillness import Stillness, stillnesses
 from sim.metrics.critical_path import PathKind
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
-from sim.units import format_duration
+from sim.units import MS, format_duration
 
 _PRESSED = 0.2
 """A thread that is back-pressured for a smaller share of its time is hardly kept by its readers."""

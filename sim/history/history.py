@@ -12,12 +12,10 @@ from sim.recordings.infer.windows.plan import PlannedWindow
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestVertex
-from sim.units import format_duration
+from sim.units import MS, format_duration
 
 SubtaskId = tuple[str, int]
 """Vertex (our short name), index."""
-MS = 1_000_000
-"""Flink counts ms, critical paths count ns."""
 
 
 class ThreadShares(NamedTuple):

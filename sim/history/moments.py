@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sim.history.history import MS, History, SubtaskId, subtasks_of
+from sim.history.history import History, SubtaskId, subtasks_of
 from sim.recordings.infer.before_barrier import Acknowledged, acknowledged_in, barrier_at_readers_ms, works_before_barrier
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
+from sim.units import MS
 
 
 class Moments(NamedTuple):

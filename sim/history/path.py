@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sim.history.history import MS, History, SubtaskId, subtasks_of
+from sim.history.history import History, SubtaskId, subtasks_of
 from sim.history.moments import Moments, late_in, moments, writers_of
 from sim.metrics.critical_path import PathKind
 from sim.protocol.reasons import FailureReason
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
+from sim.units import MS
 
 _TOGETHER_NS = 20 * MS
 """Subtasks that share a file of channel state end their asynchronous parts, or acknowledge, this close to each other.

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sim.history.garbage import garbage_of
-from sim.history.history import MS, History, SubtaskId, ThreadShares
+from sim.history.history import History, SubtaskId, ThreadShares
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
 from sim.model.catalogs.shipping import shipping_of
 from sim.model.randomness.contention import slowdown
@@ -19,7 +19,7 @@ from sim.recordings.source.job_log import LogCheckpoint
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.recordings.source.rest.answers import CheckpointConfig, Totals, parsed, with_tasks
 from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex
-from sim.units import parse_flink_duration
+from sim.units import MS, parse_flink_duration
 
 _KEPT = "web.checkpoints.history"
 _SCARCE = 1.2

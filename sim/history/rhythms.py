@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from sim.foreign import one_line
-from sim.history.history import MS, History
+from sim.history.history import History
 from sim.recordings.infer.windows.inferred import timers_of
 from sim.recordings.infer.windows.rhythm import gathering
 from sim.recordings.infer.windows.unknown_rhythm import UnknownRhythm, unknown_rhythm
 from sim.recordings.source.recorded_job import RecordedCheckpoint
-from sim.units import format_duration
+from sim.units import MS, format_duration
 
 RARE = 0.05
 """A rhythm is told where chance explains it less often than this."""

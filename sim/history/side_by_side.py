@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sim.evidence.truth import scenario_of
-from sim.history.history import MS, History
+from sim.history.history import History
 from sim.history.path import NEAR, PathStep, near_paths, steps
 from sim.history.reading import history_of
 from sim.metrics.critical_path import PathKind
@@ -30,6 +30,7 @@ from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestInput, RestVertex
 from sim.runtime.run.simulate import simulate
 from sim.runtime.setup.lowering import hosts
+from sim.units import MS
 
 if TYPE_CHECKING:
     import pandas as pd

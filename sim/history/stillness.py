@@ -13,10 +13,11 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from sim.history.history import MS, History, SubtaskId
+from sim.history.history import History, SubtaskId
 from sim.history.moments import Moments, moments, writers_of
 from sim.metrics.critical_path import PathKind
 from sim.recordings.source.recorded_job import RecordedCheckpoint
+from sim.units import MS
 
 _LEAST_NS = 500 * MS
 """Shorter pauses are common where cores are busy."""

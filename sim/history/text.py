@@ -21,13 +21,14 @@ from sim.history.answer import HistoryAnswer
 from sim.history.causes import name_of
 from sim.history.circumstances import circumstances
 from sim.history.garbage import garbage_text
-from sim.history.history import MS, History, SubtaskId
+from sim.history.history import History, SubtaskId
 from sim.history.in_common import InCommon
 from sim.history.moments import late_in
 from sim.history.path import steps
 from sim.history.profile import Row
 from sim.prose import capitalised
 from sim.recordings.source.recorded_job import RecordedCheckpoint
+from sim.units import MS
 
 _ROWS = 6
 """Rows of slow checkpoints, and of where the time goes."""

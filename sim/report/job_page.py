@@ -13,7 +13,7 @@ from sim.foreign import one_line
 from sim.history.account import account
 from sim.history.circumstances import circumstances
 from sim.history.garbage import garbage_text
-from sim.history.history import MS, History, subtasks_of
+from sim.history.history import History, subtasks_of
 from sim.history.moments import moments
 from sim.history.text import choice_text, clock, head_text, is_notable, late_lines, not_told, untold
 from sim.prose import capitalised
@@ -22,6 +22,7 @@ from sim.report.job_graph import GraphEdge, GraphVertex, JobGraph
 from sim.report.one_checkpoint import one_checkpoint, vertex_notes
 from sim.report.page import Block, Page
 from sim.report.waterfall import waterfall
+from sim.units import MS
 
 if TYPE_CHECKING:
     import pandas as pd

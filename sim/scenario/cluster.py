@@ -12,9 +12,7 @@ from sim.scenario.grammar.fields import Axis, OnOff, choice
 from sim.scenario.grammar.options import Options, built
 from sim.scenario.grammar.section import MAP_OR_TEXT, Texts
 from sim.scenario.text.problems import Reading
-from sim.units import format_duration
-
-MILLISECOND_NS = 1_000_000
+from sim.units import MS, format_duration
 
 
 class Debloat(Options, of=(cluster.Debloating,)):
@@ -74,7 +72,7 @@ def _network(around: Cluster, reading: Reading) -> cluster.NetworkMemory:
         reading.wrong((*here, "starting-segment-size"), f"must lie between 1 B and the segment size, {network.segment_bytes} B")
     if network.exclusive_per_channel == 0:  # FLINK-16641 has the sender announce its backlog then
         reading.wrong((*here, "buffers-per-channel"), "is 0: a channel that begins without a buffer is not modelled, write 1 or more")
-    if 0 < network.buffer_timeout_ns < MILLISECOND_NS:
+    if 0 < network.buffer_timeout_ns < MS:
         written = format_duration(network.buffer_timeout_ns)
         reading.wrong((*here, "buffer-timeout"), f"is {written}: Flink counts milliseconds, write 1 ms or more, or 0 s")
     if network.max_per_channel == 1:
@@ -87,7 +85,7 @@ def _check_debloat(network: cluster.NetworkMemory, reading: Reading) -> None:
     here = ("cluster", "network", "debloat")
     if (debloat := network.debloat) is None:
         return
-    if 0 < debloat.period_ns < MILLISECOND_NS:
+    if 0 < debloat.period_ns < MS:
         reading.wrong((*here, "period"), f"is {format_duration(debloat.period_ns)}: Flink counts milliseconds, write 1 ms or more")
     if debloat.min_bytes > network.segment_bytes:
         reading.wrong((*here, "min"), f"is larger than the segment size, {network.segment_bytes} B")

@@ -9,10 +9,9 @@ from sim.foreign import Readable
 from sim.model.scenario import Scenario
 from sim.timeline.drawing import Timeline
 from sim.timeline.samples import Samples
-from sim.units import format_duration
+from sim.units import MS, format_duration
 
 _LOOKS = 1000
-_MILLISECOND = 1_000_000
 
 
 class WindowError(Readable, ValueError):
@@ -29,7 +28,7 @@ def samples_in(run_ns: int, begin_ns: int, end_ns: int | None, step_ns: int | No
     end_ns = run_ns if end_ns is None else min(end_ns, run_ns)
     if begin_ns >= end_ns:
         raise WindowError("begin", f"the window ends at {format_duration(end_ns)}: nothing lies in it")
-    step_ns = max(_MILLISECOND, (end_ns - begin_ns) // _LOOKS) if step_ns is None else step_ns
+    step_ns = max(MS, (end_ns - begin_ns) // _LOOKS) if step_ns is None else step_ns
     if step_ns < 1:
         raise WindowError("step", "of 0 never comes to an end: write at least '1 ms'")
     return Samples(step_ns, begin_ns, end_ns)

@@ -13,14 +13,14 @@ from itertools import pairwise
 from sim.foreign import one_line
 from sim.history.causes import name_of, place
 from sim.history.choice import asked_for
-from sim.history.history import MS, History, SubtaskId
+from sim.history.history import History, SubtaskId
 from sim.history.moments import Moments, moments
 from sim.history.path import PathStep, steps
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.timeline.document import WindowError, trace_text
 from sim.timeline.drawing import Drawing, Timeline
 from sim.timeline.events import TimelineSlice
-from sim.units import format_duration
+from sim.units import MS, format_duration
 
 _INSTANT_NS = 1
 """An instant is as long as it must be to be seen and to end an arrow."""

@@ -14,7 +14,7 @@ from sim.report.page import Block
 from sim.report.results import provenance_text
 from sim.timeline.document import WindowError
 from sim.timeline.of_job import job_document, job_timeline, window_of
-from sim.units import format_duration, parse_duration
+from sim.units import MS, format_duration, parse_duration
 from sim.verbs.command_lines import command_line
 from sim.verbs.job_place import JobPlace
 from sim.verbs.kept import with_provenance, write_page
@@ -26,8 +26,6 @@ from sim.whole_file import replace_text
 
 if TYPE_CHECKING:
     from sim.recordings.reading import RecordingSource
-
-_MILLISECOND = 1_000_000
 
 
 def report_job(
@@ -88,7 +86,7 @@ def draw_source(
         raise OptionError(error.part, f"{begin}: {error.reason}") from None
     drawn = job_timeline(history, window, limit)
     replace_text(file, job_document(history, drawn))
-    cut = format_duration(drawn.end_ns // _MILLISECOND * _MILLISECOND)
+    cut = format_duration(drawn.end_ns // MS * MS)
     written = WrittenTimeline(file, history.strategy or "barriers not known", (), len(drawn.events), drawn.left_out, cut)
     (listener or Listener()).result(written)
     return written

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sim.timeline.document import WindowError, document, samples_in
 from sim.timeline.tracks import timeline
-from sim.units import format_duration, parse_duration
+from sim.units import MS, format_duration, parse_duration
 from sim.verbs.explain_runs import chosen_of, watched
 from sim.verbs.listener import Listener
 from sim.verbs.options import OptionError, parsed
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 300_000
 """Viewers open about a million."""
-_MILLISECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,7 +53,7 @@ def write_timeline(
     close_up = watched(name, scenario, engine, listener, samples.attach)
     drawn = timeline(close_up.instances, samples, limit)
     replace_text(file, document(name, scenario, samples, drawn))
-    cut = format_duration(drawn.end_ns // _MILLISECOND * _MILLISECOND)
+    cut = format_duration(drawn.end_ns // MS * MS)
     written = WrittenTimeline(file, name, tuple(other for other, _ in others), len(drawn.events), drawn.left_out, cut)
     listener.result(written)
     return written

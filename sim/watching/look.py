@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from sim.foreign import one_line
-from sim.history.history import MS
 from sim.history.profile import spent
 from sim.history.reading import history_of
 from sim.recordings.source.rest.job import RestJob
+from sim.units import MS
 
 if TYPE_CHECKING:
     from sim.history.history import History

@@ -5,12 +5,12 @@ import json
 import pytest
 
 from sim.history.choice import MissingCheckpointError
-from sim.history.history import MS
 from sim.history.path import steps
 from sim.history.reading import history_of
 from sim.recordings.reading import read_source
 from sim.timeline.document import WindowError
 from sim.timeline.of_job import job_document, job_timeline, window_of
+from sim.units import MS
 from tests.history.conftest import DATA
 
 

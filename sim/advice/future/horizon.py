@@ -17,7 +17,7 @@ from sim.cells.plan import baseline
 from sim.scenario.overrides import key_of
 from sim.state.expiry import Expiry
 from sim.sweeps.file.design import Point
-from sim.units import format_share
+from sim.units import SECOND, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.model.state import State
 
-_S = 1_000_000_000
-AHEAD_NS = 7200 * _S
+AHEAD_NS = 7200 * SECOND
 """The default horizon: advice holds for so long."""
-OBSERVED_NS = 60 * _S
+OBSERVED_NS = 60 * SECOND
 """A run without checkpoints that shows how many records a vertex serves."""
 
 
@@ -68,8 +67,10 @@ class GrowingState:
         if not self.rewritten_per_second or self.ttl_s == inf:
             left = 1 - min(seconds / self.ttl_s, 1.0)
             return round(self.now_bytes * left + self.per_second * min(seconds, self.ttl_s))
-        expiry = Expiry(round(self.ttl_s * _S), self.now_bytes, self.entry_bytes)  # which keys are rewritten decides which ones go
-        return expiry.advance(round(self.per_second * seconds), round(self.rewritten_per_second * seconds), round(seconds * _S)).live_bytes
+        expiry = Expiry(round(self.ttl_s * SECOND), self.now_bytes, self.entry_bytes)  # which keys are rewritten decides which ones go
+        return expiry.advance(
+            round(self.per_second * seconds), round(self.rewritten_per_second * seconds), round(seconds * SECOND)
+        ).live_bytes
 
     def _left_behind(self, live: int, seconds: float) -> int:
         """Expired entries that the cleanup has not met yet, on average half a round of it: the balance of `sim.state.hashmap`."""
@@ -89,7 +90,7 @@ class Horizon:
 
     def change(self, seconds: float | None = None) -> Point:
         """The change of a scenario by which its state stays as large as it is at the horizon, or so many seconds from now."""
-        ahead_s = self.ahead_ns / _S if seconds is None else seconds
+        ahead_s = self.ahead_ns / SECOND if seconds is None else seconds
         return {key: value for state in self.states for key, value in state.change(ahead_s).items()}
 
 
@@ -108,7 +109,7 @@ def _of_vertex(name: str, state: State, records_per_second: float) -> GrowingSta
     ttl = state.ttl
     waits = ttl is not None and not state.kind.keeps_files and not ttl.filters_snapshots
     return GrowingState(
-        name, state.bytes, state.growth_bytes * records_per_second, inf if ttl is None else ttl.after_ns / _S,
+        name, state.bytes, state.growth_bytes * records_per_second, inf if ttl is None else ttl.after_ns / SECOND,
         float(state.update_share) * records_per_second, state.value_bytes,
         ttl.checks * records_per_second * state.value_bytes if ttl is not None and waits else inf,
         state.growth_bytes * state.new_share + state.update_share * state.value_bytes,
@@ -123,7 +124,7 @@ def _history_s(scenario: Scenario, backtest: Backtest | None) -> float:
     """
     if backtest is None or scenario.checkpoint.interval_ns is None:
         return 0.0
-    return (backtest.checkpoints + 1) * scenario.checkpoint.interval_ns / _S
+    return (backtest.checkpoints + 1) * scenario.checkpoint.interval_ns / SECOND
 
 
 def served(scenario: Scenario, observed_ns: int = OBSERVED_NS) -> dict[str, float]:
@@ -132,4 +133,4 @@ def served(scenario: Scenario, observed_ns: int = OBSERVED_NS) -> dict[str, floa
 
     bare = baseline(replace(scenario, faults=(), run=replace(scenario.run, duration_ns=observed_ns, warmup_ns=0)))
     records = simulate(bare, check=False).tables["tasks"].groupby("vertex")["numRecordsIn"].sum()
-    return {str(vertex): float(count) / (observed_ns / _S) for vertex, count in records.items()}
+    return {str(vertex): float(count) / (observed_ns / SECOND) for vertex, count in records.items()}

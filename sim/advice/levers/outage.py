@@ -11,14 +11,13 @@ from sim.advice.levers.lever import OUTAGE, Change, Lever, Situation
 from sim.model.catalogs.restarts import RESTARTS as KINDS
 from sim.model.faults import Restart
 from sim.sweeps.file.design import Point
-from sim.units import format_duration
+from sim.units import SECOND, format_duration
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
 
 _CONFIG = "nightlies.apache.org/flink/flink-docs-stable/docs/deployment/config"
-_S = 1_000_000_000
-SOON_NS = 2 * _S
+SOON_NS = 2 * SECOND
 """Heartbeats so often, and restarts after no longer."""
 WITHOUT_END = 2**31 - 1
 """Attempts: Flink's largest integer."""

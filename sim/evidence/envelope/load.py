@@ -7,8 +7,8 @@ from fractions import Fraction
 from sim.model.job import Input, Job, Vertex
 from sim.model.key_groups import key_groups
 from sim.model.scenario import Scenario
+from sim.units import SECOND
 
-_SECOND = 10**9
 _LOW = Fraction(4, 5)
 """Above it, queues of a server with some randomness are no longer short."""
 
@@ -39,12 +39,12 @@ def utilisation(job: Job) -> Fraction | None:
             for inlet in vertex.inputs
         ]
         work = [(rate * vertex.largest_work(_shares(inlet, vertex)), inlet.service.mean) for inlet, rate in coming]
-        busy = sum((records * each_ns / _SECOND for records, each_ns in work), Fraction(0))
+        busy = sum((records * each_ns / SECOND for records, each_ns in work), Fraction(0))
         if vertex.async_io is not None:
             offered = sum((rate * max(_shares(inlet, vertex)) for inlet, rate in coming), Fraction(0))
-            busy = max(busy, offered * vertex.async_io.latency.mean / _SECOND / vertex.async_io.capacity)
+            busy = max(busy, offered * vertex.async_io.latency.mean / SECOND / vertex.async_io.capacity)
         if vertex.window is not None:
-            busy += sum((records for records, _ in work), Fraction(0)) * vertex.fan_out * vertex.window.fire_ns / _SECOND
+            busy += sum((records for records, _ in work), Fraction(0)) * vertex.fan_out * vertex.window.fire_ns / SECOND
         busiest = max(busiest, busy)
         rates[vertex.name] = sum((rate for _, rate in coming), Fraction(0))
     return busiest

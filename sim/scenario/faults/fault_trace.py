@@ -9,9 +9,7 @@ from typing import Any
 
 from sim.scenario.faults.document import Fault
 from sim.scenario.job.trace import TraceError, clocked, columns_and_rows, file_stamp, moment, must_have
-from sim.units import UnitError, parse_number
-
-_SECOND = 1_000_000_000
+from sim.units import SECOND, UnitError, parse_number
 
 
 def read_faults(fault: Fault, folder: FilePath) -> list[tuple[int, int]]:
@@ -43,17 +41,17 @@ def _selected(
     `stamp` is not used here: another one is another file.
     """
     rows, sum_ns = list[tuple[Fraction, Fraction]](), Fraction(0)
-    given_s = None if unit_ns is None else Fraction(unit_ns, _SECOND)
+    given_s = None if unit_ns is None else Fraction(unit_ns, SECOND)
     columns, written = columns_and_rows(file)
     must_have(file, columns, [column, *([lasts_column] if lasts_column else []), *dict(where)])
     clock, read = clocked(column, written, given_s)
-    unit_ns = unit_ns or _SECOND
+    unit_ns = unit_ns or SECOND
     for line, row in read:
         if any(not _same(row[name], value) for name, value in where) or _blank(row[column]):
             continue
         if between:
             sum_ns += _number(row[column], file, line) * unit_ns
-        at_ns = sum_ns if between else moment(clock, row[column], file, line) * _SECOND
+        at_ns = sum_ns if between else moment(clock, row[column], file, line) * SECOND
         lasts = _number(row[lasts_column], file, line) if lasts_column else Fraction(0)
         rows.append((at_ns, lasts * unit_ns))
     if not rows:

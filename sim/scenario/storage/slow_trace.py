@@ -13,9 +13,7 @@ from sim.model.storage import SlowTrace
 from sim.scenario.grammar.fields import Axis, Duration
 from sim.scenario.grammar.section import Section
 from sim.scenario.job.trace import TraceError, clocked, columns_and_rows, file_stamp, moment, must_have, not_increasing, time_column
-from sim.units import UnitError, format_duration, parse_number
-
-_SECOND = 1_000_000_000
+from sim.units import SECOND, UnitError, format_duration, parse_number
 
 
 class SlowSeries(Section):
@@ -75,7 +73,7 @@ def _all_series(
         raise TraceError(f"{file} has fewer than two speeds of a machine in column '{column}'")
     usual = _median([(speed, after - at) for speeds in machines.values() for (at, speed), (after, _) in pairwise(speeds)])
     length = max(speeds[-1][0] - speeds[0][0] for speeds in machines.values())
-    return tuple(_steps(speeds, usual) for speeds in machines.values()), round(length * _SECOND)
+    return tuple(_steps(speeds, usual) for speeds in machines.values()), round(length * SECOND)
 
 
 def _steps(speeds: list[tuple[Fraction, Fraction]], usual: Fraction) -> tuple[tuple[int, Fraction], ...]:
@@ -84,7 +82,7 @@ def _steps(speeds: list[tuple[Fraction, Fraction]], usual: Fraction) -> tuple[tu
     for at, speed in speeds:
         factor = (usual / speed).limit_denominator(100)
         if not steps or factor != steps[-1][1]:
-            steps.append((round((at - speeds[0][0]) * _SECOND), factor or Fraction(1, 100)))
+            steps.append((round((at - speeds[0][0]) * SECOND), factor or Fraction(1, 100)))
     return tuple(steps)
 
 

@@ -28,7 +28,7 @@ from sim.recordings.infer.windows.plan import PlannedWindow, planned_window, use
 from sim.recordings.infer.windows.rhythm import gathering
 from sim.recordings.infer.windows.saw_tooth import SawTooth, fitted
 from sim.recordings.source.rest.job import RestJob, RestVertex
-from sim.units import format_duration, format_number, format_size
+from sim.units import MS, format_duration, format_number, format_size
 
 FLOOR = 0.1  # of the height of the tooth: a lower floor is what arrived while the window ended
 UNPLANNED = 0.97  # share of the variance: without a word in the plan the curve has to fit this well
@@ -41,7 +41,6 @@ RUN_ENDS = 12  # ends of windows in a run
 LONGEST_RUN_NS = 3600 * 10**9
 SLACK_MS = 250.0  # a watermark comes so much later
 SHORTEST_NS = 1000  # of a record, where all of the busy time lies in the outputs
-MS = 1_000_000
 
 
 class _Found(NamedTuple):

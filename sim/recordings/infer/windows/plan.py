@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.units import UnitError, parse_flink_duration
+from sim.units import MS, UnitError, parse_flink_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,6 @@ _SQL = re.compile(
     r"(?P<stage>Local|Global|)WindowAggregate\(.*?window=\[(?P<kind>TUMBLE|HOP|CUMULATE|SESSION)\((?P<what>.*?\])\)", re.DOTALL
 )
 _SIZES = re.compile(r"\b(max_size|size|slide|step|gap)=\[([^\]]*)\]")
-_MS = 1_000_000
 
 
 def planned_window(description: str) -> PlannedWindow | None:
@@ -53,8 +52,8 @@ def uses_event_time(descriptions: Iterable[str]) -> bool:
 
 
 def _of_datastream(found: re.Match[str]) -> PlannedWindow | None:
-    first = int(found["first"]) * _MS
-    second = int(found["second"] or 0) * _MS
+    first = int(found["first"]) * MS
+    second = int(found["second"] or 0) * MS
     time: Literal["event", "processing"] = "event" if (found["time"] or found["time2"]) == "Event" else "processing"
     if first == 0:
         return None
