@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, groupby
 from typing import NamedTuple, overload
 from zlib import compress, decompress
 
@@ -159,6 +159,16 @@ class Journal(Sequence[Entry]):
                 places[checkpoint] = array("q")
             places[checkpoint].append(place)
         return places
+
+    def at(self, places: Iterable[int]) -> list[Entry]:
+        """The entries at these positions, each from 0 on."""
+        details, found = self._details, list[Entry]()
+        for number, together in groupby(places, _BLOCK.__rfloordiv__):
+            times, happenings, checkpoints, tasks, numbers = self._block(number)
+            for place in together:
+                row = place % _BLOCK
+                found.append(Entry(times[row], happenings[row], checkpoints[row], tasks[row], numbers[row], details.get(place, "")))
+        return found
 
     def _columns(self) -> Iterator[_Columns]:
         return chain(map(_Columns.unpacked, self._blocks), (self._latest,))

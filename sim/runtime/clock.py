@@ -60,10 +60,6 @@ class TwoPlaneEnvironment(simpy.Environment):
             for action in actions:
                 action()
 
-    def call_next(self, action: Callable[[], None]) -> None:
-        """Have `action` called in a turn of its own, before anything else of this instant."""
-        _Turn(self, action)
-
     def call_every(self, period_ns: int, action: Callable[[], None]) -> None:
         """Have `action` called once per period until the end, first in one period from now.
 
@@ -121,13 +117,3 @@ class _Repetition(simpy.Event):
     def _go_on(self, _: simpy.Event) -> None:
         self._action()
         self._queue()
-
-
-class _Turn(simpy.Event):
-    """An event of the queue that calls one action."""
-
-    def __init__(self, env: TwoPlaneEnvironment, action: Callable[[], None]) -> None:
-        super().__init__(env)
-        self._ok, self._value = True, None
-        self.callbacks.append(lambda _: action())
-        env.schedule(self, simpy.events.URGENT, 0)

@@ -9,7 +9,7 @@ import simpy
 
 from sim.storage.attempts import Done
 from sim.storage.failures import StorageFailed
-from sim.storage.work import Work
+from sim.storage.work import Carried, Work, carry_on, in_own_turn
 
 T = TypeVar("T")
 
@@ -33,18 +33,28 @@ class _Threads:
         self.threads = min(threads, len(works))
         self._results: dict[int, object] = {}
         self._next = 0
+        self._running: list[Carried] = []
         self._over = Done(env)  # all done, or one failed
 
     def all(self) -> Work[list[T]]:
-        running = [self.env.process(self._thread()) for _ in range(self.threads)]
+        in_own_turn(self.env, self._begin)
         try:
             yield self._over
         except BaseException:
-            for process in running:
-                if process.is_alive:
-                    process.interrupt()
+            in_own_turn(self.env, self._break_off)
             raise
         return [self._results[i] for i in range(len(self.works))]  # type: ignore[misc]
+
+    def _begin(self) -> None:
+        """Most pieces are small, and over at once: no thread is a process of its own."""
+        for _ in range(self.threads):
+            thread = self._thread()
+            if (awaited := next(thread, None)) is not None:
+                self._running.append(carry_on(thread, awaited))
+
+    def _break_off(self) -> None:
+        for thread in self._running:
+            thread.break_off()
 
     def _thread(self) -> Work[None]:
         try:

@@ -31,6 +31,14 @@ def go_on(work: Work[T], awaited: simpy.Event, watch: Callable[[simpy.Event], No
         return end.value  # type: ignore[no-any-return]
 
 
+def in_own_turn(env: simpy.Environment, action: Callable[[], None]) -> None:
+    """Have `action` called in a turn of its own, before anything else of this instant."""
+    turn = simpy.Event(env)
+    turn._ok, turn._value = True, None  # noqa: SLF001  # as `simpy.events` makes those of its own that no component triggers
+    turn.callbacks.append(lambda _: action())
+    env.schedule(turn, simpy.events.URGENT, 0)
+
+
 class Carried:
     """A work that goes on by itself: less than a process, in that no process can wait for it.  Its beginning and its end are no events."""
 

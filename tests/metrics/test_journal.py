@@ -114,6 +114,14 @@ def test_places_say_where_the_entries_of_a_checkpoint_stand():
     assert {1: [0, 2, 3], 2: [1]} == {checkpoint: list(places) for checkpoint, places in journal().places().items()}
 
 
+def test_the_entries_at_places():
+    """Over packed blocks and the latest one, with their details."""
+    rows = Journal((at, Happening.TRIGGERED, at, -1, 0, "late" * (at % 5 == 0)) for at in range(10_000))
+    places = [5, 6, 4095, 4096, 9_999]
+
+    assert [rows[place] for place in places] == rows.at(places)
+
+
 def test_entries_of_some_kinds():
     """In order, with their details, over packed blocks too."""
     kinds = Happening.TRIGGERED, Happening.COMPLETED, Happening.ABORTED

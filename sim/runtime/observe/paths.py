@@ -38,8 +38,7 @@ class Paths:
 
     def story(self, checkpoint: int) -> Sequence[Entry]:
         """The journal's entries about a checkpoint, in order."""
-        journal = self.context.journal
-        return [journal[place] for place in self._places.get(checkpoint, ())]
+        return self.context.journal.at(self._places.get(checkpoint, ()))
 
     def table(self, only: Collection[str] | None = None) -> pd.DataFrame:
         """All checkpoints that are over; `only`: columns that are asked for."""

@@ -17,6 +17,7 @@ from sim.runtime.context import Context
 from sim.runtime.counters import Counters
 from sim.runtime.observe.backlog import due_records
 from sim.runtime.observe.record_latency import RecordLatency
+from sim.storage.work import in_own_turn
 from sim.units import SECOND
 
 SAMPLE_NS = 1_000_000_000
@@ -49,7 +50,7 @@ class Sampler:
         self._positions: list[np.ndarray] = []  # that each of them saw
         self._sums: list[np.ndarray] = []  # of the plane at each sample, and at the last one before
         self._earlier: list[np.ndarray] = []  # what the tasks served in earlier attempts
-        context.env.call_next(self._begin)
+        in_own_turn(context.env, self._begin)
 
     def frame(self) -> pd.DataFrame:
         """The table, at the end of the run."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from sim.runtime.context import Context
 from sim.runtime.observe.backlog import due_records
+from sim.storage.work import in_own_turn
 
 LEAST_NS = 10_000_000_000
 """Looks go back so far at least [ns], and over a whole checkpoint interval and a whole window."""
@@ -30,7 +31,7 @@ class UsualBacklog:
         scenario = context.scenario
         windows_ns = (vertex.window.size_ns for vertex in scenario.job.vertices if vertex.window is not None)
         every_ns = max(LEAST_NS, scenario.checkpoint.interval_ns or 0, *windows_ns) // LOOKS
-        context.env.call_next(lambda: context.env.call_every(every_ns, self._look))
+        in_own_turn(context.env, lambda: context.env.call_every(every_ns, self._look))
 
     def _look(self) -> None:
         if not self.catching_up and self.is_up():

@@ -13,7 +13,7 @@ import simpy
 
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.storage.failures import StorageFailed
-from sim.storage.work import Carried, Work, carry_on
+from sim.storage.work import Carried, Work, carry_on, in_own_turn
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class AsyncThread:
         first = turn is self._turns[0]
         self._turns.remove(turn)
         if turn.working is not None:
-            self.env.call_next(turn.working.break_off)
+            in_own_turn(self.env, turn.working.break_off)
         if first and self._turns:
             self._next()
 
@@ -69,7 +69,7 @@ class AsyncThread:
         work = self._work(turn)
         awaited = next(work, None)
         if awaited is not None and awaited.callbacks is None:  # the event is over: the work goes on in a turn of its own
-            self.env.call_next(lambda: self._go_on(turn, work, awaited))
+            in_own_turn(self.env, lambda: self._go_on(turn, work, awaited))
         elif awaited is not None:
             turn.working = carry_on(work, awaited)
 
