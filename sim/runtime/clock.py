@@ -7,8 +7,8 @@ Control events due at t run before data events at t; a notice suspends the data 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from heapq import heappush
-from typing import Any
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
 
 import simpy
 
@@ -40,7 +40,10 @@ class TwoPlaneEnvironment(simpy.Environment):
         while (notice := advance(queue[0][0] if queue else FOREVER)).kind is not NoticeKind.QUIET:  # type: ignore[arg-type]  # integers
             self._now = notice.time
             self.on_notice(notice)
-        super().step()
+        if queue and type(queue[0][3]) is _Repetition:  # type: ignore[comparison-overlap]
+            self._repeat()
+        else:
+            super().step()
 
     def call_in(self, delay_ns: int, action: Callable[[], None]) -> None:
         """Have `action` called `delay_ns` from now; at once in this event's turn if the delay is 0."""
@@ -65,7 +68,16 @@ class TwoPlaneEnvironment(simpy.Environment):
 
         The order is that of a process which waits for a timeout of one period after the other.
         """
-        _Repetition(self, period_ns, action)
+        self._queue_next(_Repetition(period_ns, action))
+
+    def _repeat(self) -> None:
+        """The next entry of the queue is an action that is repeated."""
+        self._now, _, _, repetition = heappop(self._queue)
+        repetition.action()  # type: ignore[attr-defined]  # no event
+        self._queue_next(repetition)  # type: ignore[arg-type]
+
+    def _queue_next(self, repetition: _Repetition) -> None:
+        heappush(self._queue, (self._now + repetition.period_ns, simpy.events.NORMAL, next(self._eid), repetition))  # type: ignore[misc]
 
     def next_place(self) -> int:
         """A place in the queue, behind all events that are scheduled."""
@@ -100,20 +112,8 @@ class _Round(simpy.Event):
             self._queue(self._clock.now)
 
 
-class _Repetition(simpy.Event):
-    """One event that goes back to the queue, a period later each time: a timeout and a turn of a process take several times as long."""
+class _Repetition(NamedTuple):
+    """What stands in the queue for an action that is repeated.  No other component waits for it, so it needs nothing of an event."""
 
-    def __init__(self, env: TwoPlaneEnvironment, period_ns: int, action: Callable[[], None]) -> None:
-        super().__init__(env)
-        self._ok, self._value = True, None
-        self._clock, self._period_ns, self._action = env, period_ns, action
-        self._queue()
-
-    def _queue(self) -> None:
-        self.callbacks = [self._go_on]
-        clock = self._clock
-        clock.queue(self, clock.now + self._period_ns, clock.next_place())
-
-    def _go_on(self, _: simpy.Event) -> None:
-        self._action()
-        self._queue()
+    period_ns: int
+    action: Callable[[], None]

@@ -33,7 +33,7 @@ from sim.plane.seam.interface import (
     Position,
     Trait,
 )
-from sim.plane.seam.positions import channels_in, channels_out, require_closed
+from sim.plane.seam.positions import ChannelPlaces, channels_in, channels_out, places, require_closed
 
 KINDS = tuple(sorted(NoticeKind))  # by number: cheaper than to ask the enumeration for each notice
 MARKER_ROOM = 1024  # elements, or one per channel; more is made when a verb needs it
@@ -56,7 +56,7 @@ class KernelPlane:
         self._notices: deque[Notice] = deque()
         self._marker_room = max(MARKER_ROOM, len(self.layout.writer))  # a checkpoint puts a marker on every channel
         self._excess_room = 0
-        self._ends: dict[int, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = {}
+        self._ends: dict[int, tuple[ChannelPlaces, ChannelPlaces]] = {}
         self.now = spec.begin_ns
         self._do(names.START)
 
@@ -202,10 +202,9 @@ class KernelPlane:
     def counted(self, task: int) -> Counted:
         return counted(self._present_at(task), task, *self._channels_of(task))
 
-    def _channels_of(self, task: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def _channels_of(self, task: int) -> tuple[ChannelPlaces, ChannelPlaces]:
         if task not in self._ends:
-            inputs, outputs = channels_in(self.layout, task), channels_out(self.layout, task)
-            self._ends[task] = np.array(inputs, np.int32), np.array(outputs, np.int32)
+            self._ends[task] = places(channels_in(self.layout, task)), places(channels_out(self.layout, task))
         return self._ends[task]
 
     def start(self, positions: Mapping[int, Position]) -> None:

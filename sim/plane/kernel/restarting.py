@@ -18,7 +18,7 @@ from sim.plane.kernel.text.names import BROADCAST, FORGETTING, REBALANCE, RESCAL
 from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import PlaneSpec, Position
 from sim.plane.seam.layout import Layout
-from sim.plane.seam.positions import channels_in, channels_out, nothing
+from sim.plane.seam.positions import ChannelPlaces, channels_in, channels_out, nothing
 
 KEPT: dict[type, set[str]] = {  # what a start leaves as it is: what never changes, and what lasts (P3)
     Task: {
@@ -61,8 +61,8 @@ class Places:
         )
 
 
-def read(state: PlaneState, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Position:
-    """P2; the channels of the task as two arrays."""
+def read(state: PlaneState, task: int, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Position:
+    """P2; the places of the channels of the task."""
     rows = state.channels
     so_far = picked(rows, "arrived", inputs) - picked(rows, "captured_from", inputs)
     return bare_position(state, task, inputs, outputs)._replace(
@@ -71,23 +71,24 @@ def read(state: PlaneState, task: int, inputs: np.ndarray[Any, Any], outputs: np
     )
 
 
-def bare_position(state: PlaneState, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Position:
+def bare_position(state: PlaneState, task: int, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Position:
     """P2 without captures, whose fields lie on lines of memory that are seldom touched."""
     rows = state.channels
+    consumed, written = picked(rows, "consumed", inputs), picked(rows, "written", outputs)
     return Position(
         cell(state.tasks, "served", task),
-        consumed=picked(rows, "consumed", inputs),
+        consumed=consumed,
         records_out=picked(rows, "records_in", inputs),
-        captured=nothing(len(inputs)),
-        written=picked(rows, "written", outputs),
+        captured=nothing(len(consumed)),
+        written=written,
         records_in=picked(rows, "records_out", outputs),
-        overtaken=nothing(len(outputs)),
+        overtaken=nothing(len(written)),
         late=cell(state.tasks, "late", task),
     )
 
 
-def counted(state: PlaneState, task: int, inputs: np.ndarray[Any, Any], outputs: np.ndarray[Any, Any]) -> Counted:
-    """P8; the channels of the task as two arrays."""
+def counted(state: PlaneState, task: int, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Counted:
+    """P8; the places of the channels of the task."""
     return Counted(
         cell(state.tasks, "served", task) + cell(state.tasks, "earlier_served", task),
         picked(state.channels, "records_in", inputs) + picked(state.channels, "earlier_read", inputs),

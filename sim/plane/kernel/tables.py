@@ -56,11 +56,12 @@ def column(rows: Any, name: str) -> Column:
     return np.array(rows[name], np.int64)
 
 
-def picked(rows: Any, name: str, places: Sequence[int] | Column) -> Column:
+def picked(rows: Any, name: str, places: Sequence[int] | Column | slice) -> Column:
     """One field of some rows."""
     if isinstance(rows, list):
+        places = range(len(rows))[places] if isinstance(places, slice) else places
         return np.fromiter((getattr(rows[place], name) for place in places), np.int64, len(places))
-    values: Column = rows[name][places].astype(np.int64, copy=False)
+    values: Column = rows[name][places].astype(np.int64, copy=isinstance(places, slice))
     return values
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from sim.checkers.state import Brought, Kind
 from sim.model.job import Snapshot
-from sim.model.randomness.streams import chance, stream
+from sim.model.randomness.streams import Stream, chance, stream
 from sim.model.stored import Scope, SnapshotType
 from sim.runtime.contents import StateSnapshot
 from sim.runtime.task.part import WaitingBytes
@@ -32,6 +32,7 @@ class SubtaskState:
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
         self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # told of each snapshot
         self._types: dict[int, SnapshotType] = {}
+        self._work_streams: dict[str, Stream] = {}  # by phase
         self._list_state: list[Brought] = []  # restored beside keyed state
 
     @property
@@ -45,8 +46,9 @@ class SubtaskState:
         cost = own.pre_barrier_ns if phase == "pre_barrier" else own.sync_ns if phase == "sync" else own.async_ns
         if not cost:
             return 0
-        key = stream(self.subtask.seed, "snapshot-work", phase, self.subtask.vertex.name, self.subtask.index)
-        return cost if chance(own.probability, key, checkpoint) else 0
+        if phase not in self._work_streams:
+            self._work_streams[phase] = stream(self.subtask.seed, "snapshot-work", phase, self.subtask.vertex.name, self.subtask.index)
+        return cost if chance(own.probability, self._work_streams[phase], checkpoint) else 0
 
     # ------------------------------------------------------------------------------------------ snapshots
 
