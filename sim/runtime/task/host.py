@@ -139,13 +139,12 @@ class TaskHost:
     def trigger(self, checkpoint: int, options: BarrierOptions) -> None:
         """The coordinator's trigger call reaches the task manager."""
         self._polled_at_first_barrier[checkpoint] = 0
+        self.thread.post(lambda: self._hear_trigger(checkpoint, options))
 
-        def execute() -> None:
-            if self.ending.still_takes_part(checkpoint, options.stop, execute):
-                self._note(Happening.TRIGGER_RECEIVED, checkpoint)
-                self.tell(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
-
-        self.thread.post(execute)
+    def _hear_trigger(self, checkpoint: int, options: BarrierOptions) -> None:
+        if self.ending.still_takes_part(checkpoint, options.stop, lambda: self._hear_trigger(checkpoint, options)):
+            self._note(Happening.TRIGGER_RECEIVED, checkpoint)
+            self.tell(vocabulary.TriggerReceived(self.env.now, checkpoint, options))
 
     def limited(self, watermark_ns: int) -> None:
         """The JobManager announces how far the watermark of a source may come."""
