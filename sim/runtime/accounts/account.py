@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -17,13 +17,15 @@ from sim.checkers.ledger import Ledger, Numbers
 from sim.checkers.restarts import Deployed
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
-from sim.metrics.journal import Entry
+from sim.metrics.journal import Entry, Happening
 from sim.plane.seam.positions import channels_in, channels_out
 from sim.protocol.coordinator.coordinator import Coordinator
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents
 from sim.runtime.context import Context
 from sim.runtime.ports import Checks, Ends
+
+_LONGEST_STORY = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +62,9 @@ class EndOfRun(NamedTuple):
 
 
 class RunAccount(Checks):
-    """An account of one job instance.  `found`: the violations so far."""
+    """An account of one job instance.  `found`: the violations so far; `turns`: the rows of the journal in its stories of tasks."""
+
+    turns: ClassVar[frozenset[Happening]] = frozenset()
 
     def __init__(self, watched: WatchedRun) -> None:
         self.watched = watched
@@ -98,3 +102,12 @@ class RunAccount(Checks):
     def tell_first(self, found: Iterable[Violation]) -> None:
         """The first time of each law."""
         self.found.extend(violation for violation in found if self.is_first(violation.law))
+
+    def tell_of_task(self, law: str, task: int, fact: str | None) -> None:
+        """The first time of each law and task; None: nothing is wrong."""
+        if fact is not None and self.is_first(law, task):
+            self.found.append(Violation(law, self.now_ns, self.teller.task(task), fact, self.turns_of(task)))
+
+    def turns_of(self, task: int) -> tuple[str, ...]:
+        """The story of what befell a task lately."""
+        return self.teller.story(lambda row: row.happening in self.turns and row.task in (-1, task))[-_LONGEST_STORY:]

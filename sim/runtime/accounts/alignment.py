@@ -9,12 +9,11 @@ from sim.checkers.violation import Violation
 from sim.metrics.journal import Happening
 from sim.runtime.accounts.account import RunAccount, WatchedRun
 
-_TURNS = frozenset({Happening.JOB_RESTORED, Happening.TASK_FAILED, Happening.RESCALED, Happening.JOB_MANAGER_LOST})
-_LONGEST_STORY = 8
-
 
 class AlignmentAccount(RunAccount):
     """Knows the watermarks that the present JobManager has heard, and the limits that each source has."""
+
+    turns = frozenset({Happening.JOB_RESTORED, Happening.TASK_FAILED, Happening.RESCALED, Happening.JOB_MANAGER_LOST})
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
@@ -28,13 +27,13 @@ class AlignmentAccount(RunAccount):
     def limits_announced(self, leader: int, group: str, drift_ns: int, limit_ns: int) -> None:
         fact = wrong_limit(limit_ns, self._known_to(leader).get(group, {}), drift_ns)
         if fact is not None and self.is_first(LIMITED, group):
-            self.found.append(Violation(LIMITED, self.now_ns, f"the sources of group {group}", fact, self._story(-1)))
+            self.found.append(Violation(LIMITED, self.now_ns, f"the sources of group {group}", fact, self.turns_of(-1)))
 
     def watermark_sampled(self, task: int, watermark_ns: int) -> None:
-        self._tell(task, self._of(task).sample(watermark_ns, self._served(task)))
+        self.tell_of_task(WITHIN_LIMIT, task, self._of(task).sample(watermark_ns, self._served(task)))
 
     def limited(self, task: int, limit_ns: int) -> None:
-        self._tell(task, self._of(task).limit(limit_ns, self._served(task)))
+        self.tell_of_task(WITHIN_LIMIT, task, self._of(task).limit(limit_ns, self._served(task)))
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         """Limits are no state."""
@@ -55,10 +54,3 @@ class AlignmentAccount(RunAccount):
 
     def _served(self, task: int) -> int:
         return int(self.context.plane.served()[task])
-
-    def _tell(self, task: int, fact: str | None) -> None:
-        if fact is not None and self.is_first(WITHIN_LIMIT, task):
-            self.found.append(Violation(WITHIN_LIMIT, self.now_ns, self.teller.task(task), fact, self._story(task)))
-
-    def _story(self, task: int) -> tuple[str, ...]:
-        return self.teller.story(lambda row: row.happening in _TURNS and row.task in (-1, task))[-_LONGEST_STORY:]

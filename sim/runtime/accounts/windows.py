@@ -23,8 +23,6 @@ from sim.runtime import markers
 from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 from sim.runtime.contents import StateSnapshot, TaskSnapshot
 
-_TURNS = frozenset({Happening.JOB_RESTORED, Happening.TASK_RESTORED, Happening.TASK_FAILED, Happening.RESCALED, Happening.TRIGGERED})
-_LONGEST_STORY = 8
 _STATUSES = {markers.IDLE: IDLE, markers.ACTIVE: ACTIVE}
 
 
@@ -45,6 +43,8 @@ class _TaskTime:
 
 class WindowAccount(RunAccount):
     """Knows the watermarks that each task has heard, and the timers that are pending."""
+
+    turns = frozenset({Happening.JOB_RESTORED, Happening.TASK_RESTORED, Happening.TASK_FAILED, Happening.RESCALED, Happening.TRIGGERED})
 
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
@@ -82,11 +82,11 @@ class WindowAccount(RunAccount):
     def watermark_arrived(self, task: int, channel: int, number: int) -> None:
         own = self._of(task)
         if own.sent_ns < own.owed_ns:
-            self._tell_of(
+            self.tell_of_task(
                 BEHIND_INPUTS, task, f"its watermark stays at {seconds(own.sent_ns)}, all active inputs had come to {seconds(own.owed_ns)}"
             )
         if own.until is not None and own.owed_ns:
-            self._tell_of(OWN_WINDOW, task, f"the records up to {own.until} have not left, their windows have ended")
+            self.tell_of_task(OWN_WINDOW, task, f"the records up to {own.until} have not left, their windows have ended")
         own.owed_ns, own.until = 0, None
         before_ns, heard = own.inputs.time_ns, _STATUSES.get(number, number)
         risen = own.inputs.hear(channel, heard, last=number == markers.LAST_WATERMARK)
@@ -123,8 +123,7 @@ class WindowAccount(RunAccount):
             fact = f"its watermark {seconds(number)} leaves before the records up to {own.until}, which it ends"
         else:
             fact = None
-        if fact is not None:
-            self._tell_of(BEHIND_INPUTS, task, fact)
+        self.tell_of_task(BEHIND_INPUTS, task, fact)
         if number not in _STATUSES:
             own.sent_ns = number
 
@@ -141,19 +140,21 @@ class WindowAccount(RunAccount):
                 fact = f"{number_of(wrong, 'record')} of later windows leave with those up to {expected}"
             else:
                 fact = f"{count_is(-wrong, 'record')} left behind: those up to {expected} belong to windows that have ended"
-            self._tell_of(OWN_WINDOW, task, fact)
+            self.tell_of_task(OWN_WINDOW, task, fact)
         own.until = None
 
     def window_ended(self, task: int) -> None:
         if (timers := self._of(task).timers) is not None:
-            self._tell_timer(task, timers.window_ended(self.now_ns, self.context.plane.position(task).served))
+            self.tell_of_task(TIMERS_FIRE, task, timers.window_ended(self.now_ns, self.context.plane.position(task).served))
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         self._of(task).ends.append(records)
         if (timers := self._of(task).timers) is None:
-            self._tell_timer(task, f"a timer of {seconds(due_ns)} fires, its operators had finished when the snapshot was taken")
+            self.tell_of_task(
+                TIMERS_FIRE, task, f"a timer of {seconds(due_ns)} fires, its operators had finished when the snapshot was taken"
+            )
         else:
-            self._tell_timer(task, timers.fire(self.now_ns, due_ns, records))
+            self.tell_of_task(TIMERS_FIRE, task, timers.fire(self.now_ns, due_ns, records))
 
     def timers_quiet(self, task: int) -> None:
         self._of(task).quiet = True
@@ -181,10 +182,10 @@ class WindowAccount(RunAccount):
             return
         own, late = self._of(task), part.position.late
         if window.early and late and not own.quiet:
-            self._tell_of(OWN_WINDOW, task, f"{count_is(late, 'record')} held behind barrier {checkpoint}, a bundle leaves before it")
+            self.tell_of_task(OWN_WINDOW, task, f"{count_is(late, 'record')} held behind barrier {checkpoint}, a bundle leaves before it")
         now_ns = self.now_ns
         if own.timers is not None and not own.quiet:
-            self._tell_timer(task, own.timers.silent(now_ns))
+            self.tell_of_task(TIMERS_FIRE, task, own.timers.silent(now_ns))
         pending = None if own.timers is None or part.finished else own.timers.kept(now_ns, int(self.ledger.of(checkpoint).served[task]))
         self._timers.setdefault(checkpoint, {})[self.context.names[task]] = pending
         if window.overlapping > 1:
@@ -198,12 +199,12 @@ class WindowAccount(RunAccount):
         late = int(self.ledger.of(checkpoint).late[task])
         if snapshot.window_bytes < late * window.record_bytes:
             fact = f"snapshot {checkpoint} has {number_of(snapshot.window_bytes, 'byte')} for {number_of(late, 'record')} in windows"
-            self._tell_of(COVERED, task, f"{fact}, {window.record_bytes} each")
+            self.tell_of_task(COVERED, task, f"{fact}, {window.record_bytes} each")
         ends = self._ends.get(checkpoint, {}).get(self.context.names[task], ())
         if ends and not self._of(task).quiet and not self._of(task).input_ended:
             records = kept(late, ends, window.overlapping, copies=window.api == "datastream")
             if (lack := too_few(snapshot.window_bytes, records, window.record_bytes)) is not None:
-                self._tell_of(KEPT_FOR_ALL, task, f"snapshot {checkpoint}: {lack}")
+                self.tell_of_task(KEPT_FOR_ALL, task, f"snapshot {checkpoint}: {lack}")
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         self._timers = {number: pending for number, pending in self._timers.items() if not gone(number)}
@@ -254,14 +255,3 @@ class WindowAccount(RunAccount):
         if not active:
             return None
         return f"it says that it is idle, its input from {self.teller.task(self.context.layout.writer[active[0]])} is not"
-
-    def _tell_timer(self, task: int, fact: str | None) -> None:
-        if fact is not None:
-            self._tell_of(TIMERS_FIRE, task, fact)
-
-    def _tell_of(self, law: str, task: int, fact: str) -> None:
-        """The first time of each law and task."""
-        if not self.is_first(law, task):
-            return
-        story = self.teller.story(lambda row: row.happening in _TURNS and row.task in (-1, task))[-_LONGEST_STORY:]
-        self.found.append(Violation(law, self.now_ns, self.teller.task(task), fact, story))
