@@ -53,7 +53,7 @@ class StrategyRow:
 
     @property
     def called(self) -> str:
-        """Its name in a sentence."""
+        """The name of the strategy in a sentence."""
         return self.name or self.label
 
     @property
