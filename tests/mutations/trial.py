@@ -42,6 +42,7 @@ FAR = 10  # a test of another room is asked as late as one that takes this much 
 PLUGINS = ("cacheprovider", "terminal", "xdist", "faulthandler")  # that a child can do without
 OPTIONS = ["-x", "-s", "-m", "not slow", "-o", "addopts=--import-mode=importlib", "--rootdir", str(ROOT)]
 OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is there before
+OPTIONS += ["-W", "ignore::pytest.PytestUnknownMarkWarning"]  # the marks of xdist, which is left out
 OPTIONS += [word for name in PLUGINS for word in ("-p", f"no:{name}")]
 
 
