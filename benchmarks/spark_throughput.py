@@ -31,8 +31,8 @@ from sim.cells.cell import Row, timed, warm
 from sim.cells.local import Progress, no_watch, run_each
 from sim.cells.plan import Cell, cells
 from sim.scenario import load
-from sim.sweeps.spark.rows import rows_on
-from sim.sweeps.spark.session import session
+from sim.sweeps.spark.rows import QUICK_JAVA, rows_on
+from sim.sweeps.spark.session import context
 
 __all__ = ["Start", "Turn", "main", "on_processes", "on_spark", "planned"]
 
@@ -90,8 +90,8 @@ def on_spark(
         rows = list(rows_on(spark, chosen, engine="compiled", watch=no_watch))
         measured[name] = (rows, meter.seconds() - before, begin, time.time())
 
-    with Meter() as meter, session(cluster.url, conf=conf) as spark:
-        while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() <= workers:  # noqa: SLF001 - the driver is one
+    with Meter() as meter, context(cluster.url, conf=QUICK_JAVA | conf) as spark:
+        while spark._jsc.sc().getExecutorMemoryStatus().size() <= workers:  # noqa: SLF001 - the driver is one
             time.sleep(0.2)
         sweep("", planned("50 ms", workers, first_seed=10_000))
         for name, chosen in sweeps.items():

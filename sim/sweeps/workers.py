@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Workers(ExitStack):
     """The workers of a sweep: `jobs` local processes, or a Spark cluster (`master`) with `conf` for its settings.
 
-    Spark takes ten seconds of CPU to start.  It starts with the first cells and stays until the block ends: rounds of a sweep share it.
+    Spark takes seven seconds of CPU to start.  It starts with the first cells and stays until the block ends: rounds share it.
     """
 
     def __init__(self, jobs: int | None = None, master: str | None = None, conf: Mapping[str, str] | None = None) -> None:
@@ -37,10 +37,10 @@ class Workers(ExitStack):
             yield from self._local(missing, engine, watch, check, skip)
             return
         from sim.sweeps.spark.rows import QUICK_JAVA, rows_on
-        from sim.sweeps.spark.session import session
+        from sim.sweeps.spark.session import context
 
         if self._spark is None:
-            self._spark = self.enter_context(session(self._master, conf={**QUICK_JAVA, **(self._conf or {})}))
+            self._spark = self.enter_context(context(self._master, conf={**QUICK_JAVA, **(self._conf or {})}))
         yield from rows_on(self._spark, missing, engine=engine, watch=watch, check=check, skip=skip)
 
     def _local(self, missing: Sequence[Cell], engine: Engine, watch: Watch, check: bool, skip: Callable[[int], bool]) -> Generator[Row]:

@@ -23,7 +23,7 @@ def sessions(monkeypatch):
         yield master
         seen.append(("stopped", conf))
 
-    monkeypatch.setattr(spark_session, "session", session)
+    monkeypatch.setattr(spark_session, "context", session)
     monkeypatch.setattr(spark_rows, "rows_on", lambda spark, planned, **_: [{"cell": cell.id, "host": spark} for cell in planned])
     return seen
 

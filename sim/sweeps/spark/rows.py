@@ -69,8 +69,8 @@ def rows_on(
     `skip` is asked for the index of a cell before it is sent: whether it need not run any more.
     """
     kernel = compiled_kernel() if engine == "compiled" else None
-    arrived = spark.sparkContext.accumulator([], spark_task.Lines())
-    jobs = _Jobs(spark, engine, check, kernel and spark.sparkContext.broadcast(kernel), arrived)
+    arrived = spark.accumulator([], spark_task.Lines())
+    jobs = _Jobs(spark, engine, check, kernel and spark.broadcast(kernel), arrived)
     coming = (planned[i] for i in range(len(planned)) if not skip(i))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
         running = set[Future[None]]()
@@ -90,7 +90,7 @@ def rows_on(
             jobs.stopped = True
             threads.shutdown(wait=False, cancel_futures=True)
             with suppress(Exception):  # the context may be gone
-                spark.sparkContext.cancelAllJobs()
+                spark.cancelAllJobs()
             raise
 
 
@@ -127,7 +127,7 @@ class _Jobs:
         if time.monotonic() - self._looked < LOOK_S:
             return
         self._looked = time.monotonic()
-        java = self._spark.sparkContext._jsc  # noqa: SLF001 - PySpark has no public way
+        java = self._spark._jsc  # noqa: SLF001 - PySpark has no public way
         if java is None or java.sc().isStopped():  # the jobs will report it
             return
         if java.sc().isLocal() or java.sc().getExecutorMemoryStatus().size() > 1:  # the driver is counted, too
@@ -161,9 +161,9 @@ class _Jobs:
         count = min(len(batch), max(self._slots(), -(-len(batch) // MOST_CELLS)))
         tasks = [pickle.dumps(batch[i::count]) for i in range(count)]  # neighbours in a plan cost about the same
         self._begun += len(batch)
-        self._spark.sparkContext.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # for this thread
+        self._spark.setJobDescription(f"{len(batch)} cells, {self._begun} begun")  # for this thread
         run = spark_task.runner(ARCHIVE, code_version(), self._engine, self._check, self._kernel, self._lines)
-        self._spark.sparkContext.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
+        self._spark.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
 
     def _sort_in(self) -> None:
         """Take what tasks have sent.  Spark merges at the end of the list meanwhile."""
@@ -197,8 +197,7 @@ class _Jobs:
 
     def _raise_unless_killed(self, error: Exception) -> None:
         """Return if a killed executor caused the failure; raise any other error, which is not the cells' fault."""
-        context = self._spark.sparkContext
-        if context._jsc is None or context._jsc.sc().isStopped():  # noqa: SLF001 - there is no public way
+        if self._spark._jsc is None or self._spark._jsc.sc().isStopped():  # noqa: SLF001 - there is no public way
             raise ClusterError("the Spark cluster is gone; the same command goes on from the rows that are kept") from None
         from pyspark.errors import PythonException
 
@@ -212,7 +211,7 @@ class _Jobs:
 
     def _slots(self) -> int:
         """The present number: executors come and go."""
-        return max(1, int(self._spark.sparkContext.defaultParallelism))
+        return max(1, int(self._spark.defaultParallelism))
 
     def _cells_per_task(self) -> int:
         if not self.finished:

@@ -1,4 +1,7 @@
-"""A Spark session for sweeps.  Java is found first, the package is sent to the executors, and Spark prints nothing on the terminal."""
+"""A connection to Spark: its context for sweeps, a session with tables for traces.
+
+Java is found first, the package is sent to the executors, and Spark prints nothing on the terminal.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +47,23 @@ _REASONS = (
 
 
 @contextmanager
-def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """A session that is stopped however the block ends.  `conf`: the user's settings, which win.
+def session(master: str, name: str, *, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """A session, for tables.  Java loads its parts of SQL for 2 s of CPU; otherwise as `context`."""
+    with context(master, name, conf=conf):
+        from pyspark.sql import SparkSession
+
+        with _own_handler():
+            spark = SparkSession.builder.getOrCreate()
+        try:
+            yield spark
+        finally:
+            with delayed_signals(), _silent_bridge(), suppress(Exception):
+                spark.stop()
+
+
+@contextmanager
+def context(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """A context that is stopped however the block ends.  `conf`: the user's settings, which win.
 
     MasterError: no such master.  MissingDependencyError: no Spark, no Java, or no answer of the master.
     """
@@ -53,7 +71,6 @@ def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
     chosen = settings(master, conf or {}, os.environ)
     try:
         from pyspark import SparkConf, SparkContext, __version__
-        from pyspark.sql import SparkSession
     except ImportError:
         raise java.MissingDependencyError(
             "Spark is not installed: pip install '.[spark]', or use --jobs N (traces: --master here), which needs none"
@@ -72,13 +89,13 @@ def session(master: str, name: str = "ckptsim sweep", *, conf: Mapping[str, str]
                 with delayed_signals():  # an interrupted Java would stay for ever, unnoticed
                     SparkContext._ensure_initialized(conf=own)  # noqa: SLF001 - the first half of getOrCreate
                 with _own_handler():
-                    spark = SparkSession.builder.config(conf=own).getOrCreate()
+                    spark = SparkContext.getOrCreate(own)
         except Exception as error:  # noqa: BLE001 - Spark's own kinds, by way of Java
             log = (folder / "spark.log").read_text(errors="replace") if quiet else ""
             raise java.MissingDependencyError(f"no Spark at {master}: {reason(log, str(error))}") from None
         try:
             if quiet:
-                spark.sparkContext.setLogLevel("OFF")  # our own messages report lost executors
+                spark.setLogLevel("OFF")  # our own messages report lost executors
             if chosen.sends:
                 _send_package(spark, folder)
             yield spark
@@ -157,4 +174,4 @@ def _send_package(spark: Any, folder: Path) -> None:
     package = Path(__file__).parents[2]
     shutil.copytree(package, folder / "tree" / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     packed = shutil.make_archive(str(folder / ARCHIVE), "zip", folder / "tree")
-    spark.sparkContext.addArchive(f"{packed}#{ARCHIVE}")
+    spark.addArchive(f"{packed}#{ARCHIVE}")

@@ -55,7 +55,7 @@ def now(monkeypatch):
 
 @pytest.fixture
 def jobs(java, now):
-    spark = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=java, defaultParallelism=4))
+    spark = SimpleNamespace(_jsc=java, defaultParallelism=4)
     return room._Jobs(spark, "compiled", check=True, arrived=SimpleNamespace(value=[]))
 
 
@@ -102,7 +102,7 @@ def test_batches_grow_with_the_cluster(jobs):
     """Executors may come after the first batch was made."""
     coming = iter(range(100))
     first = jobs.next_batch(coming)
-    jobs._spark.sparkContext.defaultParallelism = 16
+    jobs._spark.defaultParallelism = 16
     second = jobs.next_batch(coming)
 
     assert (4, 16, 80) == (len(first), len(second), len(list(coming)))
@@ -132,8 +132,8 @@ class Tasks:
 
     def __init__(self, jobs, work):
         self.lines, self.batches = jobs._lines.value, []
-        jobs._spark.sparkContext.parallelize = lambda tasks, _: self.spread([cell for task in tasks for cell in pickle.loads(task)])
-        jobs._spark.sparkContext.setJobDescription = lambda _: None
+        jobs._spark.parallelize = lambda tasks, _: self.spread([cell for task in tasks for cell in pickle.loads(task)])
+        jobs._spark.setJobDescription = lambda _: None
         self._work = work
 
     def spread(self, cells):

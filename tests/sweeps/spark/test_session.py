@@ -8,7 +8,7 @@ import pytest
 
 from sim.sweeps.spark import session as room
 from sim.sweeps.spark.java import MissingDependencyError
-from sim.sweeps.spark.session import reason, session
+from sim.sweeps.spark.session import context, reason
 
 KUBERNETES = """\
 An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
@@ -62,7 +62,7 @@ def test_a_master_that_nobody_is_told_at_once(monkeypatch):
 
     with (
         pytest.raises(MissingDependencyError, match=rf"^no Spark at spark://127.0.0.1:{port}: Connection refused$"),
-        session(f"spark://127.0.0.1:{port}"),
+        context(f"spark://127.0.0.1:{port}"),
     ):
         pass
 
