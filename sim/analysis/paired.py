@@ -30,8 +30,8 @@ class PairedChange:
         if not math.isfinite(self.value):
             return NONE
         sign = "+" if self.value > 0 else "-" if self.value < 0 else ""
-        spread = f" ± {text(self.half_width)}" if math.isfinite(self.half_width) and self.half_width else ""
-        return f"{sign}{text(abs(self.value))}{spread}"
+        amount, spread = (text(abs(value)).lstrip("+±") if math.isfinite(value) else "" for value in (self.value, self.half_width))
+        return f"{sign}{amount}" + (f" ± {spread}" if spread and self.half_width else "")  # a relative change has a sign of its own
 
 
 def paired_change(before: NDArray[np.float64], after: NDArray[np.float64]) -> PairedChange:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
@@ -97,6 +98,7 @@ def _counts(of_a: set[str], of_b: set[str], both: list[str], differing: set[str]
 
 def _line(name: str, own: QuantityDifference) -> str:
     before, after = own.sides_text()
-    text = one_line(f"{name}: {own.title} {before} -> {after} ({own.change_text()})", 400)
+    short = ", ".join(re.sub(r"^(?:[a-z][\w-]*\.)+(?=[a-z])", "", value) for value in name.split(", "))  # without the section of a key
+    text = one_line(f"{short}: {own.title} {before} -> {after} ({own.change_text()})", 400)
     line = f"{'':{LABEL}}{text}"
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."

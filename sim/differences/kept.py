@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ class KeptAnswer:
     verdict: str
     data: dict[str, Any]  # of an advice; empty: of a sweep
     rows: pd.DataFrame
+    job: dict[str, Any] = field(default_factory=dict)  # its scenario: text, file, changes; empty: none was kept
 
 
 def kept_answer(folder: Path) -> KeptAnswer | None:
@@ -34,7 +35,8 @@ def kept_answer(folder: Path) -> KeptAnswer | None:
         return None
     try:
         kept = json.loads((folder / name).read_text(encoding="utf-8"))
-        return KeptAnswer(folder, str(kept["verdict"]), dict(kept.get("data", {})), pd.read_parquet(folder / "results.parquet"))
+        rows = pd.read_parquet(folder / "results.parquet")
+        return KeptAnswer(folder, str(kept["verdict"]), dict(kept.get("data", {})), rows, dict(kept.get("job", {})))
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise FolderError(f"{folder}: is not what 'ckptsim sweep' or 'advise' wrote: {error}".splitlines()[0]) from None
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.comparison.comparison import label
+from sim.differences.kept import KeptAnswer
 from sim.explain.runs import kept_in
 from sim.model.scenario import Scenario
 from sim.runtime.run.manifest import code_version
@@ -54,6 +55,13 @@ def kept_side(place: Path, changes: Sequence[str], strategy: str | None) -> Side
     is_other = kept.versions != {code_version()}
     notes = (f"{place} was kept by another version of ckptsim: it runs again with this one",) if is_other else ()
     return side_of(str(place), kept.text, folder, changes, strategy, notes=notes)
+
+
+def side_of_answer(answer: KeptAnswer) -> Side:
+    """The job of a sweep or an advice.  ScenarioError: it lists several strategies, or cannot be read."""
+    source = answer.folder / str(answer.job["file"])
+    folder = source.parent if source.parent.is_dir() else Path(str(answer.job["file"])).parent
+    return side_of(str(answer.folder), str(answer.job["text"]), folder, [str(line) for line in answer.job["changes"]])
 
 
 def side_of(

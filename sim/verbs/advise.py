@@ -23,7 +23,7 @@ from sim.verbs.command_lines import command_line
 from sim.verbs.display import parts_html, parts_text
 from sim.verbs.findings import Remark, job_findings, tell
 from sim.verbs.importing import draft_of, text_of, with_backtest
-from sim.verbs.kept import keep_answer
+from sim.verbs.kept import keep_answer, kept_job
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError, parsed, writable_folder
 
@@ -214,7 +214,7 @@ def _keep(advised: Advised, job: AdvisedJob, options: AdviceOptions, findings: S
             *unknown_values(advised.file.read_text(encoding="utf-8")),
             "Simulated; what is marked UNKNOWN in the job was varied if its table says so.",
         ],
-        data=advised.report.plain(),
+        data=advised.report.plain(), job=kept_job(advised.file, job.changes),
         command=command_line("advise", [job.source], {**options.given(), "set": job.changes, "out": advised.folder}),
     )  # fmt: skip
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,11 +12,12 @@ from sim.analysis.section import TextTable
 from sim.differences import effects, texts
 from sim.differences.inputs import InputDifferences, input_differences
 from sim.differences.kept import KeptAnswer, kept_answer, observed_text, scenario_in
-from sim.differences.side import Side, kept_side, side_of
+from sim.differences.side import Side, kept_side, side_of, side_of_answer
 from sim.explain.runs import FolderError
 from sim.quantities.prices import COST, S3_STANDARD
 from sim.recordings import read_source
 from sim.report.answer_page import DIFF
+from sim.scenario import ScenarioError
 from sim.scenario.prices import load_prices
 from sim.scenario.text.plain import read_text
 from sim.units import format_duration
@@ -108,9 +110,10 @@ def diff(
         writable_folder(folder)
     first, second = kept
     if first is not None and second is not None:
-        found = _of_answers(request, first, second)
+        found = _of_answers(request, first, second, partial(_of_sides, request, engine=engine, jobs=jobs, listener=listener))
     elif first is None and second is None:
-        found = _of_scenarios(request, engine, jobs, listener)
+        sides = [_side(request, name) for name in ("a", "b")]
+        found = _of_sides(request, *sides, engine=engine, jobs=jobs, listener=listener)
     else:
         there, other = (place_a, place_b) if first is not None else (place_b, place_a)
         raise OptionError("b", f"{there} holds the answer of a sweep or an advice, and {other} does not: compare two of a kind")
@@ -120,8 +123,7 @@ def diff(
     return found
 
 
-def _of_scenarios(request: DiffRequest, engine: Engine, jobs: int | None, listener: Listener) -> Diff:
-    a, b = (_side(request, name) for name in ("a", "b"))
+def _of_sides(request: DiffRequest, a: Side, b: Side, *, engine: Engine, jobs: int | None, listener: Listener) -> Diff:
     found = input_differences(a, b, request.replications)
     if not found.changes:
         return _result(request, found, [], _no_rows(), [*a.notes, *b.notes])
@@ -163,8 +165,8 @@ def _result(
     return Diff(str(data["verdict"]), parts, data, tuple(trouble), rows)
 
 
-def _of_answers(request: DiffRequest, first: KeptAnswer, second: KeptAnswer) -> Diff:
-    """Two answers as they were kept: nothing runs."""
+def _of_answers(request: DiffRequest, first: KeptAnswer, second: KeptAnswer, simulated: Callable[[Side, Side], Diff]) -> Diff:
+    """Two answers as they were kept, and what differs between their jobs: these run, if anything does."""
     given = {"set": request.changes, "set_a": request.changes_of_a, "set_b": request.changes_of_b, "strategy": request.strategy}
     if wrong := next((name for name, value in given.items() if value), None):
         raise OptionError(wrong, f"{first.folder} and {second.folder} are read as they were kept: compare scenarios to change a value")
@@ -172,7 +174,24 @@ def _of_answers(request: DiffRequest, first: KeptAnswer, second: KeptAnswer) -> 
 
     found = compared(first, second)
     data = {"a": portable(first.folder), "b": portable(second.folder), **found.data}
-    return Diff(found.verdict, (found.screen, *found.tables), data, (), found.rows)
+    jobs, of_jobs, trouble = _of_jobs(first, second, simulated)
+    return Diff(found.verdict, (found.screen, *jobs, *found.tables), data | {"jobs": of_jobs}, trouble, found.rows)
+
+
+def _of_jobs(
+    first: KeptAnswer, second: KeptAnswer, simulated: Callable[[Side, Side], Diff]
+) -> tuple[list[str | TextTable], dict[str, Any], tuple[str, ...]]:
+    """(parts, data, trouble) about the jobs of two answers."""
+    if not (first.job and second.job):
+        return ["Their jobs are not compared: an older version did not keep them."], {}, ()
+    try:
+        found = simulated(side_of_answer(first), side_of_answer(second))
+    except ScenarioError as error:
+        return [f"Their jobs are not compared: {error}"], {}, ()
+    if not found.data["inputs"]:
+        return ["Their jobs are the same: what differs is what was varied, asked or limited."], found.data, ()
+    screen, *others = found.parts
+    return [f"Their jobs differ, apart from what was varied:\n{screen}", *others], found.data, found.trouble
 
 
 def _side(request: DiffRequest, name: Literal["a", "b"]) -> Side:

@@ -21,7 +21,7 @@ from sim.sweeps.tally import RowTally
 from sim.verbs.command_lines import command_line
 from sim.verbs.display import MOST_ROWS, Picture, paragraph, section_html, section_text
 from sim.verbs.findings import Remark, job_findings, of_problem, tell
-from sim.verbs.kept import keep_answer
+from sim.verbs.kept import keep_answer, kept_job
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError, writable_folder
 from sim.whole_file import replace_file
@@ -183,6 +183,7 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
         history=history_of(definition.backtest, definition.scenarios.different),
         varied=[] if question.racing else list(question.varied),  # effects want the same worlds for all settings
         depends=question.least or question.show[0],
+        job=kept_job(definition.job or request.file, (*definition.settings, *request.changes)),
     )  # fmt: skip
 
 

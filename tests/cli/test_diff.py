@@ -61,7 +61,7 @@ def test_a_folder_of_run_is_a_side(ckptsim, tmp_path):
 
 
 def test_answers_of_sweeps_are_read(ckptsim, tmp_path):
-    """Settings that both tried stand side by side, under the same seeds; nothing runs."""
+    """Settings that both tried stand side by side, under the same seeds; what differs between the jobs is named and simulated."""
     a, _ = files(tmp_path)
     (tmp_path / "job.yaml").write_text(JOB)
     for name, service in (("one", "1 ms"), ("two", "3 ms")):
@@ -78,6 +78,10 @@ def test_answers_of_sweeps_are_read(ckptsim, tmp_path):
     assert 0 == done.exit_code, done.stderr
     assert {"checkpoint.interval 500 ms", "checkpoint.interval 1 s"} == set(found["settings"])
     assert all(own["change"] > 0 for answer in found["settings"].values() for own in answer if own["quantity"] == "end_to_end_p50_ms")
+    assert [("job.sink.service", "1 ms", "3 ms")] == [(own["key"], own["before"], own["after"]) for own in found["jobs"]["inputs"]]
+    assert any(own["quantity"] == "end_to_end_p50_ms" and own["change"] > 0 for own in found["jobs"]["quantities"])
+    assert "Their jobs differ, apart from what was varied" in ckptsim("diff", "one", "two").stdout
+    assert "Their jobs are the same" in ckptsim("diff", "one", "one").stdout
     assert "compare two of a kind" in ckptsim("diff", "one", a).stderr
 
 

@@ -42,6 +42,8 @@ class Definition:
     warnings: tuple[Problem, ...] = ()
     backtest: Backtest | None = None  # of the scenario file
     load: str = ""  # the span of the trace, how its times were read, its windows and how many runs they make; empty: there is none
+    job: Path | None = None  # the scenario file that is varied; None: the file itself is a scenario
+    settings: tuple[str, ...] = ()  # ``key=value`` of all runs, as the sweep file sets them
 
 
 def define(file: Path, overrides: Sequence[str] = ()) -> Definition:
@@ -88,7 +90,11 @@ def _read(file: Path, overrides: tuple[str, ...]) -> Definition:
     warnings = {problem: None for study in studies for problem in study.warnings} | reading.warnings
     backtest = studies[0].backtest if studies else None
     described = f"{load_text}; {_runs_text(scenarios)}" if load_text else ""
-    return Definition(name, first_comment(text), scenarios, given.precision, answering, tuple(sorted(warnings)), backtest, described)
+    fixed = tuple(override(key, value) for key, value in (given.set_ or {}).items())
+    return Definition(
+        name, first_comment(text), scenarios, given.precision, answering, tuple(sorted(warnings)), backtest, described,
+        file.parent / given.scenario, fixed,
+    )  # fmt: skip
 
 
 def _document(text: str, overrides: tuple[str, ...], reading: Reading) -> tuple[SweepDocument, tuple[str, ...]]:
