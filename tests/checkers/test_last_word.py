@@ -24,6 +24,13 @@ def test_checkpoints_go_on_behind_the_savepoint_or_beside_it():
     assert ["the coordinator triggers checkpoint 3"] == facts((TRIGGERED, 2), (TRIGGERED, 3), (COMPLETED, 2))
 
 
+def test_the_story_begins_with_the_savepoint():
+    journal = [Entry(1, TRIGGERED, 1), Entry(2, COMPLETED, 1), Entry(3, TRIGGERED, 2), Entry(4, COMPLETED, 2), Entry(5, TRIGGERED, 3)]
+    (violation,) = after_the_last_word(journal, STATS, Teller(journal, [("map", 0)]))
+
+    assert ["checkpoint 2", "checkpoint 2", "checkpoint 3"] == [line[line.index("checkpoint") :][:12] for line in violation.story]
+
+
 def test_a_savepoint_that_fails_stops_nothing():
     assert [] == facts((TRIGGERED, 2), (ABORTED, 2), (TRIGGERED, 3), (Happening.JOB_RESTORED, 1))
 

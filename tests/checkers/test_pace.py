@@ -82,4 +82,7 @@ def test_the_interval_of_a_backlog():
     assert "5 checkpoints began" in too_often(0, [0, 50, 100, 150, 200], 200, backlog, first=True).fact
     assert too_often(0, [0, 50], 60, backlog._replace(backlog_ns=0), first=True) is None
     assert too_often(0, [0, 50, 60], 60, backlog._replace(backlog_ns=0), first=True) is not None
+    late = PACE._replace(backlog_ns=50_000_000)  # a restarted source says so within 100 ms: three more may have begun
+    assert too_often(0, [0] * 6, 50_000_000, late, first=False) is None
+    assert too_often(0, [0] * 7, 50_000_000, late, first=False) is not None
     assert too_often(1_000, [1_100], -1, backlog, first=False) is None  # no checkpoint of this attempt began in a backlog
