@@ -107,8 +107,8 @@ def a_run_split_by_a_savepoint_comes_to_the_same(world: Document) -> str | None:
 def faster_storage_never_lengthens_an_asynchronous_part(world: Document) -> str | None:
     """The first checkpoint decides: until then both runs have come the same way."""
     storage = world.get("storage")
-    if storage is None or "unlimited" in str(storage) or "requests" in str(storage) or "cores" in world.get("cluster", {}):
-        return None  # where cores or requests per second are scarce, what ends sooner makes others work at the same time
+    if storage is None or "unlimited" in str(storage) or "requests" in str(storage) or world.get("cluster", {}).keys() & {"cores", "nic"}:
+        return None  # where cores, cards or requests per second are scarce, what ends sooner makes others work at the same time
     slow, fast = _first_subtasks(world), _first_subtasks(world | {"storage": _faster(storage)})
     same = [
         "vertex",
