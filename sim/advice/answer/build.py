@@ -170,7 +170,8 @@ def _cautions(warnings: Sequence[Caution]) -> list[str | TextTable]:
 
 
 def _with_source(text: str, source: str) -> str:
-    return f"{text} Source: {source}." if source else text
+    is_said = all(part.strip() in text for part in source.replace(";", ",").split(","))
+    return text if is_said else f"{text} Source: {source}."
 
 
 def _without_overtaking(race: Race, chosen: Setting) -> list[str]:

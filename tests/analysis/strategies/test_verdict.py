@@ -259,6 +259,16 @@ def test_the_workload_where_the_choice_matters_is_named(saturated, edges):
     assert verdict(lines).startswith("With rate 9k/s: Barriers of checkpoint 1 (aligned) wait behind 9 s")
 
 
+def test_a_workload_and_a_strategy_are_named_together(made, saturated, edges):
+    """A job that restarts for ever under one of two loads."""
+    stuck = made().checkpoint(0, 4000, status="FAILED", failure="").load(busy=(0.1, 0.5, 0.99))
+    lines = [line(label, saturated(60, 10), edges, group="rate 1k/s") for label in ("aligned", "unaligned")]
+    lines.append(line("aligned", stuck, edges, group="rate 9k/s", status="RESTARTING FOR EVER: 9 times in a row"))
+    lines.append(line("unaligned", saturated(70, 0), edges, group="rate 9k/s"))
+
+    assert verdict(lines).startswith("With rate 9k/s and aligned the job restarts for ever")
+
+
 def test_tails_count(saturated, edges):
     """Equal medians hide the checkpoints people are called for at night; the cause is that of the slow ones."""
     late = saturated(300, 10, times=9)

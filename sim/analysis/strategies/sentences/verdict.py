@@ -33,7 +33,8 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     if len(groups) == 1 or all(len(lines) == 1 for lines in groups.values()):
         return f"{_ends(strategies)}{_sentence(strategies)}.{uploads}"
     group, lines = max(groups.items(), key=lambda item: _stakes(item[1]))
-    return f"With {group}: {_ends(lines)}{_sentence(lines)}.{uploads}"
+    text = f"{_ends(lines)}{_sentence(lines)}.{uploads}"
+    return f"With {group} and {text.removeprefix('With ')}" if text.startswith("With ") else f"With {group}: {text}"
 
 
 def _ends(lines: Sequence[StrategyRow]) -> str:
