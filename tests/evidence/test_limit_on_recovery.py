@@ -24,7 +24,7 @@ def log_s(name, pattern):
 
 
 def recoveries(name):
-    """Of eight seeds, which draw when heartbeats come."""
+    """A recovery by each of eight seeds, which draw when heartbeats come."""
     for seed in range(1, 9):
         overrides = [f"run.seed={seed}", f"restart.heartbeat-interval={HEARTBEATS[name]}"]
         (row,) = simulate(load(RUN / "job.yaml", overrides=overrides).scenarios[0], check=False).recoveries.to_dict("records")

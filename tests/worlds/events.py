@@ -42,8 +42,8 @@ def draw_rescale(draw: Draw, job: Document) -> Document | list[Document] | None:
 
 def movable(vertex: Document) -> bool:
     """Whether a rescale may change its parallelism."""
-    held = vertex.get("window", {}).get("time", "event") == "event"  # timers of processing time are not dealt out
-    return held and not ("source" in vertex or vertex.get("commit", "none") != "none")
+    is_dealt_out = vertex.get("window", {}).get("time", "event") == "event"  # timers of processing time are not
+    return is_dealt_out and not ("source" in vertex or vertex.get("commit", "none") != "none")
 
 
 def draw_instances(draw: Draw, job: Document, *, savepoints: bool) -> Document:
