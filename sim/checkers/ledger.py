@@ -38,15 +38,15 @@ class Ledger:
     `inputs`, `outputs`: the channels of each task; `ends`: the task at the read and at the written end of each channel.
     """
 
-    inputs: Sequence[Numbers]
-    outputs: Sequence[Numbers]
+    inputs: Sequence[Numbers | slice]
+    outputs: Sequence[Numbers | slice]
     ends: tuple[np.ndarray, np.ndarray]
     ahead: RecordTally  # what is to be added to a task's counts to say where it stands
     notes: dict[int, RecordTally] = field(default_factory=dict)  # by checkpoint
 
     @classmethod
-    def opened(cls, inputs: Sequence[Numbers], outputs: Sequence[Numbers]) -> Ledger:
-        tally = RecordTally.zero(len(inputs), sum(map(len, outputs)))
+    def opened(cls, inputs: Sequence[Numbers | slice], outputs: Sequence[Numbers | slice], channels: int) -> Ledger:
+        tally = RecordTally.zero(len(inputs), channels)
         readers, writers = np.zeros((2, len(tally.read)), np.int32)
         for task, (read, written) in enumerate(zip(inputs, outputs, strict=True)):
             readers[read], writers[written] = task, task

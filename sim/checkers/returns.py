@@ -51,7 +51,7 @@ def misplaced(
             yield Violation(PLACE, restored.time_ns, where, fact, story_of_restore(restored, {restored.checkpoint}, (task,), teller))
 
     moved = np.flatnonzero(which & (expected.served != stands.served))
-    is_source = np.array([not len(ledger.inputs[task]) for task in moved.tolist()], np.bool_)
+    is_source = ~np.isin(moved, ledger.ends[0])
     for tasks, wording in ((moved[is_source], _emitted), (moved[~is_source], _served)):
         yield from broken(tasks, tasks, wording, expected.served, stands.served)
     forgetful = np.flatnonzero(which & (expected.late != stands.late))

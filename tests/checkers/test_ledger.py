@@ -10,7 +10,7 @@ SOURCE, SINK = 0, 1
 def pair() -> Ledger:
     """A source, a sink, one channel."""
     nothing, channel = np.zeros(0, np.int64), np.zeros(1, np.int64)
-    return Ledger.opened([nothing, channel], [channel, nothing])
+    return Ledger.opened([nothing, channel], [channel, nothing], 1)
 
 
 def tally(served, read, written, known=(True, True)) -> RecordTally:

@@ -29,7 +29,7 @@ def tally(served=(20, 15), late=(0, 0), read=15, written=20) -> RecordTally:
 
 
 def violations(stands, *, input_differs=False):
-    rows, ledger = journal(), Ledger.opened([NOTHING, CHANNEL], [CHANNEL, NOTHING])
+    rows, ledger = journal(), Ledger.opened([NOTHING, CHANNEL], [CHANNEL, NOTHING], len(CHANNEL))
     return list(misplaced(rows[-1], ledger, tally(), stands, Teller(rows, NAMES), input_differs=input_differs))
 
 

@@ -10,15 +10,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Self
 
-import numpy as np
-
 from sim.checkers.files import KeptSnapshot
-from sim.checkers.ledger import Ledger, Numbers
+from sim.checkers.ledger import Ledger
 from sim.checkers.restarts import Deployed
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Entry, Happening
-from sim.plane.seam.positions import channels_in, channels_out
+from sim.plane.seam.positions import ChannelPlaces, channels_in, channels_out, places
 from sim.protocol.coordinator.coordinator import Coordinator
 from sim.runtime.committed_output import CommittedOutput
 from sim.runtime.contents import Contents
@@ -37,8 +35,8 @@ class WatchedRun:
     output: CommittedOutput
     ends: Ends
     teller: Teller
-    inputs: Sequence[Numbers]
-    outputs: Sequence[Numbers]
+    inputs: Sequence[ChannelPlaces]
+    outputs: Sequence[ChannelPlaces]
     ledger: Ledger  # kept by the account of records
     deployed: list[Deployed] = field(default_factory=list)  # kept by the account of restarts
 
@@ -46,10 +44,9 @@ class WatchedRun:
     def of(cls, context: Context, contents: Contents, output: CommittedOutput, ends: Ends) -> WatchedRun:
         layout = context.layout
         tasks = range(len(layout.vertex))
-        inputs: list[np.ndarray] = [np.array(channels_in(layout, task), np.int32) for task in tasks]
-        outputs: list[np.ndarray] = [np.array(channels_out(layout, task), np.int32) for task in tasks]
+        inputs, outputs = [places(channels_in(layout, task)) for task in tasks], [places(channels_out(layout, task)) for task in tasks]
         teller = Teller(context.journal, context.names)
-        return cls(context, contents, output, ends, teller, inputs, outputs, Ledger.opened(inputs, outputs))
+        return cls(context, contents, output, ends, teller, inputs, outputs, Ledger.opened(inputs, outputs, len(layout.writer)))
 
 
 class EndOfRun(NamedTuple):

@@ -19,6 +19,7 @@ from sim.checkers.violation import Violation, count_is, number_of, seconds
 from sim.metrics.journal import Happening
 from sim.model.job import Window
 from sim.plane.seam.interface import ThreadState
+from sim.plane.seam.positions import channels_in
 from sim.runtime import markers
 from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 from sim.runtime.contents import StateSnapshot, TaskSnapshot
@@ -49,7 +50,7 @@ class WindowAccount(RunAccount):
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         vertices = self.context.scenario.job.vertices
-        self._inputs: list[list[int]] = [channels.tolist() for channels in watched.inputs]
+        self._inputs: list[list[int]] = [channels_in(self.context.layout, task) for task in range(len(self.context.layout.vertex))]
         self._windows = [vertices[vertex].window for vertex in self.context.layout.vertex]
         self._tasks: dict[int, _TaskTime] = {}
         self._timers: dict[int, dict[tuple[str, int], tuple[Pending, ...] | None]] = {}  # by checkpoint, vertex and index; None: ended
