@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 Lines = Sequence[Sequence[str]]
 
 LONGEST_CELL = 200  # characters
-WRAPPED = 14
-"""Characters: longer cells of a table in pieces may be wrapped, so that more strategies stand beside each other."""
+LONGEST_LINE = 24
+"""Characters: longer cells of a table in pieces are wrapped, so that more strategies stand beside each other."""
 
 
 def show(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_cells: bool = False) -> None:
@@ -102,7 +102,7 @@ def _column_width(column: Sequence[str], *, is_first: bool) -> int:
     if is_first:
         return max(map(len, column))
     lengths = [len(word) for cell in column for word in cell.split()]
-    return max(1, *lengths, *(min(len(cell), WRAPPED) for cell in column[1:]))
+    return max(1, *lengths, *(len(cell) if len(cell) <= LONGEST_LINE else LONGEST_LINE // 2 for cell in column[1:]))
 
 
 def _column_widths(piece: Lines) -> list[int]:

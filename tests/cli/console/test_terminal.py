@@ -79,6 +79,19 @@ def test_strategies_with_long_names_stand_beside_each_other(capsys, monkeypatch)
     assert 2 == printed.count("unaligned")
 
 
+def test_a_row_of_short_cells_is_one_line(capsys, monkeypatch):
+    """Twelve jobs with cells of fifteen characters, three columns too wide for the terminal: headers take lines, rows do not."""
+    header = ["strategy", *(f"its first snapshot {i}" for i in range(6))]
+    rows = [[f"claim legacy {i}", *["1/12 checkpoint"] * 6] for i in range(12)]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+
+    show(header, rows)
+
+    assert 6 * 12 == capsys.readouterr().out.count("1/12 checkpoint")
+
+
 def test_a_table_in_a_pipe_has_a_line_for_each_row(capsys):
     header, body = numbers(12, 3)
 
