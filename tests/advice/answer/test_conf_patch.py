@@ -76,9 +76,10 @@ def test_a_deployment_has_its_configuration_again():
     assert "flink" == after["spec"]["image"]
 
 
-def test_a_nested_file_is_refused(tmp_path):
+@pytest.mark.parametrize("flat", ["", "parallelism.default: 2\n"], ids=["nested", "in part"])
+def test_a_nested_file_is_refused(tmp_path, flat):
     """A patch by lines would write the key twice."""
-    (tmp_path / "config.yaml").write_text("execution:\n  checkpointing:\n    interval: 10 s\n")
+    (tmp_path / "config.yaml").write_text(flat + "execution:\n  checkpointing:\n    interval: 10 s\n")
 
     with pytest.raises(ScenarioError, match="its keys are nested"):
         read_conf(tmp_path / "config.yaml")
