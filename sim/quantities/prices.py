@@ -44,10 +44,10 @@ def cost_text(cost: float) -> str:
 
 S3_STANDARD = Prices(
     put_per_1000=0.005, list_per_1000=0.005, get_per_1000=0.0004, stored_per_gb_month=0.023, moved_per_gb=0.0, currency="USD",
-    source="Amazon S3 Standard, us-east-1, first 50 TB, transfer within the region (guides of 2022 to 2024; --prices has yours)",
+    source="Amazon S3 Standard, us-east-1, first 50 TB, transfer within the region (guides of 2022, unchecked; --prices has yours)",
 )  # fmt: skip
 """Where the user gives no list.
 
-The page of Amazon (aws.amazon.com/s3/pricing) fills its tables by script, so a stored copy of it has no numbers.  Stored bytes: a table
-of July 2022; requests: guides of 2023 and 2024.
+The page of Amazon (aws.amazon.com/s3/pricing) fills its tables by script, so a stored copy of it has no numbers.  Stored bytes are of a
+table of July 2022, uploads and lists of a guide without a date; reads are from memory.
 """
