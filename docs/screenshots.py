@@ -31,7 +31,7 @@ COMMANDS = (
     ["report", str(REAL), "-o", "checkpoint.html"],
 )  # fmt: skip
 SHOTS = {
-    "run": (900, 1050), "sweep": (0, 1000), "import": (3350, 1000), "advice": (0, 1150), "checkpoint": (1000, 1200),
+    "run": (940, 1200), "sweep": (0, 1000), "import": (3360, 830), "advice": (0, 1150), "checkpoint": (940, 1250),
 }  # fmt: skip
 """The report -> from which pixel on, and how many, at 1280 pixels."""
 NARROW = {"run": 1300, "checkpoint": 1300}
@@ -70,8 +70,8 @@ def _take(opened: Browser, page: Path, name: str, width: int, top: int, height: 
     if any((sight.wide, sight.cut, sight.overlaps, sight.faint, sight.small, sight.hidden, sight.console, sight.requests)):
         raise RuntimeError(f"{name}: {sight}")
     whole = Image.open(BytesIO(seen.read_bytes())).convert("RGB")
-    left = 250 if width == 1280 else 0  # the margin
-    part = whole.crop((left, top, width, min(top + height, whole.height)))
+    margin = 140 if width == 1280 else 0
+    part = whole.crop((margin, top, width - margin, min(top + height, whole.height)))
     part.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(FOLDER / f"{name}.png", optimize=True)
 
 
