@@ -59,8 +59,7 @@ def kept_side(place: Path, changes: Sequence[str], strategy: str | None) -> Side
 
 def side_of_answer(answer: KeptAnswer) -> Side:
     """The job of a sweep or an advice.  ScenarioError: it lists several strategies, or cannot be read."""
-    source = answer.folder / str(answer.job["file"])
-    folder = source.parent if source.parent.is_dir() else Path(str(answer.job["file"])).parent
+    folder = (answer.folder / str(answer.job["file"])).parent
     return side_of(str(answer.folder), str(answer.job["text"]), folder, [str(line) for line in answer.job["changes"]])
 
 

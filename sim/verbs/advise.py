@@ -214,7 +214,7 @@ def _keep(advised: Advised, job: AdvisedJob, options: AdviceOptions, findings: S
             *unknown_values(advised.file.read_text(encoding="utf-8")),
             "Simulated; what is marked UNKNOWN in the job was varied if its table says so.",
         ],
-        data=advised.report.plain(), job=kept_job(advised.file, job.changes),
+        data=advised.report.plain(), job=kept_job(advised.folder, advised.file, job.changes),
         command=command_line("advise", [job.source], {**options.given(), "set": job.changes, "out": advised.folder}),
     )  # fmt: skip
 

@@ -40,9 +40,11 @@ def keep_answer(
     replace_text(folder / name, json.dumps(with_provenance(kept, folder / name), indent=1, allow_nan=False) + "\n")
 
 
-def kept_job(file: Path, changes: Sequence[str]) -> dict[str, Any]:
-    """The scenario behind an answer, for `diff`: its text, where it lay, and what was changed in it.  Empty: it has no file."""
-    return {"text": file.read_text(encoding="utf-8"), "file": str(file), "changes": list(changes)} if file.is_file() else {}
+def kept_job(folder: Path, file: Path, changes: Sequence[str]) -> dict[str, Any]:
+    """The scenario behind the answer in `folder`, for `diff`: text, file as seen from there, changes.  Empty: it has no file."""
+    if not file.is_file():
+        return {}
+    return {"text": file.read_text(encoding="utf-8"), "file": Path(os.path.relpath(file, folder)).as_posix(), "changes": list(changes)}
 
 
 def write_page(page: Page, file: Path) -> None:

@@ -183,7 +183,7 @@ def _keep(found: Sweep, request: SweepRequest) -> None:
         history=history_of(definition.backtest, definition.scenarios.different),
         varied=[] if question.racing else list(question.varied),  # effects want the same worlds for all settings
         depends=question.least or question.show[0],
-        job=kept_job(definition.job or request.file, (*definition.settings, *request.changes)),
+        job=kept_job(found.folder, definition.job or request.file, (*definition.settings, *request.changes)),
     )  # fmt: skip
 
 
