@@ -41,6 +41,8 @@ answer:
   least: delay_mean_s
   against: {checkpoint.interval: 1 s, checkpoint.barriers: aligned}
 """
+RUN = ["run", "job.yaml", "--jobs", "1", "--out", "run"]
+READ = ["traces", "read", "day.csv", "--time", "t_s", "--value", "rate", "-o", "tables", "--master", "here"]
 VERBS = (
     "init",
     "run",
@@ -58,7 +60,7 @@ VERBS = (
 )
 COMMANDS = [
     ["init"],
-    ["run", "job.yaml", "--jobs", "1", "--out", "run"],
+    RUN,
     ["explain", "run"],
     ["timeline", "run", "-o", "timeline.json"],
     ["report", "run", "-o", "report.html"],
@@ -69,7 +71,7 @@ COMMANDS = [
     ["import", RECORDING, "--no-backtest", "-o", "imported.yaml"],
     ["validate", RECORDING, "--seeds", "1", "--jobs", "1"],
     ["calibrate", ROOT / "tests/data/recordings", "-o", "environment.yaml"],
-    ["traces", "read", "day.csv", "--time", "t_s", "--value", "rate", "-o", "tables", "--master", "here"],
+    READ,
     ["traces", "windows", "tables", "--length", "10 s", "--master", "here"],
     ["explain-key", "storage.dfs.slow"],
     ["schema", "--results"],
@@ -88,6 +90,10 @@ def folder(tmp_path_factory, short_trials):
     (place / "job.yaml").write_text(JOB)
     (place / "sweep.yaml").write_text(SWEEP)
     (place / "day.csv").write_text("t_s,rate\n" + "".join(f"{k},{1000 + 10 * (k % 7)}\n" for k in range(60)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        for command in (RUN, READ):  # other commands read what these leave, in whichever process they run
+            assert 0 == CliRunner().invoke(app, command, prog_name="ckptsim").exit_code
     return place
 
 
