@@ -25,6 +25,17 @@ def kept(open_records: int, ends: Sequence[int], windows: int, *, copies: bool) 
     return total
 
 
+def dealt(ends: Sequence[Sequence[int]], left: Sequence[int], tasks: int) -> list[tuple[int, ...]]:
+    """The ends of each of so many tasks of a vertex that is rescaled: all have equal parts.
+
+    `ends`: those of each former task; `left`: records that had left it, which stand for ends that it has not heard of.
+    """
+    longest = max(map(len, ends), default=0)
+    at_ends = [(*[own[0] if own else gone] * (longest - len(own)), *own) for own, gone in zip(ends, left, strict=True)]
+    totals = [sum(column) for column in zip(*at_ends, strict=True)]
+    return [tuple(total // tasks + (task < total % tasks) for total in totals) for task in range(tasks)]
+
+
 def too_few(held_bytes: int, records: int, record_bytes: int) -> str | None:
     """What is wrong with so many bytes for so many records, by copy."""
     if held_bytes >= records * record_bytes:

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.checkers.conversion import LEFT_OR_CONVERTED, left_behind
-from sim.checkers.slices import kept, too_few
+from sim.checkers.slices import dealt, kept, too_few
 from sim.checkers.story import Teller
 from sim.metrics.journal import Journal
 
@@ -22,6 +22,12 @@ def test_records_stay_until_their_last_window_has_ended(ends, once, copies):
 
 def test_a_record_of_one_window_leaves_with_it():
     assert 4 == kept(4, (10, 20), 1, copies=False) == kept(4, (10, 20), 1, copies=True)
+
+
+def test_ends_are_dealt_out_in_equal_parts():
+    """A task that has heard of fewer ends counts what had left it."""
+    assert [(7, 9), (7, 8)] == dealt([(4, 7), (6,), ()], [9, 9, 4], 2)  # 4 + 6 + 4 and 7 + 6 + 4 records
+    assert [(), (), ()] == dealt([(), ()], [5, 6], 3)
 
 
 def test_state_with_too_few_records():

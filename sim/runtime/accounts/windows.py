@@ -12,7 +12,7 @@ from typing import Self
 
 from sim.checkers.coverage import COVERED
 from sim.checkers.event_time import ACTIVE, ALL_END, BEHIND_INPUTS, IDLE, OWN_WINDOW, Belonging, Inputs, still_held
-from sim.checkers.slices import KEPT_FOR_ALL, kept, too_few
+from sim.checkers.slices import KEPT_FOR_ALL, dealt, kept, too_few
 from sim.checkers.state import Brought
 from sim.checkers.timers import TIMERS_FIRE, Pending, Timers
 from sim.checkers.violation import Violation, count_is, number_of, seconds
@@ -57,10 +57,21 @@ class WindowAccount(RunAccount):
         self._ends: dict[int, dict[tuple[str, int], tuple[int, ...]]] = {}  # by the same
 
     def go_on(self, before: Self, checkpoint: int) -> None:
-        """What vertices held in windows is dealt out if their parallelism is another one, and has no timer."""
+        """What vertices held in windows is dealt out if their parallelism is another one.  They have no timers of processing time."""
         kept, resized = before._timers.get(checkpoint, {}), self.resized(before)
         self._timers[checkpoint] = {name: pending for name, pending in kept.items() if name[0] not in resized}
-        self._ends[checkpoint] = before._ends.get(checkpoint, {})  # sliding windows keep their parallelism
+        self._ends[checkpoint] = {name: ends for name, ends in before._ends.get(checkpoint, {}).items() if name[0] not in resized}
+        for vertex in resized:
+            self._ends[checkpoint] |= self._dealt(before, checkpoint, vertex)
+
+    def _dealt(self, before: Self, checkpoint: int, vertex: str) -> dict[tuple[str, int], tuple[int, ...]]:
+        """The ends of sliding windows, by task of a vertex that is rescaled."""
+        former = [task for task, name in enumerate(before.context.names) if name[0] == vertex]
+        found, tally = before._ends.get(checkpoint, {}), before.ledger.of(checkpoint)
+        ends = [found.get(before.context.names[task], ()) for task in former]
+        left = [int(tally.served[task] - tally.late[task]) for task in former]
+        names = [name for name in self.context.names if name[0] == vertex]
+        return dict(zip(names, dealt(ends, left, len(names)), strict=True))
 
     # ------------------------------------------------------------------------------------------ event time
 
