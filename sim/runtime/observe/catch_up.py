@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from sim.metrics.recoveries import RecoveryStats
 from sim.runtime.contents import TaskSnapshot
 from sim.runtime.context import Context
@@ -38,8 +36,7 @@ class CatchUp:
         ends = [task for task in sorted(parts) if is_end[context.layout.vertex[task]]]
         stats.served_again = sum(max(0, int(served[task]) - parts[task].position.served) for task in ends)
         self.tasks = sorted(parts)
-        self.between = np.isin(context.layout.writer, self.tasks)  # by channel; all channels of a task that restarts begin and end at such
-        waiting, flying = usual.waiting(self.sources), usual.flying(self.between)
+        waiting, flying = usual.waiting(self.sources), usual.flying(self.tasks)  # their readers restart with them
         if waiting is None:  # it failed before anything was looked at, or begins from a snapshot: what waited then
             waiting = float(sum(usual.in_log(task, stats.failed_ns, self.position[task]) for task in self.sources))
         self.waiting = waiting
@@ -97,4 +94,4 @@ class CatchUp:
 
     def _in_flight(self) -> int:
         """Records written and not read yet."""
-        return int(self.usual.in_flight()[self.between].sum())
+        return int(self.usual.in_flight()[self.tasks].sum())
