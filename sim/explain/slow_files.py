@@ -11,7 +11,7 @@ from sim.storage.media.object_store import ObjectStorage
 from sim.storage.media.slow_nodes import slowness
 
 if TYPE_CHECKING:
-    from sim.model.storage import SlowNodes
+    from sim.model.storage import SlowPlaces
     from sim.runtime.context import Context
     from sim.storage.ledger import StoredFile
 
@@ -46,7 +46,7 @@ def _nodes(dfs: DistributedFileSystem, file: StoredFile) -> set[int]:
     return {node for block in range(blocks) for node in dfs.replicas(file.name, file.host, block)}
 
 
-def _slowest(slow: SlowNodes, seed: int, numbers: set[int], title: str, file: StoredFile) -> SlowPlace | None:
+def _slowest(slow: SlowPlaces, seed: int, numbers: set[int], title: str, file: StoredFile) -> SlowPlace | None:
     end_ns = file.created_ns if file.durable_ns is None else file.durable_ns
     moments = [file.created_ns + (end_ns - file.created_ns) * i // 8 for i in range(9)]
     slowest: SlowPlace | None = None

@@ -40,7 +40,7 @@ class SlowTrace:
 
 
 @dataclass(frozen=True, slots=True)
-class SlowNodes:
+class SlowPlaces:
     """Data nodes, prefixes or disks that are slow for a while: bandwidth divided by `factor`.  Stationary from the start.
 
     Limpware (Do and Gunawi, SoCC 2013): such a node keeps heart-beating, and clients are sent to it.
@@ -76,7 +76,7 @@ class Dfs:
         Kind.WORD, "exponential", "How long a request keeps the metadata server: always the same, or exponential."
     )
     local_first: bool = option(Kind.ON_OFF, False, "A node on each task manager's machine gets the first replica.")
-    slow: SlowNodes | None = option(Kind.OWN, None, "Some nodes are slow, for a while.")
+    slow: SlowPlaces | None = option(Kind.OWN, None, "Some nodes are slow, for a while.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class ObjectStore:
         "presto asks whether a file is there before it writes a new one (two requests) or deletes one (one request).", keyword=True,
     )  # fmt: skip
     prefixes: int = option(Kind.POSITIVE, 1, "Files are spread over so many (s3.entropy.key).")
-    slow: SlowNodes | None = option(Kind.OWN, None, "Some prefixes are slow, for a while.")
+    slow: SlowPlaces | None = option(Kind.OWN, None, "Some prefixes are slow, for a while.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Disk:
 
     bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Shared by all that read and write.", key="bandwidth")
     space_bytes: int | None = option(Kind.SIZE, None, "Full is a failure.")
-    slow: SlowNodes | None = option(Kind.OWN, None, "The disks of some task managers are slow, for a while.")
+    slow: SlowPlaces | None = option(Kind.OWN, None, "The disks of some task managers are slow, for a while.")
 
 
 @dataclass(frozen=True, slots=True)

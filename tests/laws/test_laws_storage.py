@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sim.model.job import Distribution
-from sim.model.storage import Dfs, ObjectStore, SlowNodes, Storage
+from sim.model.storage import Dfs, ObjectStore, SlowPlaces, Storage
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, completed, run, scenario
 from tests.laws.test_laws_durations import _mean_over_seeds, _scaled, _tables
 
@@ -47,7 +47,7 @@ def test_law_30_slower_nodes_never_shorten_a_checkpoint():
     """In the mean over 30 seeds: a tenth of the nodes slow in episodes of a second, end-to-end duration grows with the factor."""
 
     def duration(factor):
-        slow = SlowNodes(Fraction(1, 10), factor, Distribution(SECOND, "exponential"))
+        slow = SlowPlaces(Fraction(1, 10), factor, Distribution(SECOND, "exponential"))
         base = scenario(chain(stages=1, sink_ns=MS), seconds=3, interval_ms=500)
         return _mean_over_seeds(replace(base, storage=_dfs(10, slow)), "end_to_end_duration")
 

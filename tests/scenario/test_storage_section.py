@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from sim.model.job import Distribution
-from sim.model.storage import Dfs, Disk, FileMerging, ObjectStore, Retry, SlowNodes, Storage
+from sim.model.storage import Dfs, Disk, FileMerging, ObjectStore, Retry, SlowPlaces, Storage
 from sim.scenario import ScenarioError, loads
 
 TEXT = """\
@@ -34,7 +34,7 @@ def test_every_key_of_a_dfs():
 {dfs: {nodes: 50, bandwidth: 100 MB/s, nic: 10 Gbit/s, stream-bandwidth: 80 MB/s, replication: 2, block: 64 MiB,
     latency: {lognormal: {mean: 5 ms, cv: 2}}, requests: 5k/s, service: constant, local-first: on,
     slow: {share: 2 %, factor: 20, lasts: {lognormal: {mean: 90 s, cv: 1.5}}}}, nic: 1 GB/s}"""
-    slow = SlowNodes(Fraction(1, 50), 20, Distribution(90 * SECOND, "lognormal", 1.5))
+    slow = SlowPlaces(Fraction(1, 50), 20, Distribution(90 * SECOND, "lognormal", 1.5))
     latency = Distribution(5 * MS, "lognormal", 2.0)
     expected = Dfs(50, 10**8, 1_250_000_000, 80_000_000, 2, 64 << 20, latency, 5000, "constant", local_first=True, slow=slow)
 
@@ -43,14 +43,14 @@ def test_every_key_of_a_dfs():
 
 def test_the_defaults_are_those_of_the_model():
     """A dfs of fewer nodes than replicas uses them all; a plain duration of an episode is the mean of an exponential one."""
-    slow = SlowNodes(Fraction(1, 100), 5, Distribution(90 * SECOND, "exponential"))
+    slow = SlowPlaces(Fraction(1, 100), 5, Distribution(90 * SECOND, "exponential"))
 
     assert Storage(dfs=Dfs(10)) == storage("{dfs: {nodes: 10}}")
     assert Storage(dfs=Dfs(2, replication=2)) == storage("{dfs: {nodes: 2}}")
     assert Storage(dfs=Dfs(10, None)) == storage("{dfs: {nodes: 10, bandwidth: unlimited}}")
     assert Storage(object_store=ObjectStore()) == storage("{object-store: {}}")
     assert Storage(dfs=Dfs(9, slow=slow)) == storage("{dfs: {nodes: 9, slow: {share: 1 %, factor: 5, lasts: 90 s}}}")
-    assert Storage(dfs=Dfs(9, slow=replace(slow, lasts=SlowNodes().lasts))) == storage("{dfs: {nodes: 9, slow: {share: 1 %, factor: 5}}}")
+    assert Storage(dfs=Dfs(9, slow=replace(slow, lasts=SlowPlaces().lasts))) == storage("{dfs: {nodes: 9, slow: {share: 1 %, factor: 5}}}")
 
 
 def test_every_key_of_an_object_store():

@@ -7,7 +7,7 @@ from fractions import Fraction
 import simpy
 
 from sim.model.job import Distribution
-from sim.model.storage import Dfs, Retry, SlowNodes, Storage
+from sim.model.storage import Dfs, Retry, SlowPlaces, Storage
 from sim.storage import CheckpointStorage, StorageFailed
 from sim.storage.parallel import in_parallel
 
@@ -62,4 +62,4 @@ def dfs(nodes=3, *, rate=100 * MB, replication=1, latency_ms=0, retry=None, nic=
 
 
 def slow(share, factor, lasts_s=90, kind="exponential", cv=1.0):
-    return SlowNodes(Fraction(share), factor, Distribution(round(lasts_s * SECOND), kind, cv))
+    return SlowPlaces(Fraction(share), factor, Distribution(round(lasts_s * SECOND), kind, cv))

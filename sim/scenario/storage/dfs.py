@@ -7,14 +7,14 @@ from pathlib import Path
 from sim.model import storage as model
 from sim.scenario.grammar.options import Options, built
 from sim.scenario.storage.page import StoragePage
-from sim.scenario.storage.slow_places import SlowNodesField, build_slow
+from sim.scenario.storage.slow_places import SlowPlacesField, build_slow
 from sim.scenario.text.problems import DocumentPath, Reading
 
 
 class Dfs(Options, of=(model.Dfs,)):
     """A distributed file system: blocks are written through a pipeline of replicas, the slowest sets the pace."""
 
-    slow: SlowNodesField | None = None
+    slow: SlowPlacesField | None = None
 
 
 def build_dfs(given: Dfs, reading: Reading, folder: Path) -> model.Dfs:

@@ -12,7 +12,7 @@ from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.storage.dfs import Dfs
 from sim.scenario.storage.object_store import ObjectStore
-from sim.scenario.storage.slow_places import SlowNodesField
+from sim.scenario.storage.slow_places import SlowPlacesField
 
 
 class Slow(Section):
@@ -29,7 +29,7 @@ class Slow(Section):
 class Disk(Options, of=(storage.Disk,)):
     """The local disk of each task manager."""
 
-    slow: SlowNodesField | None = None
+    slow: SlowPlacesField | None = None
 
 
 class Retry(Options, of=(storage.Retry,)):

@@ -7,14 +7,14 @@ from pathlib import Path
 from sim.model import storage as model
 from sim.scenario.grammar.options import Options, built
 from sim.scenario.storage.page import StoragePage
-from sim.scenario.storage.slow_places import SlowNodesField, build_slow
+from sim.scenario.storage.slow_places import SlowPlacesField, build_slow
 from sim.scenario.text.problems import DocumentPath, Reading
 
 
 class ObjectStore(Options, of=(model.ObjectStore,)):
     """S3 and its kin: an object is there when it is closed, large ones go in parts, requests are limited."""
 
-    slow: SlowNodesField | None = None
+    slow: SlowPlacesField | None = None
 
 
 def build_object_store(given: ObjectStore, reading: Reading, folder: Path) -> model.ObjectStore:

@@ -17,7 +17,7 @@ from sim.scenario.storage.slow_trace import SlowSeries, read_slowness
 from sim.scenario.text.problems import DocumentPath, Reading
 
 
-class SlowNodes(Options, of=(model.SlowNodes,)):
+class SlowPlaces(Options, of=(model.SlowPlaces,)):
     """Each node, prefix or disk is slow for a share of its time, in episodes: bandwidth divided by the factor."""
 
     share: Axis[Share]
@@ -28,25 +28,25 @@ def _slow_kind(value: object) -> str:
     return "trace" if isinstance(value, SlowSeries) or (isinstance(value, dict) and "trace" in value) else "episodes"
 
 
-SlowNodesField = Annotated[
-    Annotated[SlowNodes, Tag("episodes")] | Annotated[SlowSeries, Tag("trace")],
+SlowPlacesField = Annotated[
+    Annotated[SlowPlaces, Tag("episodes")] | Annotated[SlowSeries, Tag("trace")],
     Discriminator(_slow_kind),
 ]
 
 
-def build_slow(given: SlowNodes | SlowSeries | None, here: DocumentPath, reading: Reading, folder: Path) -> model.SlowNodes | None:
+def build_slow(given: SlowPlaces | SlowSeries | None, here: DocumentPath, reading: Reading, folder: Path) -> model.SlowPlaces | None:
     """Mistakes go to `reading`."""
     if given is None:
         return None
     if isinstance(given, SlowSeries):
         try:
-            return model.SlowNodes(trace=read_slowness(given, folder))
+            return model.SlowPlaces(trace=read_slowness(given, folder))
         except TraceError as error:
             reading.wrong((*here, "trace"), str(error))
             return None
-    lasts = law(given.lasts, model.SlowNodes().lasts, (*here, "lasts"), reading)
+    lasts = law(given.lasts, model.SlowPlaces().lasts, (*here, "lasts"), reading)
     if isinstance(given.lasts, int):
         lasts = Distribution(given.lasts, "exponential")
     if lasts.mean == 0:
         reading.wrong((*here, "lasts"), "must be more than 0")
-    return model.SlowNodes(given.share, given.factor, lasts, given.first)
+    return model.SlowPlaces(given.share, given.factor, lasts, given.first)

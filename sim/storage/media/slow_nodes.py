@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from sim.model.job import Distribution
-from sim.model.storage import SlowNodes, SlowTrace
+from sim.model.storage import SlowPlaces, SlowTrace
 from sim.storage.bandwidth.network import SCALE
 from sim.storage.media.draws import drawn, uniform
 
@@ -24,7 +24,7 @@ class Slowness(Protocol):
         """(by what the bandwidth is divided, until when [ns]; None: for ever).  Asked at times that do not decrease."""
 
 
-def slowness(options: SlowNodes, seed: int, node: int) -> Slowness:
+def slowness(options: SlowPlaces, seed: int, node: int) -> Slowness:
     """The history of one node."""
     if options.first is not None and node >= options.first:
         return AtFullSpeed()
@@ -56,7 +56,7 @@ class Episodes:
     It is slow with probability `share` at every moment, the first one included: what is left of an episode then is drawn for that.
     """
 
-    def __init__(self, options: SlowNodes, seed: int, node: int) -> None:
+    def __init__(self, options: SlowPlaces, seed: int, node: int) -> None:
         self._options = options
         self._key = seed, "slow-node", node
         self._number = 2

@@ -8,7 +8,7 @@ import pytest
 
 from sim.model.checkpoint import Barriers
 from sim.model.job import Distribution
-from sim.model.storage import Dfs, Disk, FileMerging, ObjectStore, Retry, SlowNodes, Storage
+from sim.model.storage import Dfs, Disk, FileMerging, ObjectStore, Retry, SlowPlaces, Storage
 from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import MS, SECOND, chain, completed, scenario
 
@@ -103,7 +103,7 @@ def test_a_checkpoint_does_not_expire_while_another_one_has_the_lock():
 
 def test_slow_nodes_show_in_the_checkpoints():
     """Every node slow by 20: 1000 B of state at 50 kB/s, 20 ms, take 400."""
-    slow = SlowNodes(Fraction(1), 20)
+    slow = SlowPlaces(Fraction(1), 20)
     times = []
     for nodes in (None, slow):
         here = instance(replace(DFS, dfs=replace(DFS.dfs, bytes_per_second=50_000, slow=nodes)))
@@ -126,7 +126,7 @@ def test_merging_makes_fewer_files():
 
 def test_the_same_run_twice_is_the_same():
     """On nodes with slow episodes, too."""
-    storage = replace(DFS, dfs=replace(DFS.dfs, slow=SlowNodes(Fraction(1, 5), 10, Distribution(SECOND, "exponential"))), disk=Disk(10**8))
+    storage = replace(DFS, dfs=replace(DFS.dfs, slow=SlowPlaces(Fraction(1, 5), 10, Distribution(SECOND, "exponential"))), disk=Disk(10**8))
     first, second = (instance(storage, kind="unaligned") for _ in range(2))
 
     assert list(first.journal) == list(second.journal)

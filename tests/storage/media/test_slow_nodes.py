@@ -7,7 +7,7 @@ from statistics import fmean
 import pytest
 
 from sim.model.job import Distribution
-from sim.model.storage import Disk, ObjectStore, SlowNodes, SlowTrace, Storage
+from sim.model.storage import Disk, ObjectStore, SlowPlaces, SlowTrace, Storage
 from sim.storage.media.slow_nodes import slowness
 from tests.storage.lab import MB, MS, SECOND, Lab, slow
 
@@ -68,7 +68,7 @@ def test_nodes_and_seeds_have_histories_of_their_own():
 def test_a_measured_series_repeats():
     """Two machines, an hour each: 1 then 4 after half an hour, and always 2; each node starts somewhere."""
     step = ((0, Fraction(1)), (HOUR // 2, Fraction(4)))
-    options = SlowNodes(trace=SlowTrace((step, ((0, Fraction(2)),)), HOUR))
+    options = SlowPlaces(trace=SlowTrace((step, ((0, Fraction(2)),)), HOUR))
     histories = [episodes(options, node, 10 * HOUR) for node in range(40)]
 
     assert {"1 4", "2"} == {" ".join(map(str, sorted({factor for _, _, factor in history}))) for history in histories}
@@ -79,7 +79,7 @@ def test_a_measured_series_repeats():
 def test_a_measured_series_begins_where_it_is_told_to():
     """All nodes at the same moment, the machines in turn, whatever the seed."""
     step = ((0, Fraction(1)), (HOUR // 2, Fraction(4)))
-    options = SlowNodes(trace=SlowTrace((step, ((0, Fraction(2)),)), HOUR, begin_ns=HOUR // 3))
+    options = SlowPlaces(trace=SlowTrace((step, ((0, Fraction(2)),)), HOUR, begin_ns=HOUR // 3))
     answers = [slowness(options, seed, node).at(0) for seed in (1, 2) for node in range(4)]
 
     assert 2 * [(Fraction(1), HOUR // 2 - HOUR // 3), (Fraction(2), HOUR - HOUR // 3)] * 2 == answers
