@@ -6,26 +6,13 @@ from sim.checkers import elasticity
 from sim.checkers.elasticity import STABLE_SLOTS, Waits
 from sim.checkers.story import Teller
 from sim.metrics.journal import Entry, Happening
-from sim.runtime.run.simulate import simulate
-from sim.scenario import loads
+from tests.runtime.jobmanager.adaptive_runs import run
 
 TELLER = Teller([], [("a", 0)])
 S = 10**9
 WAITS = Waits(10 * S, 30 * S, 15 * S)
 FAILED = Entry(12 * S, Happening.JOB_RESTARTING, number=1)
 DEPLOYED = Entry(20 * S, Happening.JOB_RESTORED, 1, number=1)
-
-JOB = """
-version: 1
-job:
-  log:     {source: {rate: 100/s, record: 1 kB}, parallelism: 2}
-  profile: {input: {log: hash}, service: 2 ms, state: {size: 4 MB}, parallelism: 2}
-checkpoint: {interval: 5 s}
-cluster: {placement: spread}
-restart: {scheduler: adaptive, replacement: 50 s, heartbeat-interval: 2 s}
-faults: [{task-manager: 0, at: 12 s}]
-run: {duration: 90 s}
-"""
 
 
 def facts(*rows, waits=WAITS):
@@ -84,8 +71,8 @@ def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
     }
     if broken:
         monkeypatch.setattr(scheduler, broken, at_once[broken])
-    changed = ["restart.replacement=20 s"] if broken == "rescalable_ns" else []
-    found = simulate(loads(JOB, overrides=changed).scenarios[0], engine="interpreted").violations
+    replaced = "20 s" if broken == "rescalable_ns" else "50 s"
+    found = run(f"restart.replacement={replaced}", "run.duration=90 s").violations
 
     assert ([STABLE_SLOTS] if law else []) == [violation.law for violation in found]
     assert all(violation.fact.startswith(law) for violation in found)
