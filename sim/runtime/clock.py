@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+import numpy as np
 import simpy
 
 from sim.plane.seam.interface import DataPlane, Notice, NoticeKind
@@ -37,6 +38,9 @@ class TwoPlaneEnvironment(simpy.Environment):
     def step(self) -> None:
         """Let the data plane catch up with the next control event, then process that event."""
         queue, advance = self._queue, self.plane.advance
+        if queue and type(queue[0][3]) is _Looks:  # type: ignore[comparison-overlap]  # no event
+            self._look()
+            return
         while (notice := advance(queue[0][0] if queue else FOREVER)).kind is not NoticeKind.QUIET:  # type: ignore[arg-type]  # integers
             self._now = notice.time
             self.on_notice(notice)
@@ -70,13 +74,36 @@ class TwoPlaneEnvironment(simpy.Environment):
         """
         self._queue_next(_Repetition(period_ns, action))
 
+    def look_every(self, period_ns: int, look: Callable[[list[int], np.ndarray], None], left: Callable[[], int]) -> None:
+        """`call_every` for a look at the records that each task has served: `look` gets times and rows of several at once.
+
+        `left`: so many more looks may be told together.
+        """
+        self._queue_next(_Looks(period_ns, look, left))
+
+    def _look(self) -> None:
+        """The next entries of the queue are looks.  The data plane takes all that come before another event, up to a notice."""
+        first, looks = self._queue[0][0], cast(_Looks, self._queue[0][3])
+        following = min((entry[0] for entry in self._queue[1:3]), default=FOREVER)  # it is a heap
+        times = min(looks.left(), max(1, -(-(following - first) // looks.period_ns)))  # type: ignore[arg-type]  # integers
+        rows, notice = self.plane.look(first, looks.period_ns, times)  # type: ignore[arg-type]
+        if len(rows):
+            heappop(self._queue)
+            seen = [first + n * looks.period_ns for n in range(len(rows))]
+            self._now = seen[-1]
+            looks.look(seen, rows)  # type: ignore[arg-type]
+            self._queue_next(looks)
+        if notice.kind is not NoticeKind.QUIET:
+            self._now = notice.time
+            self.on_notice(notice)
+
     def _repeat(self) -> None:
         """The next entry of the queue is an action that is repeated."""
         self._now, _, _, repetition = heappop(self._queue)
         repetition.action()  # type: ignore[attr-defined]  # no event
         self._queue_next(repetition)  # type: ignore[arg-type]
 
-    def _queue_next(self, repetition: _Repetition) -> None:
+    def _queue_next(self, repetition: _Repetition | _Looks) -> None:
         heappush(self._queue, (self._now + repetition.period_ns, simpy.events.NORMAL, next(self._eid), repetition))  # type: ignore[misc]
 
     def next_place(self) -> int:
@@ -117,3 +144,11 @@ class _Repetition(NamedTuple):
 
     period_ns: int
     action: Callable[[], None]
+
+
+class _Looks(NamedTuple):
+    """What stands in the queue for looks at the data plane."""
+
+    period_ns: int
+    look: Callable[[list[int], np.ndarray], None]
+    left: Callable[[], int]

@@ -57,6 +57,7 @@ LOST = [
     (full, "channels", REMOTE, "credit", 1, "channel 1 has credits for"),
     (full, "channels", REMOTE, "ex_free", 1, "channel 1 has credits for"),
     (full, "channels", REMOTE, "owed_exclusive", 1, "channel 1 has 3 exclusive buffers of 2"),
+    (full, "gates", 0, "records_in", 1, "records read through gate 0 miscounted: they are"),
     (full, "channels", LOCAL, "count", 1, "channel 0 holds 10 segments and counts"),
     (full, "channels", REMOTE, "owed_segments", 1, r"channel 1 holds [0-9]+ segments and counts"),
     (full, "partitions", 0, "copies", 1, "partition 0 made 1 copies that no channel counts"),

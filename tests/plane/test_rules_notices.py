@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sim.plane.seam.interface import Lag, Marker, Notice, NoticeKind, Ship, Trait
+from sim.plane.seam.interface import MOST_LOOKS, Lag, Marker, Notice, NoticeKind, Ship, Trait
 from tests.plane.lab import FOREVER, edge, next_notice, pipe, run, source, vertex, world
 
 
@@ -84,3 +84,23 @@ def test_a_recovery_names_its_task(build, t):
     plane.release(t)
 
     assert Notice(0, NoticeKind.RECOVERED, t) == next_notice(plane)
+
+
+def test_looks_see_what_was_served_at_each_time_up_to_a_notice(build):
+    """As many as `advance` and `served` would show one by one; what is pending comes first."""
+    plane, stepwise = build(pipe(total=9)), build(pipe(total=9))
+    expected = [(stepwise.advance(at), stepwise.served().tolist())[1] for at in (15, 40, 65)]
+    rows, notice = plane.look(15, 25, 3)
+
+    assert (expected, Notice(65, NoticeKind.QUIET)) == (rows.tolist(), notice)
+
+    rows, notice = plane.look(70, 10, 5)
+
+    assert [stepwise.advance(at) for at in (70, 80, 90, 100)][-1] == notice
+    assert ([90, 90], NoticeKind.EXHAUSTED) == ([notice.time, plane.now], notice.kind)
+    assert [6, 7, 8] == rows[:, 0].tolist()
+
+    plane.interrupt(1)
+    rows, notice = plane.look(400, 10, MOST_LOOKS + 5)
+    assert (0, NoticeKind.SAFE) == (len(rows), notice.kind)
+    assert MOST_LOOKS == len(plane.look(400, 10, MOST_LOOKS + 5)[0])

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from sim.plane.seam.interface import (
@@ -277,6 +278,9 @@ class Driver:
         counted = [(served, read.tolist(), written.tolist()) for served, read, written in map(plane.counted, self.tasks)]
         tables = (plane.tasks(), plane.channels(), plane.partitions(), plane.gates())
         assert plane.served().tolist() == tables[0]["served"].tolist()
+        ends = ((plane.layout.writer, "records_out"), (plane.layout.reader, "records_in"))
+        written, read = (np.bincount(tasks, tables[1][name], len(tables[0])) for tasks, name in ends)
+        assert plane.in_flight().tolist() == (written - read).tolist()
         return (*(table.tolist() for table in tables), counted, plane.sums().tolist())
 
     def on(self, notice: Notice) -> None:

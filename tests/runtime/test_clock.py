@@ -184,3 +184,32 @@ def test_a_repetition_stands_where_a_process_would():
     env.run(until=25)
 
     assert [(10, "repetition"), (10, "process"), (20, "earlier"), (20, "repetition"), (20, "process"), (20, "later")] == story
+
+
+def test_looks_stand_where_a_repetition_would():
+    """Several at once up to the next event, those of its instant in the order in which they were scheduled, and none across a notice."""
+    story, heard = [], []
+
+    def run(repeat):
+        heard.clear()
+        env = TwoPlaneEnvironment(plane := ReferencePlane(pipe(total=20)), lambda seen: heard.append(("notice", seen.time)))
+        repeat(env, plane)
+        env.call_in(35, lambda: env.call_in(5, lambda: heard.append((env.now, "later"))))
+        env.call_in(20, lambda: heard.append((env.now, "earlier")))
+        env.call_in(63, lambda: plane.interrupt(0))
+        env.run(until=145)
+        return list(heard)
+
+    def one_by_one(env, plane):
+        env.call_every(10, lambda: heard.append((env.now, plane.served().tolist())))
+
+    def together(env, plane):
+        def look(times, rows):
+            story.append(len(times))
+            heard.extend(zip(times, rows.tolist(), strict=True))
+
+        env.look_every(10, look, lambda: 3)
+
+    assert run(one_by_one) == run(together)
+    assert max(story) == 3
+    assert sum(story) == 14

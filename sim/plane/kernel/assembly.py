@@ -5,7 +5,7 @@ Everything is laid out as arrays of records; `as_objects` turns them into the in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
 from typing import Any, cast
@@ -15,8 +15,9 @@ import numpy as np
 from sim.model.randomness.streams import draw, stream
 from sim.plane.kernel.rows import Channel, DelayLine, Element, Gate, General, Partition, PlaneState, Task, record_dtype
 from sim.plane.kernel.text.names import BITS, COUNT_HEAD, COUNTS, EDGE_SUMS, NEVER, NOTE_WORDS, SERIES, TIMED, UNTIMED, VERTEX_SUMS
-from sim.plane.seam.interface import Law, PlaneSpec, Ship, Wait
+from sim.plane.seam.interface import MOST_LOOKS, Law, PlaneSpec, Ship, Wait
 from sim.plane.seam.layout import Layout, layout
+from sim.plane.seam.positions import channels_in, channels_out
 
 Rows = np.ndarray[Any, np.dtype[np.void]]
 LINE_OF_CACHE = 64
@@ -274,6 +275,8 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
         "first_tasks": words.add((*plan.first_task, n)),
         "first_channels": words.add([number for pair in first_channels(spec, plan) for number in pair]),
         "sums": words.add(np.zeros(len(spec.vertices) * VERTEX_SUMS + len(spec.edges) * EDGE_SUMS)),
+        "copied": words.zeros(max(n, *map(len_of_position(plan), range(n)))),
+        "looks": words.zeros(MOST_LOOKS * n),
         "shift": shift,
         "leaf0": 1 << shift,
         "horizon": (1 << (63 - shift)) - 2,
@@ -309,6 +312,11 @@ def general_rows(spec: PlaneSpec, plan: Layout, lines: int, words: WordTable) ->
     for name, value in values.items():
         rows[name] = value
     return rows
+
+
+def len_of_position(plan: Layout) -> Callable[[int], int]:
+    """How many words the position of a task takes."""
+    return lambda t: 1 + 2 * (len(channels_in(plan, t)) + len(channels_out(plan, t)))
 
 
 def first_channels(spec: PlaneSpec, plan: Layout) -> list[tuple[int, int]]:

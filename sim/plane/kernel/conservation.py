@@ -247,6 +247,8 @@ def check_records(books: Books) -> None:
     part, writer = ch["partition"], ch["writer"]
     being_written = writing[part] & (shared[part] | (np.arange(len(ch)) == tasks["target"][writer]))
     check_streams(books, np.where(being_written, tasks["rest"][writer], 0))
+    read = summed(len(books.gates), ch["gate"], ch["records_in"])
+    books.ensure(read == books.gates["records_in"], lambda i: f"records read through gate {i} miscounted: they are {read[i]}", books.gates)
 
 
 def check_streams(books: Books, rest: Column) -> None:

@@ -23,7 +23,7 @@ from sim.plane.kernel.text.door import door
 from sim.plane.kernel.text.elements import fetch
 
 COLD = frozenset({  # files and functions not worth inlining: seldom run, or long and called from several places
-    "capture", "counting", "door", "late", "markers", "recovery", "restarts", "timers",
+    "capture", "counting", "door", "late", "markers", "positions", "recovery", "restarts", "timers",
     "arrive", "catch_up", "catch_up_all", "close", "count_shared", "deliver_marker", "enlarge_shared", "go_on_writing", "miss",
     "open_shared", "poll_local", "read_joined", "recycle_current", "report", "run_ahead", "send_local", "send_marker", "take_back",
     "write_shared",

@@ -14,7 +14,7 @@ import numpy as np
 from sim.plane.kernel import machine_code
 from sim.plane.kernel.assembly import as_objects, assemble, grown
 from sim.plane.kernel.conservation import check_state
-from sim.plane.kernel.restarting import bare_position, counted, excess_of, place, read
+from sim.plane.kernel.restarting import excess_of, place, position_of, with_captures
 from sim.plane.kernel.rows import PlaneState
 from sim.plane.kernel.tables import channel_table, column, gate_table, partition_table, task_table
 from sim.plane.kernel.text import names
@@ -24,6 +24,7 @@ from sim.plane.seam.interface import (
     ANY_NUMBER,
     BARRIERS,
     MAX_SERIES,
+    MOST_LOOKS,
     OF_EDGES,
     OF_VERTICES,
     Marker,
@@ -56,7 +57,10 @@ class KernelPlane:
         self._notices: deque[Notice] = deque()
         self._marker_room = max(MARKER_ROOM, len(self.layout.writer))  # a checkpoint puts a marker on every channel
         self._excess_room = 0
-        self._ends: dict[int, tuple[ChannelPlaces, ChannelPlaces]] = {}
+        self._copied_to, self._looks_at = int(arrays.g["copied"][0]), int(arrays.g["looks"][0])
+        self._channels: dict[int, tuple[int, int]] = {}  # read and written by each task, as far as they were asked for
+        self._places: dict[int, tuple[ChannelPlaces, ChannelPlaces]] = {}  # of them
+        self._started = 0  # 1: some task has had several attempts
         self.now = spec.begin_ns
         self._do(names.START)
 
@@ -83,12 +87,19 @@ class KernelPlane:
     def advance(self, until: int) -> Notice:
         if self._notices:
             return self._notices.popleft()
-        if not self.now <= until <= self._horizon:
-            raise ValueError(f"advance to {until} ns: now is {self.now}, the last possible time of this job {self._horizon}")
+        self._require_to_come(until, until)
         noted = self._do(names.ADVANCE, 0, until)
         if noted == 0:
             self.now = until
             return Notice(until, NoticeKind.QUIET)
+        return self._first_notice(noted)
+
+    def _require_to_come(self, first: int, last: int) -> None:
+        if not self.now <= first <= last <= self._horizon:
+            raise ValueError(f"advance to {last} ns: now is {self.now}, the last possible time of this job {self._horizon}")
+
+    def _first_notice(self, noted: int) -> Notice:
+        """So many notices are pending: the first of them."""
         self._collect(noted)
         notice = self._notices.popleft()
         self.now = notice.time
@@ -188,28 +199,39 @@ class KernelPlane:
         self._do(names.CATCH_UP)
         return self._state
 
-    def _present_at(self, task: int) -> PlaneState:
-        """The state, this task not ahead of this moment: every operation on a task catches it up first."""
-        self._do(names.POLLED, task)
-        return self._state
-
     def position(self, task: int) -> Position:
-        return read(self._present_at(task), task, *self._channels_of(task))
+        if task not in self._places:
+            self._places[task] = places(channels_in(self.layout, task)), places(channels_out(self.layout, task))
+        return with_captures(self._state, self._stands(task), *self._places[task])
 
     def bare_position(self, task: int) -> Position:
-        return bare_position(self._present_at(task), task, *self._channels_of(task))
+        return self._stands(task)
+
+    def _stands(self, task: int) -> Position:
+        late = self._do(names.POSITION, task)
+        inputs, outputs = self._ends(task)
+        return position_of(self._copied(1 + 2 * (inputs + outputs)), inputs, outputs, late)
 
     def counted(self, task: int) -> Counted:
-        return counted(self._present_at(task), task, *self._channels_of(task))
+        served = self._do(names.COUNTED, task, self._started)
+        inputs, outputs = self._ends(task)
+        records = self._copied(inputs + outputs)
+        return Counted(served, records[:inputs], records[inputs:])
 
-    def _channels_of(self, task: int) -> tuple[ChannelPlaces, ChannelPlaces]:
-        if task not in self._ends:
-            self._ends[task] = places(channels_in(self.layout, task)), places(channels_out(self.layout, task))
-        return self._ends[task]
+    def _ends(self, task: int) -> tuple[int, int]:
+        """How many channels it reads, and how many it writes."""
+        if task not in self._channels:
+            self._channels[task] = len(channels_in(self.layout, task)), len(channels_out(self.layout, task))
+        return self._channels[task]
+
+    def _copied(self, n: int) -> np.ndarray[Any, Any]:
+        """The first n words of what the operation before has copied."""
+        return np.array(self._state.words[self._copied_to : self._copied_to + n], np.int64)
 
     def start(self, positions: Mapping[int, Position]) -> None:
         require_closed(self.layout, positions)
         self._drop_notices(positions)
+        self._started = 1
         self._make_excess_room(excess_of(self._state, self.layout, self.spec.segment_bytes, positions))
         place(self._present(), self.spec, self.layout, positions, self._do)
 
@@ -218,6 +240,28 @@ class KernelPlane:
 
     def served(self) -> np.ndarray[Any, Any]:
         return column(self._present().tasks, "served")
+
+    def look(self, first: int, every: int, times: int) -> tuple[np.ndarray[Any, Any], Notice]:
+        times = min(times, MOST_LOOKS)
+        last = first + every * (times - 1)
+        if self._notices:
+            return self._looks(0), self._notices.popleft()
+        self._require_to_come(first, last)
+        seen = self._do(names.LOOK, 0, first, every, times)
+        rows = self._looks(seen)
+        if seen == times:
+            self.now = last
+            return rows, Notice(last, NoticeKind.QUIET)
+        return rows, self._first_notice(int(column(self._state.g, "noted")[0]))
+
+    def _looks(self, n: int) -> np.ndarray[Any, Any]:
+        """The first n of them."""
+        begin, tasks = self._looks_at, len(self.layout.vertex)
+        return np.array(self._state.words[begin : begin + n * tasks], np.int64).reshape(n, tasks)
+
+    def in_flight(self) -> np.ndarray[Any, Any]:
+        self._do(names.FLYING)
+        return self._copied(len(self.layout.vertex))
 
     def sums(self) -> np.ndarray[Any, Any]:
         self._do(names.SUM_UP, 0, self.now)

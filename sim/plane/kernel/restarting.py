@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from sim.plane.kernel.rows import Channel, Gate, Partition, PlaneState, Task
-from sim.plane.kernel.tables import assign, cell, column, picked, totals
+from sim.plane.kernel.tables import Column, assign, column, picked, totals
 from sim.plane.kernel.text.names import BROADCAST, FORGETTING, REBALANCE, RESCALE, SEGMENT, SERIES, STAND, SWEEP
-from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import PlaneSpec, Position
 from sim.plane.seam.layout import Layout
 from sim.plane.seam.positions import ChannelPlaces, channels_in, channels_out, nothing
@@ -61,38 +60,28 @@ class Places:
         )
 
 
-def read(state: PlaneState, task: int, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Position:
+def position_of(cells: Column, inputs: int, outputs: int, late: int) -> Position:
+    """P2 without captures, whose fields lie on lines of memory that are seldom touched; `cells` as the kernel's text copies them."""
+    read, written = cells[1 : 1 + 2 * inputs], cells[1 + 2 * inputs :]
+    return Position(
+        int(cells[0]),
+        consumed=read[:inputs],
+        records_out=read[inputs:],
+        captured=nothing(inputs),
+        written=written[:outputs],
+        records_in=written[outputs:],
+        overtaken=nothing(outputs),
+        late=late,
+    )
+
+
+def with_captures(state: PlaneState, bare: Position, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Position:
     """P2; the places of the channels of the task."""
     rows = state.channels
     so_far = picked(rows, "arrived", inputs) - picked(rows, "captured_from", inputs)
-    return bare_position(state, task, inputs, outputs)._replace(
+    return bare._replace(
         captured=np.where(picked(rows, "capturing", inputs) > 0, so_far, picked(rows, "cap_in", inputs)),
         overtaken=picked(rows, "cap_out", outputs),
-    )
-
-
-def bare_position(state: PlaneState, task: int, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Position:
-    """P2 without captures, whose fields lie on lines of memory that are seldom touched."""
-    rows = state.channels
-    consumed, written = picked(rows, "consumed", inputs), picked(rows, "written", outputs)
-    return Position(
-        cell(state.tasks, "served", task),
-        consumed=consumed,
-        records_out=picked(rows, "records_in", inputs),
-        captured=nothing(len(consumed)),
-        written=written,
-        records_in=picked(rows, "records_out", outputs),
-        overtaken=nothing(len(written)),
-        late=cell(state.tasks, "late", task),
-    )
-
-
-def counted(state: PlaneState, task: int, inputs: ChannelPlaces, outputs: ChannelPlaces) -> Counted:
-    """P8; the places of the channels of the task."""
-    return Counted(
-        cell(state.tasks, "served", task) + cell(state.tasks, "earlier_served", task),
-        picked(state.channels, "records_in", inputs) + picked(state.channels, "earlier_read", inputs),
-        picked(state.channels, "records_out", outputs) + picked(state.channels, "earlier_written", outputs),
     )
 
 

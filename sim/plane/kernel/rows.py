@@ -255,6 +255,7 @@ class Gate:
     service_n: int = 0
     size_table: int = 0
     size_n: int = 0
+    records_in: int = 0  # of all its channels
     announced: int = 0
     settled: int = 0  # in `words`: by series
     closed: int = 0  # channels
@@ -306,6 +307,8 @@ class General:
     first_tasks: int = 0  # in `words`: by vertex, and behind the last
     first_channels: int = 0  # in `words`: (first, vertex that writes it) by edge, and behind the last
     sums: int = 0  # in `words`: by vertex, then by edge
+    copied: int = 0  # in `words`: what an operation says of each task, or of each channel of a task
+    looks: int = 0  # in `words`: records served by each task, look by look
     latency: int = 0
     nic_num: int = 0  # 0: no NIC
     nic_den: int = 0

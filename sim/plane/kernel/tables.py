@@ -65,11 +65,6 @@ def picked(rows: Any, name: str, places: Sequence[int] | Column | slice) -> Colu
     return values
 
 
-def cell(rows: Any, name: str, place: int) -> int:
-    """One field of one row."""
-    return int(getattr(rows[place], name) if isinstance(rows, list) else rows[name][place])
-
-
 def assign(rows: Any, name: str, places: Sequence[int], values: Any) -> None:
     """Set one field of some rows, to one value or to one each."""
     if not isinstance(rows, list):

@@ -23,7 +23,18 @@ from sim.plane.reference.sending import Sending
 from sim.plane.reference.tables import channel_table, gate_table, partition_table, sums, task_table
 from sim.plane.reference.thread import Thread
 from sim.plane.seam.counted import Counted
-from sim.plane.seam.interface import ANY_NUMBER, BARRIERS, Marker, PlaneSpec, Position, ThreadState, VertexSpec
+from sim.plane.seam.interface import (
+    ANY_NUMBER,
+    BARRIERS,
+    MOST_LOOKS,
+    Marker,
+    Notice,
+    NoticeKind,
+    PlaneSpec,
+    Position,
+    ThreadState,
+    VertexSpec,
+)
 from sim.plane.seam.layout import Layout, layout
 from sim.plane.seam.positions import require_closed
 
@@ -249,6 +260,18 @@ class ReferencePlane(Agenda):
 
     def served(self) -> np.ndarray:
         return np.array([row.served for row in self.all_tasks], np.int64)
+
+    def look(self, first: int, every: int, times: int) -> tuple[np.ndarray, Notice]:
+        rows: list[np.ndarray] = []
+        for at in range(first, first + every * min(times, MOST_LOOKS), every):
+            if (notice := self.advance(at)).kind is not NoticeKind.QUIET:
+                break
+            rows.append(self.served())
+        return np.array(rows, np.int64).reshape(len(rows), len(self.all_tasks)), notice
+
+    def in_flight(self) -> np.ndarray:
+        flying = (sum(c.records_out for c in row.channels_out) - sum(c.records_in for c in row.channels_in) for row in self.all_tasks)
+        return np.array(list(flying), np.int64)
 
     def sums(self) -> np.ndarray:
         return sums(self)

@@ -61,6 +61,8 @@ OF_EDGES = ("bytes to read", "buffers to read", "bytes to send", "buffers to sen
 
 To read: arrived, not taken.  Of a remote channel those are the buffers received, of a local one those queued.  To send: written, not sent.
 """
+MOST_LOOKS = 8
+"""Rows that `look` returns at a time."""
 OPEN_COUNTS = 50
 """Open marker counts per gate (Flink: CheckpointBarrierTracker.MAX_CHECKPOINTS_TO_TRACK)."""
 
@@ -166,6 +168,14 @@ class DataPlane(Protocol):
 
     def polled(self, task: int) -> int: ...  # bytes taken from all gates of the task so far (bytes_in of its row)
     def served(self) -> np.ndarray: ...  # this column of `tasks()` alone
+
+    def look(self, first: int, every: int, times: int) -> tuple[np.ndarray, Notice]:
+        """`advance` to `first` and on by `every`, up to a notice; `served()` at each of these times that is reached, a row each.
+
+        It looks `times` times, and at most `MOST_LOOKS`."""
+
+    def in_flight(self) -> np.ndarray:
+        """int64, by task: records written into its channels, less those it has read.  Tasks at both ends add up to what is between them."""
 
     def sums(self) -> np.ndarray:
         """int64, flat: `OF_VERTICES` of each vertex, then `OF_EDGES` of each edge."""

@@ -94,4 +94,4 @@ class CatchUp:
 
     def _in_flight(self) -> int:
         """Records written and not read yet."""
-        return int(self.usual.in_flight()[self.tasks].sum())
+        return int(self.context.plane.in_flight()[self.tasks].sum())

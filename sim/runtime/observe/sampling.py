@@ -47,7 +47,7 @@ class Sampler:
         self._record_latency = RecordLatency(context.scenario.job, self._tasks, context.env.now, context.plane.served())
         self._block = max(1, _KEPT // (len(layout.vertex) * _LOOKS)) * _LOOKS  # looks that are kept
         self._times: list[int] = []  # of the looks that are kept
-        self._positions: list[np.ndarray] = []  # that each of them saw
+        self._positions: list[np.ndarray] = []  # that they saw, several to an array
         self._sums: list[np.ndarray] = []  # of the plane at each sample, and at the last one before
         self._earlier: list[np.ndarray] = []  # what the tasks served in earlier attempts
         in_own_turn(context.env, self._begin)
@@ -59,11 +59,15 @@ class Sampler:
 
     def _begin(self) -> None:
         self._sum_up()
-        self.context.env.call_every(SAMPLE_NS // _LOOKS, self._look)
+        self.context.env.look_every(SAMPLE_NS // _LOOKS, self._look, self._looks_left)
 
-    def _look(self) -> None:
-        self._times.append(self.context.env.now)
-        self._positions.append(self.context.plane.served())
+    def _looks_left(self) -> int:
+        """Until the next sample."""
+        return _LOOKS - len(self._times) % _LOOKS
+
+    def _look(self, times: list[int], served: np.ndarray) -> None:
+        self._times.extend(times)
+        self._positions.append(served)
         if len(self._times) % _LOOKS == 0:
             self._sum_up()
             if len(self._times) == self._block:
@@ -80,7 +84,7 @@ class Sampler:
         samples = len(self._sums) - 1
         if samples < 1:
             return
-        times, positions = np.array(self._times[: samples * _LOOKS]), np.array(self._positions[: samples * _LOOKS])
+        times, positions = np.array(self._times[: samples * _LOOKS]), np.concatenate(self._positions)[: samples * _LOOKS]
         vertices, at = len(self._vertices), len(self._vertices) * len(OF_VERTICES)
         sums = np.array(self._sums)
         done = dict(zip(OF_VERTICES, np.moveaxis(sums[:, :at].reshape(samples + 1, vertices, -1), 2, 0), strict=True))

@@ -27,7 +27,7 @@ class UsualBacklog:
         self.context = context
         self.is_up = is_up
         self.catching_up = 0  # restarts
-        self._looks: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=LOOKS)  # time; by task: served, in flight
+        self._looks: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=LOOKS)  # time; by task: served, `in_flight`
         scenario = context.scenario
         windows_ns = (vertex.window.size_ns for vertex in scenario.job.vertices if vertex.window is not None)
         every_ns = max(LEAST_NS, scenario.checkpoint.interval_ns or 0, *windows_ns) // LOOKS
@@ -35,13 +35,7 @@ class UsualBacklog:
 
     def _look(self) -> None:
         if not self.catching_up and self.is_up():
-            self._looks.append((self.context.env.now, self.context.plane.served(), self.in_flight()))
-
-    def in_flight(self) -> np.ndarray:
-        """Records written and not read yet, by the task that wrote them."""
-        channels, layout = self.context.plane.channels("records_out", "records_in"), self.context.layout
-        flying = channels["records_out"] - channels["records_in"]
-        return np.bincount(layout.writer, flying, len(layout.vertex)).astype(np.int64)
+            self._looks.append((self.context.env.now, self.context.plane.served(), self.context.plane.in_flight()))
 
     def in_log(self, task: int, now: int, emitted: int) -> int:
         """Records of a source that are due and not emitted."""
@@ -55,6 +49,6 @@ class UsualBacklog:
         return sum(found) / len(found) if found else None
 
     def flying(self, tasks: Sequence[int]) -> float | None:
-        """Records that these tasks wrote, in channels; None: not measured."""
+        """Records between these tasks, which restart together; None: not measured."""
         found = [int(flying[tasks].sum()) for _, _, flying in self._looks]
         return sum(found) / len(found) if found else None

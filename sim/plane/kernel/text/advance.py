@@ -1,6 +1,7 @@
 """The loop: work items, then the next event, up to a notice or a time (E1-E3)."""
 
 from sim.plane.kernel.rows import PlaneState
+from sim.plane.kernel.text.ahead import catch_up_all
 from sim.plane.kernel.text.channels.messages import reverse_line_event
 from sim.plane.kernel.text.channels.sending import forward_line_event, send
 from sim.plane.kernel.text.names import FIRING, NEVER
@@ -26,6 +27,19 @@ def advance(w: PlaneState, until: int) -> int:
         elif item >= 0:
             turn(w, item)
     return g.noted
+
+
+def look(w: PlaneState, first: int, every: int, times: int) -> int:
+    """Advance to `first` and further, as many `times`, and note the records served by each task; up to a notice.  Returns the looks."""
+    g = w.g
+    for n in range(times):
+        if advance(w, first + n * every) > 0:
+            return n
+        catch_up_all(w)
+        at = g.looks + n * g.tasks
+        for t in range(g.tasks):
+            w.words[at + t] = w.tasks[t].served
+    return times
 
 
 def next_event(w: PlaneState, until: int) -> int:

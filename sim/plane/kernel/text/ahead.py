@@ -132,6 +132,7 @@ def take_back(w: PlaneState, t: int) -> None:
         gone.record_end = gone.consumed
         gone.records_in -= 1
         gate = w.gates[gone.gate]
+        gate.records_in -= 1
         gone.consumed -= record_size(w, task.current, gate.size_table, gate.size_n, gone.records_in)
     p = task.first_partition
     if p < task.last_partition and copies_of(w, p, task.served) == 1:

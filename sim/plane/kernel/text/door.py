@@ -1,7 +1,7 @@
 """The only door into the kernel: one function with one signature for every operation, so that the compiler makes one."""
 
 from sim.plane.kernel.rows import PlaneState
-from sim.plane.kernel.text.advance import advance
+from sim.plane.kernel.text.advance import advance, look
 from sim.plane.kernel.text.ahead import catch_up, catch_up_all
 from sim.plane.kernel.text.draws import record_size
 from sim.plane.kernel.text.names import (
@@ -12,6 +12,8 @@ from sim.plane.kernel.text.names import (
     CATCH_UP,
     CLEAR,
     CONVERT,
+    COUNTED,
+    FLYING,
     FORWARD,
     HALT,
     HALTED,
@@ -19,8 +21,10 @@ from sim.plane.kernel.text.names import (
     HOLD,
     INTERRUPT,
     LET_GO,
+    LOOK,
     PAUSE,
     POLLED,
+    POSITION,
     PRIORITISE,
     RELEASE,
     RELEASE_CAPTURE,
@@ -38,8 +42,9 @@ from sim.plane.kernel.text.task.late import let_go, report_written, wait_for_lat
 from sim.plane.kernel.text.tree import schedule
 from sim.plane.kernel.text.verbs.capture import capture, captured_in, captured_out, release_capture
 from sim.plane.kernel.text.verbs.markers import convert_output, forward, prioritise, resume, settle
+from sim.plane.kernel.text.verbs.positions import bare_position, counted
 from sim.plane.kernel.text.verbs.restarts import drop_event, halt, stand, sweep
-from sim.plane.kernel.text.verbs.sums import sum_up
+from sim.plane.kernel.text.verbs.sums import flying, sum_up
 from sim.plane.kernel.text.work import append_turn, become, wake_between_records
 
 
@@ -47,10 +52,12 @@ def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     """Operation `op` on the plane's state, for task t and with arguments of its own; most return 0."""
     if op == ADVANCE:
         return advance(w, a)
+    if op == LOOK:
+        return look(w, a, b, c)
     if op == CLEAR:
         clear(w)
         return 0
-    if op == CATCH_UP or op == SWEEP or op == SUM_UP:
+    if op == CATCH_UP or op == SWEEP or op == SUM_UP or op == FLYING:
         catch_up_all(w)
     else:
         catch_up(w, t)
@@ -74,6 +81,10 @@ def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
         return captured_out(w, t)
     elif op == POLLED:
         return polled(w, t)
+    elif op == POSITION:
+        return bare_position(w, t)
+    elif op == COUNTED:
+        return counted(w, t, a)
     elif op == RELEASE_CAPTURE:
         release_capture(w, t)
     elif op == INTERRUPT:
@@ -98,6 +109,8 @@ def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
         sweep(w)
     elif op == SUM_UP:
         sum_up(w, a)
+    elif op == FLYING:
+        flying(w)
     elif op == STAND:
         stand(w, t)
     return 0

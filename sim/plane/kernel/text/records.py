@@ -83,6 +83,7 @@ def consume(w: PlaneState, c: int) -> None:
     gate = w.gates[ch.gate]
     ch.consumed = ch.record_end
     ch.records_in += 1
+    gate.records_in += 1
     ch.record_end += record_size(w, c, gate.size_table, gate.size_n, ch.records_in)
 
 

@@ -128,6 +128,7 @@ def seek_record(w: PlaneState, c: int) -> None:
         at -= size
         i -= 1
     ch.records_in = i
+    gate.records_in += i
     ch.record_end = at + record_size(w, c, gate.size_table, gate.size_n, i)
 
 

@@ -1,7 +1,7 @@
 """Sums over the tasks of each vertex and the channels of each edge: what a sample is made of, without a copy of every row."""
 
 from sim.plane.kernel.rows import PlaneState
-from sim.plane.kernel.text.names import BUSY, EDGE_SUMS, HARD, HELD, IDLE, SOFT, VERTEX_SUMS
+from sim.plane.kernel.text.names import BROADCAST, BUSY, EDGE_SUMS, HARD, HELD, IDLE, SOFT, VERTEX_SUMS
 
 
 def sum_up(w: PlaneState, now: int) -> None:
@@ -13,6 +13,30 @@ def sum_up(w: PlaneState, now: int) -> None:
         at = g.first_channels + 2 * e
         written = sum_channels(w, w.words[at], w.words[at + 2], g.sums + g.vertices * VERTEX_SUMS + e * EDGE_SUMS)
         w.words[g.sums + w.words[at + 1] * VERTEX_SUMS + 1] += written
+
+
+def flying(w: PlaneState) -> None:
+    """Write behind `words[g.copied]`, by task: records written into its channels, less those that it read."""
+    for t in range(w.g.tasks):
+        task = w.tasks[t]
+        records = 0
+        for p in range(task.first_partition, task.last_partition):
+            records += written_into(w, p)
+        for i in range(task.first_gate, task.last_gate):
+            records -= w.gates[i].records_in
+        w.words[w.g.copied + t] = records
+
+
+def written_into(w: PlaneState, p: int) -> int:
+    """Records that the channels of a partition count: its copies, but for those that are cut off or being written."""
+    part = w.partitions[p]
+    task = w.tasks[part.task]
+    copies = part.copies - part.uncounted
+    if task.emitting == 1 and task.cursor == p:
+        copies -= 1
+    if part.ship == BROADCAST:
+        copies *= part.channels
+    return copies
 
 
 def sum_tasks(w: PlaneState, first: int, last: int, at: int, now: int) -> None:
