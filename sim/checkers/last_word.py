@@ -17,6 +17,7 @@ def after_the_last_word(journal: Iterable[Entry], stats: Mapping[int, Checkpoint
     """One pass over the journal; only the first fact is told.
 
     When all tasks of a job that drains have ended their data, one last checkpoint is triggered (SchedulerBase#notifyEndOfData).
+    A JobManager that is lost takes the stop along: the next one goes on from the latest completed checkpoint, and no savepoint is one.
     """
     stops = {number for number, row in stats.items() if row.stops}
     if not stops:
@@ -29,6 +30,8 @@ def after_the_last_word(journal: Iterable[Entry], stats: Mapping[int, Checkpoint
             over = row.checkpoint
         elif row.checkpoint == under_way and row.happening is Happening.ABORTED:
             under_way, final = 0, False
+        elif row.happening is Happening.JOB_MANAGER_LOST:
+            under_way, over, final = 0, 0, False
         elif row.happening is Happening.END_OF_DATA:
             final = final or row.detail == "drain"
         elif row.happening is Happening.TRIGGERED and under_way and final:

@@ -59,6 +59,7 @@ class CheckpointStats:
     completed_ns: int = -1  # ours: _metadata durable
     savepoint_format: str = ""  # of a savepoint
     stops: bool = False  # the job stops with it
+    stop_forgotten: bool = False  # the JobManager is lost that was to stop the job with it
     _at_hand: dict[int, SubtaskStats] = field(default_factory=dict)
     _packed: bytes = b""
 
@@ -90,5 +91,8 @@ class CheckpointStats:
 
 
 def stopped_with(stats: Mapping[int, CheckpointStats]) -> set[int]:
-    """The completed savepoint that the job was stopped with; empty if it was not."""
-    return {checkpoint for checkpoint, row in stats.items() if row.stops and row.status == "COMPLETED"}
+    """The completed savepoint that the job was stopped with; empty if it was not.
+
+    Another JobManager knows nothing of the stop: high availability keeps completed checkpoints, and no savepoints.
+    """
+    return {checkpoint for checkpoint, row in stats.items() if row.stops and row.status == "COMPLETED" and not row.stop_forgotten}

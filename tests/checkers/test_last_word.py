@@ -35,6 +35,15 @@ def test_a_savepoint_that_fails_stops_nothing():
     assert [] == facts((TRIGGERED, 2), (ABORTED, 2), (TRIGGERED, 3), (Happening.JOB_RESTORED, 1))
 
 
+def test_a_stop_is_forgotten_with_its_job_manager():
+    """The next one goes on from the latest completed checkpoint, and triggers more."""
+    lost = (Happening.JOB_MANAGER_LOST, -1)
+
+    assert [] == facts((TRIGGERED, 2), (COMPLETED, 2), lost, (Happening.JOB_RESTORED, 1), (TRIGGERED, 3))
+    assert [] == facts((TRIGGERED, 2), lost, (Happening.JOB_RESTORED, 1), (TRIGGERED, 3))
+    assert 1 == len(facts(lost, (TRIGGERED, 2), (COMPLETED, 2), (TRIGGERED, 3)))
+
+
 def test_a_job_that_drains_has_one_more_checkpoint():
     """When all its data has ended."""
     journal = [Entry(1, TRIGGERED, 2), Entry(2, Happening.END_OF_DATA, detail="drain"), Entry(3, COMPLETED, 2), Entry(4, TRIGGERED, 3)]

@@ -61,7 +61,8 @@ def draw_instances(draw: Draw, job: Document, *, savepoints: bool) -> Document:
 def draw_faults(draw: Draw, job: Document, *, known_ms: int | None) -> list[Document]:
     """Up to four; what strikes after the end strikes nobody.
 
-    `known_ms`: from then on the JobManager stays, for its successor knows nothing of the savepoint that the job stops or goes on with.
+    `known_ms`: from then on the JobManager stays, for its successor knows nothing of the savepoint that the job stops or goes on with,
+    and commits twice.  None: it may be lost at any time.
     """
     faults = []
     for _ in range(draw.pick(0, 0, 1, 1, 1, 2, 3, 4)):

@@ -122,7 +122,7 @@ def _events(draw: Draw, job: Document) -> Document:
             events["rescale"] = rescale
         elif draw.chance(0.06):
             events["instances"] = draw_instances(draw, job, savepoints=bool(actions) and not _commits(job))
-    if faults := draw_faults(draw, job, known_ms=_savepoint_ms(events)):
+    if faults := draw_faults(draw, job, known_ms=_savepoint_ms(events) if _commits(job) else None):
         events["faults"] = faults
     return events
 

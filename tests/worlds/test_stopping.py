@@ -1,4 +1,8 @@
-"""A job that has made the savepoint it stops with does not go back behind it: its output is visible, and no checkpoint holds it."""
+"""A job that has made the savepoint it stops with does not go back behind it: its output is visible, and no checkpoint holds it.
+
+Unless its JobManager is lost: a stop is not remembered, and a savepoint is no checkpoint to recover from (CheckpointCoordinator
+#completePendingCheckpoint adds none to the CompletedCheckpointStore).
+"""
 
 from dataclasses import replace
 
@@ -6,7 +10,7 @@ import pytest
 
 from sim.metrics.journal import Happening
 from sim.model.actions import Action
-from sim.model.faults import Fault, Kill, When
+from sim.model.faults import Fault, JobManagerDown, Kill, When
 from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import MS
 from tests.worlds.strategies import base
@@ -34,3 +38,74 @@ def test_a_failure_before_the_savepoint_is_complete_restarts_the_job():
 
     assert ("FINISHED", 1) == (run.job_status, len(run.recoveries))
     assert () == run.violations
+
+
+ENGINES = ("reference", "compiled")
+STOPS = ("drain", "no-drain")
+
+
+def last(run, happening):
+    return max(row.time_ns for row in run.journal if row.happening is happening)
+
+
+def stopped(how, *faults, base=base):
+    return replace(base(), actions=(Action(1000 * MS, stop=how),), faults=faults)
+
+
+def without_commits():
+    """The sink emits at once."""
+    world = base()
+    vertices = tuple(replace(vertex, commit=None) for vertex in world.job.vertices)
+    return replace(world, job=replace(world.job, vertices=vertices))
+
+
+def lost(at_ns, down_ns=100 * MS):
+    return Fault(JobManagerDown(down_ns), When((at_ns,)))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("how", STOPS)
+def test_a_stop_is_forgotten_with_the_job_manager(how, engine):
+    """Lost before the savepoint is complete, the job goes on to the end of its data: nothing was visible."""
+    world = stopped(how)
+    end = last(simulate(world), Happening.COMPLETED)
+    alone, run = simulate(base()), simulate(stopped(how, lost(end - 2 * MS)), engine=engine)
+
+    assert ("FINISHED", 1, ()) == (run.job_status, len(run.recoveries), run.violations)
+    assert ["CHECKPOINT_COORDINATOR_SUSPEND"] == list(run.checkpoints.query("checkpoint_type == 'SYNC_SAVEPOINT'")["failure_message"])
+    assert alone.commits["records"].sum() == run.commits["records"].sum()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("how", STOPS)
+@pytest.mark.parametrize("base", [base, without_commits])
+def test_a_job_manager_lost_behind_the_savepoint_of_a_stop(how, engine, base):
+    """The next one goes back behind the savepoint, and on to the end of the data.  What the stop made visible comes again: in this
+    order Flink commits twice, and a law says so."""
+    sound = simulate(stopped(how, base=base))
+    done, end = last(sound, Happening.COMPLETED), last(sound, Happening.JOB_FINISHED)
+    for at_ns in (done + 1, end - 1):
+        run = simulate(stopped(how, lost(at_ns), base=base), engine=engine)
+        facts = {violation.fact.partition(" ")[2] for violation in run.violations}
+
+        assert ("FINISHED", 1) == (run.job_status, len(run.recoveries))
+        assert run.recoveries["restored_checkpoint"].iloc[0] < max(run.checkpoints.query("checkpoint_type == 'SYNC_SAVEPOINT'")["id"])
+        assert ({"records are committed twice"} if base is not without_commits else set()) == facts
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_failure_under_the_next_job_manager_restarts_the_job(engine):
+    """It does not know that the job was to stop."""
+    done = last(simulate(stopped("drain", base=without_commits)), Happening.COMPLETED)
+    kill = Fault(Kill("sink", 0), When((done + 800 * MS,)))
+    run = simulate(stopped("drain", lost(done + MS), kill, base=without_commits), engine=engine)
+
+    assert ("FINISHED", 2, ()) == (run.job_status, len(run.recoveries), run.violations)
+
+
+def test_a_job_that_has_finished_is_not_restarted():
+    """The JobManager's loss comes too late."""
+    end = last(simulate(stopped("drain")), Happening.JOB_FINISHED)
+    run = simulate(stopped("drain", lost(end + 1)))
+
+    assert ("FINISHED", 0, ()) == (run.job_status, len(run.recoveries), run.violations)

@@ -90,6 +90,8 @@ class CoordinatorHost:
         self.files.lose_store()
         for checkpoint in pending:
             self._end_contents(checkpoint)
+        for row in self.context.stats.values():
+            row.stop_forgotten = row.stops
 
     def elect_leader(self) -> None:
         """Another JobManager takes over."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sim.metrics.files import FileRow, RestoreRow
 from sim.metrics.journal import Happening
-from sim.metrics.stats import stopped_with
+from sim.metrics.stats import CheckpointStats, stopped_with
 from sim.model.directories import Directories
 from sim.model.scenario import Scenario
 from sim.model.stored import StateFile, StoredSnapshot
@@ -167,7 +167,7 @@ class Chain:
                 if segment.kind == "rescale":
                     self._await_job_manager(instance)
                 return
-            if segment.stop is not None and not any(stats.stops and stats.status != "FAILED" for stats in instance.stats.values()):
+            if segment.stop is not None and not any(map(_still_stops, instance.stats.values())):
                 request(instance.context, instance.job.coordinator, segment.stop)
 
     def _is_over(self, instance: JobInstance) -> bool:
@@ -231,6 +231,10 @@ class Chain:
         if not restorable(snapshot, directories, copied=copied, exists=instance.job.files.exists):
             raise NothingToBeginFrom(f"{own} names files that a copy of {copied} does not bring along")
         return snapshot
+
+
+def _still_stops(stats: CheckpointStats) -> bool:
+    return stats.stops and stats.status != "FAILED" and not stats.stop_forgotten
 
 
 def _restore_row(instance: JobInstance, begun: Beginning, snapshots: Sequence[StoredSnapshot], directories: Directories) -> RestoreRow:
