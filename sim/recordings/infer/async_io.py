@@ -51,7 +51,7 @@ def infer_async_io(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> N
 
 def _requests(job: RestJob, vertex: RestVertex, flow: Flows) -> list[float]:
     """Records in the operator state of a subtask, on average, by checkpoint."""
-    size = flow.total("bytes_in") / flow.total("records_in") - _LENGTH_BYTES if flow.total("records_in") > 0 else math.nan
+    size = flow.bytes_per_record - _LENGTH_BYTES
     snapshots = [point.tasks[vertex.name].subtasks for point in usual_checkpoints(job) if vertex.name in point.tasks]
     complete = [[own_bytes(subtask) for subtask in subtasks if subtask.status == "completed"] for subtasks in snapshots]
     return [fmean(sizes) / size for sizes in complete if sizes] if size > 0 else []

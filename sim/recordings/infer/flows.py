@@ -57,6 +57,12 @@ class Flows:
         """Sum over the subtasks; NaN if a subtask lacks the quantity."""
         return math.fsum(getattr(flow, quantity) for flow in self.subtasks) if self.subtasks else math.nan
 
+    @property
+    def bytes_per_record(self) -> float:
+        """Mean size of a record that is read; NaN: none was, or it was not measured."""
+        records = self.total("records_in")
+        return self.total("bytes_in") / records if records > 0 else math.nan
+
     def share(self, quantity: str) -> float:
         """Share of the elapsed time, mean over the subtasks."""
         elapsed = self.total("elapsed_ms")

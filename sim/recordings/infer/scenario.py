@@ -16,6 +16,7 @@ from sim.recordings.infer.edges.counted import edge_flows, unbalanced
 from sim.recordings.infer.edges.inputs import EdgeFlows
 from sim.recordings.infer.flows import flows
 from sim.recordings.infer.fresh_start import infer_fresh_start
+from sim.recordings.infer.heap_restore import infer_heap_restore
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
 from sim.recordings.infer.residuals import infer_residuals
 from sim.recordings.infer.state import infer_state
@@ -50,6 +51,7 @@ def infer_job(job: RestJob) -> Inference:
     draft.unbalanced += [found.phrase for found in contradictions]
     infer_checkpoint(draft, job)
     infer_state(draft, job, flowed)
+    infer_heap_restore(draft, job, flowed)
     infer_uploads(draft, job)
     infer_windows(draft, job, flowed)
     infer_idleness(draft, flowed)

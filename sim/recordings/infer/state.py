@@ -249,8 +249,7 @@ def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorded
 def _update(draft: Draft, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows, rewritten: float, why: str) -> None:
     """Set the entries rewritten between two checkpoints.  The history shows only their product with the size of an entry."""
     per_second, between = flow.per_second("records_in"), _seconds_between(points)
-    in_bytes, in_records = flow.total("bytes_in"), flow.total("records_in")
-    read = round(in_bytes / in_records) if in_records > 0 and in_bytes > 0 else 0
+    read = round(flow.bytes_per_record) if flow.bytes_per_record > 0 else 0
     if not (rewritten and between and per_second > 0 and read):
         draft.ask("state.update", "10 %", "Which share of the records rewrites an entry?", "one in ten.", job=vertex.name)
         return

@@ -134,10 +134,24 @@ class CheckpointConfig(_Answer):
     changelog_periodic_materialization_interval: int | None = None
 
 
-class CheckpointCounts(_Answer):
-    """The counts of /jobs/:id/checkpoints that its details lack."""
+class RestoredCheckpoint(_Answer):
+    """The checkpoint that a job last began from."""
+
+    id: int
+    is_savepoint: bool = False
+
+
+class LatestCheckpoints(_Answer):
+    """The latest checkpoints of a job, by what became of them."""
+
+    restored: RestoredCheckpoint | None = None
+
+
+class CheckpointStatistics(_Answer):
+    """What /jobs/:id/checkpoints says that the details of checkpoints lack."""
 
     counts: dict[str, int] = Field(default_factory=dict)
+    latest: LatestCheckpoints = LatestCheckpoints()
 
 
 class TaskDetails(_Answer):

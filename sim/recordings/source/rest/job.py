@@ -18,7 +18,7 @@ from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedTask
 from sim.recordings.source.rest.answers import (
     PROCESSOR_TIME,
     CheckpointConfig,
-    CheckpointCounts,
+    CheckpointStatistics,
     ConfigEntry,
     GarbageCollector,
     JobConfig,
@@ -128,7 +128,17 @@ class RestJob:
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        return self._of_job(CheckpointCounts, "/checkpoints", CheckpointCounts()).counts
+        return self._statistics.counts
+
+    @cached_property
+    def restored(self) -> RecordedCheckpoint | None:
+        """The checkpoint that its tasks last began from.  None: they began without one, or its details are not known."""
+        began = self._statistics.latest.restored
+        return None if began is None else next((point for point in self.checkpoints if point.id == began.id), None)
+
+    @cached_property
+    def _statistics(self) -> CheckpointStatistics:
+        return self._of_job(CheckpointStatistics, "/checkpoints", CheckpointStatistics())
 
     @cached_property
     def checkpoints(self) -> tuple[RecordedCheckpoint, ...]:
