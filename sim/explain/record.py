@@ -33,7 +33,7 @@ def _part(account: Account, line: AccountLine) -> dict[str, Any]:
     return {
         "part": line.name,
         "place": line.place,
-        "begin_ns": line.begin_ns - account.path.parts[0].begin_ns,
+        "begin_ns": line.begin_ns - account.path.begin_ns,
         "duration_ns": line.duration_ns,
         "cause": line.cause,
     }

@@ -20,7 +20,7 @@ def text(account: Account, simulated: Mapping[str, int | None] | None = None) ->
     """`simulated`: by change, how long the checkpoint takes with it [ns]; None: it does not complete."""
     if not account.lines:
         return fill(sentence(account), WIDTH)
-    begin_ns, end_ns = account.path.parts[0].begin_ns, _end_ns(account)
+    begin_ns, end_ns = account.path.begin_ns, _end_ns(account)
     rows = [_row(number, line, begin_ns, end_ns) for number, line in enumerate((*account.lines, *account.after), 1)]
     total = f"     sum to {_end_name(account)}"
     total = f"{total:<{_NAME + _PLACE + 6}} {duration(account.path.duration_ns):>{_TAKES}} ({_exact(account.path.duration_ns)})"
@@ -45,6 +45,8 @@ def sentence(account: Account) -> str:
     """What took longest, and why."""
     name = title(account)
     name = capitalised(name)
+    if not account.lines and account.stats.status == "COMPLETED":
+        return f"{name} took 0 ms: all tasks acknowledged it in the instant of its trigger."
     if not account.lines:
         return f"{name} was still under way when the run ended."
     total = duration(account.path.duration_ns)

@@ -79,6 +79,11 @@ class CriticalPath:
     is_open: bool = False  # the checkpoint was given up: the last part would have been longer, by an unknown time
 
     @property
+    def begin_ns(self) -> int:
+        """When the first part begins; `parts` is empty where all acknowledge in the instant of the trigger.  ValueError: there is no part."""
+        return min(part.begin_ns for part in (*self.parts[:1], *self.after[:1]))
+
+    @property
     def duration_ns(self) -> int:
         """The time from the first part to the last, which is `end_to_end_duration` in the table of checkpoints."""
         return self.parts[-1].end_ns - self.parts[0].begin_ns if self.parts else 0

@@ -18,12 +18,12 @@ _IN_MS = 1e9
 def time_axis(longest_ns: float) -> tuple[ChartAxis, float]:
     """An axis since the trigger, and the ns of its unit."""
     unit_ns, word = (1e6, "milliseconds") if longest_ns < _IN_MS else (1e9, "seconds")
-    return ChartAxis(f"{word} since the trigger", low=0.0, high=longest_ns / unit_ns), unit_ns
+    return ChartAxis(f"{word} since the trigger", low=0.0, high=max(longest_ns, 1) / unit_ns), unit_ns
 
 
 def waterfall(account: Account) -> Chart:
     """An account with lines.  What comes after the last acknowledgement is not drawn."""
-    begin_ns = account.path.parts[0].begin_ns
+    begin_ns = account.path.begin_ns
     x, unit_ns = time_axis(account.path.duration_ns)
     names = [f"{number}  {line.name}, {line.place}: {duration(line.duration_ns)}" for number, line in enumerate(account.lines, 1)]
     marks = [

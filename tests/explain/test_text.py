@@ -50,3 +50,16 @@ def test_a_checkpoint_under_way_has_no_account_yet():
     (instance,) = look(loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 1 s}}\nrun: {{duration: 3 s}}").scenarios[0]).instances
 
     assert "Checkpoint 1 (it) was still under way when the run ended." == sentence(account("it", 0, instance, 1))
+
+
+def test_a_checkpoint_of_an_instant_took_no_time():
+    """Its record has what follows the last acknowledgement."""
+    job = "{source: {source: {rate: 10/s, record: 1 kB}}}"
+    instant = "storage: {metadata-latency: 5 ms}\noverheads: {trigger: 0 s, acknowledge: 0 s}"
+    (instance,) = look(
+        loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 1 s}}\n{instant}\nrun: {{duration: 3 s}}").scenarios[0]
+    ).instances
+    found = account("it", 0, instance, 1)
+
+    assert "Checkpoint 1 (it) took 0 ms: all tasks acknowledged it in the instant of its trigger." == sentence(found) == text(found)
+    assert [0] == [part["begin_ns"] for part in record(found)["after"]]

@@ -62,7 +62,7 @@ class Paths:
             "part": part.kind.value,
             **task_name(("", -1) if part.task < 0 else names[part.task]),
             "upstream": "" if part.channel < 0 else "{}[{}]".format(*names[writers[part.channel]]),
-            "begin": part.begin_ns - path.parts[0].begin_ns,
+            "begin": part.begin_ns - path.begin_ns,
             "duration": part.duration_ns,
             "file": "" if part.file < 0 else "/".join(map(str, self.context.storage.files[FileId(part.file)].name)),
             "acknowledged": acknowledged,

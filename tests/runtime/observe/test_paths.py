@@ -4,6 +4,7 @@ import pytest
 
 from sim.runtime.observe.paths import groups
 from sim.runtime.run.simulate import simulate
+from sim.scenario import loads
 
 
 def test_parts_sum_to_the_duration_of_every_checkpoint(study):
@@ -28,6 +29,23 @@ def test_what_follows_the_acknowledgement_begins_with_it(study):
 
     assert (after["part"] == "finalisation").all()
     assert pytest.approx(completed["x_finalization"] * 1e6) == after["duration"]
+
+
+def test_a_path_may_begin_behind_the_acknowledgement():
+    """All tasks acknowledge in the instant of the trigger; the metadata is written afterwards."""
+    (scenario,) = loads("""
+version: 1
+job: {src: {source: {rate: 100/s, record: 40 B}}}
+checkpoint: {interval: 1 s}
+storage: {metadata-latency: 5 ms}
+overheads: {trigger: 0 s, acknowledge: 0 s}
+run: {duration: 3 s}
+""").scenarios
+    path = simulate(scenario).path
+
+    assert (path["begin"] == 0).all()
+    assert path["acknowledged"].all()
+    assert (path.groupby("id")["duration"].sum() >= 5e6).all()
 
 
 def test_groups_are_runs_of_subtasks_of_a_task_manager():
