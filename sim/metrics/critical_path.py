@@ -80,7 +80,10 @@ class CriticalPath:
 
     @property
     def begin_ns(self) -> int:
-        """When the first part begins; `parts` is empty where all acknowledge in the instant of the trigger.  ValueError: there is no part."""
+        """When the first part begins.  ValueError: there is none.
+
+        `parts` is empty where all tasks acknowledge in the instant of the trigger.
+        """
         return min(part.begin_ns for part in (*self.parts[:1], *self.after[:1]))
 
     @property

@@ -85,7 +85,7 @@ class TwoPlaneEnvironment(simpy.Environment):
         """The next entries of the queue are looks.  The data plane takes all that come before another event, up to a notice."""
         first, looks = self._queue[0][0], cast(_Looks, self._queue[0][3])
         following = min((entry[0] for entry in self._queue[1:3]), default=FOREVER)  # it is a heap
-        times = min(looks.left(), max(1, -(-(following - first) // looks.period_ns)))  # type: ignore[arg-type]  # integers
+        times = min(looks.left(), max(1, -(-(following - first) // looks.period_ns)))  # integers
         rows, notice = self.plane.look(first, looks.period_ns, times)  # type: ignore[arg-type]
         if len(rows):
             heappop(self._queue)
