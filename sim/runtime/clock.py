@@ -6,9 +6,9 @@ Control events due at t run before data events at t; a notice suspends the data 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import simpy
@@ -17,6 +17,7 @@ from sim.plane.seam.interface import DataPlane, Notice, NoticeKind
 
 FOREVER = 1 << 61
 """Later than any run [ns]: so far the data plane goes on when no control event is scheduled."""
+NO_INTEGER = "a delay is an integer number of nanoseconds, not {!r}"
 
 
 class TwoPlaneEnvironment(simpy.Environment):
@@ -44,7 +45,11 @@ class TwoPlaneEnvironment(simpy.Environment):
         while (notice := advance(queue[0][0] if queue else FOREVER)).kind is not NoticeKind.QUIET:  # type: ignore[arg-type]  # integers
             self._now = notice.time
             self.on_notice(notice)
-        if queue and type(queue[0][3]) is _Repetition:  # type: ignore[comparison-overlap]
+        kind = type(queue[0][3]) if queue else None
+        if kind is _Call:  # type: ignore[comparison-overlap]  # no event
+            self._now, _, _, call = heappop(queue)
+            call.action()  # type: ignore[attr-defined]
+        elif kind is _Repetition:  # type: ignore[comparison-overlap]
             self._repeat()
         else:
             super().step()
@@ -53,8 +58,10 @@ class TwoPlaneEnvironment(simpy.Environment):
         """Have `action` called `delay_ns` from now; at once in this event's turn if the delay is 0."""
         if delay_ns == 0:
             action()
+        elif delay_ns < 0:
+            raise ValueError(f"a delay is not below 0: {delay_ns} ns")
         else:
-            self.timeout(delay_ns).callbacks.append(lambda _: action())
+            self._enter(delay_ns, _Call(action))
 
     def call_each_in(self, delay_ns: int, actions: Iterable[Callable[[], bool]]) -> None:
         """`call_in` for each of many.  An action that does nothing returns False and needs no turn of its own.
@@ -74,7 +81,7 @@ class TwoPlaneEnvironment(simpy.Environment):
         """
         self._queue_next(_Repetition(period_ns, action))
 
-    def look_every(self, period_ns: int, look: Callable[[list[int], np.ndarray], None], left: Callable[[], int]) -> None:
+    def look_every(self, period_ns: int, look: Callable[[Sequence[int], np.ndarray], None], left: Callable[[], int]) -> None:
         """`call_every` for a look at the records that each task has served: `look` gets times and rows of several at once.
 
         `left`: so many more looks may be told together.
@@ -83,16 +90,17 @@ class TwoPlaneEnvironment(simpy.Environment):
 
     def _look(self) -> None:
         """The next entries of the queue are looks.  The data plane takes all that come before another event, up to a notice."""
-        first, looks = self._queue[0][0], cast(_Looks, self._queue[0][3])
-        following = min((entry[0] for entry in self._queue[1:3]), default=FOREVER)  # it is a heap
-        times = min(looks.left(), max(1, -(-(following - first) // looks.period_ns)))  # integers
-        rows, notice = self.plane.look(first, looks.period_ns, times)  # type: ignore[arg-type]
+        queue = self._queue
+        first, _, _, looks = queue[0]
+        following = min(queue[1][0], queue[2 if len(queue) > 2 else 1][0]) if len(queue) > 1 else FOREVER  # it is a heap
+        times = min(looks.left(), max(1, -(-(following - first) // looks.period_ns)))  # type: ignore[attr-defined]  # no event
+        rows, notice = self.plane.look(first, looks.period_ns, times)  # type: ignore[arg-type, attr-defined]
         if len(rows):
-            heappop(self._queue)
-            seen = [first + n * looks.period_ns for n in range(len(rows))]
+            heappop(queue)
+            seen = range(first, first + len(rows) * looks.period_ns, looks.period_ns)  # type: ignore[arg-type, attr-defined]
             self._now = seen[-1]
-            looks.look(seen, rows)  # type: ignore[arg-type]
-            self._queue_next(looks)
+            looks.look(seen, rows)  # type: ignore[attr-defined]
+            self._queue_next(looks)  # type: ignore[arg-type]
         if notice.kind is not NoticeKind.QUIET:
             self._now = notice.time
             self.on_notice(notice)
@@ -104,7 +112,13 @@ class TwoPlaneEnvironment(simpy.Environment):
         self._queue_next(repetition)  # type: ignore[arg-type]
 
     def _queue_next(self, repetition: _Repetition | _Looks) -> None:
-        heappush(self._queue, (self._now + repetition.period_ns, simpy.events.NORMAL, next(self._eid), repetition))  # type: ignore[misc]
+        self._enter(repetition.period_ns, repetition)
+
+    def _enter(self, delay_ns: int, entry: _Call | _Repetition | _Looks) -> None:
+        """Into the queue, as an event would be."""
+        if not isinstance(delay_ns, int):
+            raise TypeError(NO_INTEGER.format(delay_ns))
+        heappush(self._queue, (self._now + delay_ns, simpy.events.NORMAL, next(self._eid), entry))  # type: ignore[misc]
 
     def next_place(self) -> int:
         """A place in the queue, behind all events that are scheduled."""
@@ -116,7 +130,7 @@ class TwoPlaneEnvironment(simpy.Environment):
 
     def schedule(self, event: Any, priority: Any = simpy.events.NORMAL, delay: float = 0) -> None:
         if not isinstance(delay, int):
-            raise TypeError(f"a delay is an integer number of nanoseconds, not {delay!r}")
+            raise TypeError(NO_INTEGER.format(delay))
         super().schedule(event, priority, delay)
 
 
@@ -139,8 +153,14 @@ class _Round(simpy.Event):
             self._queue(self._clock.now)
 
 
+class _Call(NamedTuple):
+    """What stands in the queue for an action.  No other component waits for it, so it needs nothing of an event."""
+
+    action: Callable[[], None]
+
+
 class _Repetition(NamedTuple):
-    """What stands in the queue for an action that is repeated.  No other component waits for it, so it needs nothing of an event."""
+    """What stands in the queue for an action that is repeated."""
 
     period_ns: int
     action: Callable[[], None]
@@ -150,5 +170,5 @@ class _Looks(NamedTuple):
     """What stands in the queue for looks at the data plane."""
 
     period_ns: int
-    look: Callable[[list[int], np.ndarray], None]
+    look: Callable[[Sequence[int], np.ndarray], None]
     left: Callable[[], int]

@@ -59,6 +59,7 @@ class KernelPlane:
         self._excess_room = 0
         self._copied_to, self._looks_at = int(arrays.g["copied"][0]), int(arrays.g["looks"][0])
         self._channels: dict[int, tuple[int, int]] = {}  # read and written by each task, as far as they were asked for
+        self._partitions: dict[tuple[int, int | None], tuple[int, int]] = {}
         self._places: dict[int, tuple[ChannelPlaces, ChannelPlaces]] = {}  # of them
         self._started = 0  # 1: some task has had several attempts
         self.now = spec.begin_ns
@@ -82,11 +83,12 @@ class KernelPlane:
         for i in range(0, len(numbers), names.NOTE_WORDS):
             time, kind, task, gate, series, number, channel, first, last = numbers[i : i + names.NOTE_WORDS]
             self._notices.append(Notice(time, KINDS[kind], task, gate, series, number, channel, first == 1, last == 1))
-        self._do(names.CLEAR)
 
     def advance(self, until: int) -> Notice:
         if self._notices:
             return self._notices.popleft()
+        if until == self.now:  # several control events of an instant
+            return Notice(until, NoticeKind.QUIET)
         self._require_to_come(until, until)
         noted = self._do(names.ADVANCE, 0, until)
         if noted == 0:
@@ -108,21 +110,30 @@ class KernelPlane:
     def forward(self, task: int, marker: Marker, edge: int | None = None) -> int:
         if marker.number <= 0 or not 0 <= marker.series < MAX_SERIES:
             raise ValueError(f"{marker}: a number is positive, a series below {MAX_SERIES}")
-        partitions = self.layout.task_partitions[task]
-        only = -1
-        if edge is not None:
-            only = next((p for p in partitions if self.layout.partitions[p][1] == edge), -2)
-            if only == -2:
-                raise ValueError(f"task {task} does not write edge {edge}")
-        self._make_room(1 + sum(len(self.layout.partitions[p][2]) for p in partitions))
+        only, channels = self._written_by(task, edge)
+        self._make_room(1 + channels)
         captured = self._do(names.FORWARD, task, only, marker.series, marker.number, int(marker.traits))
-        if Trait.ANNOUNCED in marker.traits and not partitions:
-            self._collect(int(column(self._state.g, "noted")[0]))
+        if not channels and Trait.ANNOUNCED in marker.traits:
+            self._collect(self._general("noted"))
         return captured
+
+    def _written_by(self, task: int, edge: int | None) -> tuple[int, int]:
+        """The partition of a task on an edge (None: -1, all of them), and how many channels all of them have."""
+        if (task, edge) not in self._partitions:
+            of_edge = {self.layout.partitions[p][1]: p for p in self.layout.task_partitions[task]}
+            if edge is not None and edge not in of_edge:
+                raise ValueError(f"task {task} does not write edge {edge}")
+            self._partitions[task, edge] = -1 if edge is None else of_edge[edge], self._ends(task)[1]
+        return self._partitions[task, edge]
+
+    def _general(self, name: str) -> int:
+        """One field of the plane as a whole."""
+        g: Any = self._state.g
+        return int(g[name][0]) if self.backend == "compiled" else int(getattr(g, name))
 
     def _make_room(self, markers: int) -> None:
         """Before a verb adds markers: the pool grows by doubling."""
-        needed = int(column(self._state.g, "markers")[0]) + markers
+        needed = self._general("markers") + markers
         if needed > self._marker_room:
             extra = max(needed, 2 * self._marker_room) - self._marker_room
             self._settle_in(grown(self._state, extra))
@@ -252,7 +263,7 @@ class KernelPlane:
         if seen == times:
             self.now = last
             return rows, Notice(last, NoticeKind.QUIET)
-        return rows, self._first_notice(int(column(self._state.g, "noted")[0]))
+        return rows, self._first_notice(self._general("noted"))
 
     def _looks(self, n: int) -> np.ndarray[Any, Any]:
         """The first n of them."""
@@ -281,7 +292,7 @@ class KernelPlane:
 
     def check(self) -> None:
         state = self._present()
-        used = int(column(state.g, "fresh")[0])
+        used = self._general("fresh")
         if used > len(state.elements):
             raise AssertionError(f"{used} elements used of a pool of {len(state.elements)}, at {self.now} ns")
         check_state(state._replace(elements=state.elements[:used]), self.spec)  # the rest of the pool was never touched

@@ -23,6 +23,11 @@ def nothing(channels: int) -> np.ndarray[Any, Any]:
     return column
 
 
+def bytes_in_flight(position: Position) -> int:
+    """What a position holds of both sides.  Most are bare: they hold nothing, and it is not added up."""
+    return sum(int(side.sum()) for side in (position.captured, position.overtaken) if side is not nothing(len(side)))
+
+
 def channels_in(plan: Layout, task: int) -> list[int]:
     """The channels of all gates of a task, in the order of a position."""
     return [c for g in plan.task_gates[task] for c in plan.gates[g][2]]

@@ -5,7 +5,7 @@ While the job runs a look copies a few numbers of the plane.  Rows are made of m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -65,7 +65,7 @@ class Sampler:
         """Until the next sample."""
         return _LOOKS - len(self._times) % _LOOKS
 
-    def _look(self, times: list[int], served: np.ndarray) -> None:
+    def _look(self, times: Sequence[int], served: np.ndarray) -> None:
         self._times.extend(times)
         self._positions.append(served)
         if len(self._times) % _LOOKS == 0:

@@ -10,7 +10,6 @@ from sim.plane.kernel.text.names import (
     CAPTURED_IN,
     CAPTURED_OUT,
     CATCH_UP,
-    CLEAR,
     CONVERT,
     COUNTED,
     FLYING,
@@ -49,14 +48,15 @@ from sim.plane.kernel.text.work import append_turn, become, wake_between_records
 
 
 def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
-    """Operation `op` on the plane's state, for task t and with arguments of its own; most return 0."""
+    """Operation `op` on the plane's state, for task t and with arguments of its own; most return 0.
+
+    The notices of the operation before have been read.
+    """
+    w.g.noted = 0
     if op == ADVANCE:
         return advance(w, a)
     if op == LOOK:
         return look(w, a, b, c)
-    if op == CLEAR:
-        clear(w)
-        return 0
     if op == CATCH_UP or op == SWEEP or op == SUM_UP or op == FLYING:
         catch_up_all(w)
     else:
@@ -114,11 +114,6 @@ def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     elif op == STAND:
         stand(w, t)
     return 0
-
-
-def clear(w: PlaneState) -> None:
-    """The pending notices have been read."""
-    w.g.noted = 0
 
 
 def interrupt(w: PlaneState, t: int) -> None:
