@@ -41,7 +41,7 @@ class PackedRecords(Sequence[Record], Generic[Record]):
             return [self[i] for i in range(*place.indices(len(self)))]
         if not self._columns:
             raise IndexError(place)
-        return self._make(*(column[place] for column in self._columns))
+        return self._make(*[column[place] for column in self._columns])
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, PackedRecords) and self._make == other._make:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from operator import attrgetter
 from zlib import compress, decompress
 
@@ -79,7 +80,7 @@ class CheckpointStats:
     def pack(self) -> None:
         """Compress the rows of subtasks to a thirtieth of their room, as no change is expected.  A write unpacks them."""
         if self._at_hand:
-            cells = array("q", (cell for row in self._at_hand.values() for cell in _cells_of(row)))
+            cells = array("q", chain.from_iterable(map(_cells_of, self._at_hand.values())))
             self._at_hand, self._packed = {}, compress(cells.tobytes(), level=1)
 
     def _unpacked(self) -> dict[int, SubtaskStats]:

@@ -17,7 +17,7 @@ from sim.checkers.state import Stamp
 from sim.model.stored import SnapshotType
 from sim.plane.seam.interface import DataPlane, Position
 from sim.plane.seam.layout import Layout
-from sim.plane.seam.positions import channels_in, channels_out
+from sim.plane.seam.positions import bytes_in_flight, channels_in, channels_out
 from sim.protocol.commit.committables import Committable
 from sim.state.expiry import Ages
 from sim.state.files import FrozenState, Handle
@@ -111,7 +111,7 @@ class TaskSnapshot:
         """What was captured, on the receiver's side and in sender queues: a restore reads it again."""
         if self.read_bytes is not None:
             return self.read_bytes
-        return int(self.position.captured.sum() + self.position.overtaken.sum())
+        return bytes_in_flight(self.position)
 
 
 @dataclass(slots=True)

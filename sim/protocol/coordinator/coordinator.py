@@ -323,6 +323,8 @@ def _requested(coordinator: Coordinator, kind: RequestKind, now: int, savepoint:
 
 def _considered(coordinator: Coordinator, now: int) -> _Answer:
     """Run the next request if it may run now."""
+    if not coordinator.requests.waiting:
+        return coordinator, ()
     requests, choice = coordinator.requests.choose(
         now,
         triggering=coordinator.triggering is not None,

@@ -11,6 +11,7 @@ from sim.checkers.state import Brought
 from sim.checkers.stored import InFlight
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Happening
+from sim.plane.seam.positions import bytes_in_flight
 from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 from sim.runtime.contents import StateSnapshot, TaskSnapshot
 from sim.storage.ledger import FileId
@@ -152,7 +153,7 @@ class StoredAccount(RunAccount):
 
 def _in_flight_bytes(part: TaskSnapshot) -> int:
     """From what was captured, whatever a restore reads."""
-    return int(part.position.captured.sum() + part.position.overtaken.sum())
+    return bytes_in_flight(part.position)
 
 
 def _files(part: TaskSnapshot) -> Iterator[int]:

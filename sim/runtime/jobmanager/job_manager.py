@@ -46,7 +46,7 @@ class JobManager:
         self.alignment = WatermarkAlignment(context, tasks, self.coordinator, checks)
         warm_up = WarmUp(context.env, scenario.restart, speed)
         self.task_managers = TaskManagers(context)
-        usual = UsualBacklog(context, lambda: not any(host.stopped for task, host in enumerate(tasks) if task not in self.job_end.finished))
+        usual = UsualBacklog(context, lambda: {host.task for host in tasks if host.stopped} <= self.job_end.finished)
         cluster = RestoreContext(context, contents, self.files, tasks, self.job_end, counters, warm_up, self.task_managers, usual, checks)
         self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
         self.faults = Faults(context, tasks, self.recovery, reachability, speed, before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import zip_longest
 
 from sim.model.job import LOCK_WON, Input, Job, Source, Vertex
 from sim.model.key_groups import owners
@@ -118,18 +119,18 @@ def _source(source: Source) -> plane.SourceSpec:
     A record that falls between two segments is due when the next segment's rate has completed it.
     """
     segments, due = list[_Segment](), Fraction(0)  # records due before the segment begins
-    for i, rate in enumerate(source.rates):
-        until = source.rates[i + 1].start_ns if i + 1 < len(source.rates) else None
+    rates = tuple(source.rates)  # made of their columns once
+    for rate, following in zip_longest(rates, rates[1:]):
         if rate.per_second > 0:
             first = -(-due.numerator // due.denominator)
             per_second = rate.per_second
             lead = Fraction(first) - due  # part of a record still missing at the start
             start_ns = rate.start_ns + round(lead / per_second * SECOND)
             segments.append((first, start_ns, per_second.numerator, per_second.denominator * SECOND))
-        if until is not None:
-            due += rate.per_second * (until - rate.start_ns) / SECOND
+        if following is not None:
+            due += rate.per_second * (following.start_ns - rate.start_ns) / SECOND
     total = -1 if source.total is None else source.total
-    if source.rates and source.rates[-1].per_second == 0:  # the log ends with the last segment that has records
+    if rates and rates[-1].per_second == 0:  # the log ends with the last segment that has records
         last = -(-due.numerator // due.denominator)
         total = last if total < 0 else min(total, last)
     wins = int(LOCK_WON * 2**32)

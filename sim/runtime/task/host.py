@@ -59,6 +59,7 @@ class TaskHost:
         self.stopped = False  # a restarted task gets another host
         self._when_freed: Callable[[], None] | None = None
         self.thread.freed = self.free
+        self._outputs = self.context.outputs(slot.task)
         self._polled_at_first_barrier: dict[int, int] = {}
         self._channel_state_failed: frozenset[int] = frozenset()  # before the asynchronous phase began
 
@@ -303,7 +304,7 @@ class TaskHost:
 
     def _forward_barrier(self, command: vocabulary.ForwardBarrier) -> None:
         overtaken_bytes, watched, overtakes = 0, False, False
-        for edge, forced in self.context.outputs(self.task):
+        for edge, forced in self._outputs:
             options = command.options.on_forced_edge() if forced else command.options
             self.transit.send(command.checkpoint, self.task, edge, options)
             watched = watched or options.traits.announced

@@ -17,6 +17,8 @@ from sim.runtime.task.slot import Slot
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Work
 
+_NOTHING_WAITS = WaitingBytes()
+
 
 @cache
 def task_features() -> tuple[TaskFeature, ...]:
@@ -41,8 +43,15 @@ class TaskParts:
         for feature in task_features():
             if (part := feature.attach(slot, self)) is not None:
                 self._parts.append(part)
+        self._before_barrier, self._work_before_barrier = self._acting(TaskPart.before_barrier), self._acting(TaskPart.work_before_barrier)
+        self._leaving, self._cutting = self._acting(TaskPart.leaves), self._acting(TaskPart.cut)
+        self._keeping = self._acting(TaskPart.waiting)
         self._when_answered: Callable[[], None] = lambda: None
         self._when_written: Callable[[], None] | None = None  # outputs that were let go before a barrier
+
+    def _acting(self, moment: Callable[..., object]) -> list[TaskPart]:
+        """The parts that do anything at a moment of every snapshot, which is a method of `TaskPart`: most do nothing."""
+        return [part for part in self._parts if getattr(type(part), moment.__name__) is not moment]
 
     def __iter__(self) -> Iterator[TaskPart]:
         return iter(self._parts)
@@ -66,8 +75,9 @@ class TaskParts:
     def before_barrier(self, command: RunPreBarrier, own_ns: int, done: Callable[[], None]) -> None:
         """The operator's own work and that of all parts, on the task thread; then `done`.  If storage gives up, the task fails."""
         checkpoint = command.checkpoint
-        own_ns += sum(part.before_barrier(checkpoint) for part in self)
-        works = [work for part in self if (work := part.work_before_barrier(checkpoint, command.work)) is not None]
+        for part in self._before_barrier:
+            own_ns += part.before_barrier(checkpoint)
+        works = [work for part in self._work_before_barrier if (work := part.work_before_barrier(checkpoint, command.work)) is not None]
         then = lambda: self._let_go(done)  # noqa: E731
         if works:
             self._work_on_thread(self._one_by_one(own_ns, works), then)
@@ -78,7 +88,7 @@ class TaskParts:
 
     def _let_go(self, done: Callable[[], None]) -> None:
         """Outputs that leave before each barrier are written first (LocalSlicingWindowAggOperator, AbstractMapBundleOperator)."""
-        waits = False if self.slot.thread.stopped else sum(part.leaves() for part in self) > 0
+        waits = False if self.slot.thread.stopped else sum([part.leaves() for part in self._leaving]) > 0
         if waits:
             self._when_written = done
             self.slot.thread.vacate()
@@ -89,14 +99,16 @@ class TaskParts:
         """The barrier has just been forwarded: each part fills its fields of the snapshot."""
 
         def fill(snapshot: TaskSnapshot) -> None:
-            for part in self:
+            for part in self._cutting:
                 part.cut(checkpoint, snapshot)
 
         self.slot.contents.cut(checkpoint, self.slot.task, fill, finished=finished)
 
     def waiting(self) -> WaitingBytes:
         """Records that are state now, because their outputs wait."""
-        waiting = [part.waiting() for part in self]
+        if not self._keeping:
+            return _NOTHING_WAITS
+        waiting = [part.waiting() for part in self._keeping]
         return WaitingBytes(sum(part.operator for part in waiting), sum(part.windows for part in waiting))
 
     def capture_ended(self, checkpoint: int, stored: Callable[[], None], failed: Callable[[], None]) -> None:
