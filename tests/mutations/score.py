@@ -82,7 +82,7 @@ def judge(mutants: list[Mutant], budget_s: float) -> list[Trial]:
 
     missing = [mutant for mutant in mutants if mutant not in trials]
     if missing:
-        reached = touched.read()
+        reached = touched.read({mutant.file.split("/")[1] for mutant in missing})
         try_all([asked_about(mutant, reached, budget_s) for mutant in missing], report, reached.seconds)
     return [trials[mutant] for mutant in mutants if mutant in trials]
 

@@ -1,17 +1,22 @@
-"""What came of the samples: the numbers that are committed, changes nobody can notice, and the page of both."""
+"""What came of the samples: the numbers that are committed, changes nobody can notice, and the page of both.
+
+`python -m tests.mutations.scores` writes the page anew.
+"""
 
 from __future__ import annotations
 
+import ast
 import json
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.mutations.changes import Mutant
+from tests.mutations.changes import ROOT, Mutant, head, text_of
 
-__all__ = ["MOMENTS", "PAGE", "Score", "equivalents", "note", "page", "reasons", "survivors"]
+__all__ = ["MOMENTS", "PAGE", "Score", "equivalents", "note", "page", "reasons", "stands", "survivors"]
 
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 SURVIVORS = Path(__file__).with_name("survivors.toml")
@@ -62,12 +67,26 @@ def note(room: str, moment: str, score: Score, survivors: Sequence[Mutant]) -> N
 
 
 def survivors() -> dict[str, list[tuple[int, Key]]]:
-    """By room: line and change of what lived in the last draw and is not known to be equivalent."""
+    """By room: line and change of what lived in the last draw, is not known to be equivalent and can still be made."""
     numbers = json.loads(NUMBERS.read_text())
     known = equivalents()
     drawn = {room: moments["after"]["survivors"] for room, moments in numbers.items() if "after" in moments}
     found = {room: [(line, (file, *change)) for file, line, *change in rows] for room, rows in drawn.items()}
-    return {room: [(line, key) for line, key in rows if key not in known] for room, rows in found.items()}
+    return {room: [(line, key) for line, key in rows if key not in known and stands(key)] for room, rows in found.items()}
+
+
+def stands(key: Key) -> bool:
+    """Whether the text that is changed is still one of its file."""
+    return key[1] in heads(key[0])
+
+
+@cache
+def heads(file: str) -> frozenset[str]:
+    """Every statement of a file in one line, compound ones without what is below them."""
+    if not (ROOT / file).exists():
+        return frozenset()
+    nodes = ast.walk(ast.parse(text_of(ROOT / file)))
+    return frozenset(head(node) for node in nodes if isinstance(node, ast.stmt | ast.match_case))
 
 
 def page() -> str:
@@ -81,12 +100,12 @@ def page() -> str:
         "*Before* and *between* were drawn before tests were written for what they showed.",
         "*After* is another draw, so that no test was written for it.",
         "Equivalent changes are those of `equivalent.toml`.  A survivor may still fall to a test that was not asked:",
-        "only those of the rooms and of `laws` are, the nearest first, for some seconds.",
+        "only those of its room are, and those of other folders that are recorded, the nearest first, for some seconds.",
         "A failure counts as noticed only if the same tests pass without the change.",
         "",
         "`make mutants SAMPLE=100 SEED=7` tries a draw of every room and writes nothing.",
-        "Which test runs which line is recorded once, in `.mutants/`, where outcomes are kept too.",
-        "After tests were written, `python -m tests.mutations.touched protocol` records those of a folder again.",
+        "Which test runs which line is recorded in `.mutants/`, where outcomes are kept too.",
+        "Files of tests that are new or have changed are recorded again by themselves.",
         "Assertions, annotations, texts of messages and decorators are not changed.",
         "The kernel is judged interpreted, beside the reference.",
         "",
@@ -128,3 +147,7 @@ def description(key: Sequence[str], line: int | None = None) -> str:
 
 def cut(text: str, begin: int) -> str:
     return ("..." if begin else "") + text[begin : begin + WIDTH] + ("..." if begin + WIDTH < len(text) else "")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,4 +1,6 @@
-"""Which tests run which lines, and how long they take: recorded once with coverage, kept in a folder that git ignores.
+"""Which tests run which lines, and how long they take: recorded with coverage, kept in a folder that git ignores.
+
+A file of tests is recorded again when its text changes; the others stay.
 
 Lines count from the first one of their function, so that a recording outlives what moves.
 """
@@ -13,7 +15,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -70,8 +72,8 @@ class Touched(NamedTuple):
 
     def quick_neighbours(self, tests: set[str]) -> set[str]:
         """Quick tests of the same files: they may look at what a shared fixture ran, which is told of the first one that asked for it."""
-        files = {test.partition("::")[0] for test in tests}
-        return {test for test, seconds in self.seconds.items() if seconds < QUICK_S and test.partition("::")[0] in files}
+        files = {file_of(test) for test in tests}
+        return {test for test, seconds in self.seconds.items() if seconds < QUICK_S and file_of(test) in files}
 
     def runs_at_import(self, mutant: Mutant) -> bool:
         """Then replacing the code of the function would come too late."""
@@ -116,10 +118,11 @@ class Recorder:
             self.seconds[item.nodeid] = round(time.process_time() - begun, 4)
 
 
-def record(folder: str) -> None:
-    """Run the quick tests of a folder once, or import everything.  In a process of its own: coverage sees no earlier imports."""
+def record(folder: str, files: Sequence[str]) -> None:
+    """Run the quick tests of some files once, or import everything.  In a process of its own: coverage sees no earlier imports."""
     KEPT.mkdir(exist_ok=True)
     os.environ["COVERAGE_CORE"] = "ctrace"  # the core of Python 3.14 knows no contexts
+    os.environ["HYPOTHESIS_PROFILE"] = "mutants"  # the examples that are tried later, and nothing is made small
     places = [str(ROOT / "sim" / room) for room in ROOMS]
     measured = coverage.Coverage(data_file=str(KEPT / f"coverage-{folder}"), branch=False, source=places)
     measured.erase()
@@ -132,51 +135,81 @@ def record(folder: str) -> None:
                 importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
     else:
         options = ["-q", "-p", "no:cacheprovider", "-m", "not slow", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
-        pytest.main([*options, str(ROOT / "tests" / folder)], plugins=[recorder])
+        pytest.main([*options, *(str(ROOT / file) for file in files)], plugins=[recorder])
     measured.stop()
     # A test that fails anyway would seem to notice everything.
-    keep(folder, measured.get_data(), {name: seconds for name, seconds in recorder.seconds.items() if name not in recorder.failed})
+    seconds = {name: seconds for name, seconds in recorder.seconds.items() if name not in recorder.failed}
+    keep(folder, files, measured.get_data(), seconds)
+    measured.erase()
 
 
-def keep(folder: str, data: coverage.CoverageData, seconds: dict[str, float]) -> None:
-    names = sorted(seconds)
-    numbers = {name: number for number, name in enumerate(names)} | ({AT_IMPORT: -1} if folder == AT_IMPORT else {})
-    functions: dict[str, dict[str, tuple[str, dict[int, list[int]]]]] = {}
-    for file in sorted(data.measured_files()):
-        contexts = {line: set(names) for line, names in data.contexts_by_lineno(file).items()}
-        of_file = functions.setdefault(Path(file).relative_to(ROOT).as_posix(), {})
-        for name, (first, last, text) in functions_of(Path(file)).items():
-            tests = {line - first: [numbers[test] for test in numbers if test in contexts.get(line, ())] for line in range(first, last + 1)}
-            of_file[name] = text, {line: of_line for line, of_line in tests.items() if of_line}
-    recorded(folder).write_text(json.dumps({"tests": names, "seconds": [seconds[name] for name in names], "functions": functions}))
+def keep(folder: str, files: Sequence[str], data: coverage.CoverageData, seconds: dict[str, float]) -> None:
+    """One recording for each file of tests."""
+    tests = {file: sorted(name for name in seconds if file_of(name) == file) for file in files}
+    numbers = {name: number for names in tests.values() for number, name in enumerate(names)}
+    functions: dict[str, dict[str, dict[str, tuple[str, dict[int, list[int]]]]]] = {file: {} for file in files}
+    for path in sorted(data.measured_files()):
+        contexts = data.contexts_by_lineno(path)
+        source = Path(path).relative_to(ROOT).as_posix()
+        for name, (first, last, text) in functions_of(Path(path)).items():
+            for line in range(first, last + 1):
+                for test in sorted(contexts.get(line, ())):
+                    if test in numbers or test == AT_IMPORT == folder:
+                        of_file = functions[file_of(test)].setdefault(source, {})
+                        of_file.setdefault(name, (text, {}))[1].setdefault(line - first, []).append(numbers.get(test, -1))
+    for file in files:
+        row = {"text": text_digest(file), "tests": tests[file], "seconds": [seconds[name] for name in tests[file]]}
+        row["functions"] = functions[file]
+        recorded(folder, file).parent.mkdir(parents=True, exist_ok=True)
+        recorded(folder, file).write_text(json.dumps(row))
 
 
-def recorded(folder: str) -> Path:
-    return KEPT / f"touched-{folder}.json"
+def file_of(test: str) -> str:
+    return test.partition("::")[0]
 
 
-def read() -> Touched:
-    """What is recorded; what is not is recorded now."""
+def text_digest(file: str) -> str:
+    return hashlib.blake2b((ROOT / file).read_bytes(), digest_size=6).hexdigest() if file != AT_IMPORT else ""
+
+
+def recorded(folder: str, file: str) -> Path:
+    return KEPT / "touched" / folder / (file.replace("/", ".") + ".json")
+
+
+def test_files(folder: str) -> list[str]:
+    """Below the root of the repository; importing everything counts as one."""
+    return [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))] or [AT_IMPORT]
+
+
+def is_current(folder: str, file: str) -> bool:
+    """Whether the file of tests stands as it was when it was recorded.  What became of the package meanwhile, its functions tell."""
+    path = recorded(folder, file)
+    return path.exists() and json.loads(path.read_text())["text"] == text_digest(file)
+
+
+def read(needed: Iterable[str] = JUDGES) -> Touched:
+    """What is recorded.  Files of tests in the folders that are needed are recorded now where they are new or have changed."""
     seconds: dict[str, float] = {}
     functions: dict[tuple[str, str], Ran] = {}
     files: dict[str, set[str]] = {}
     for folder in (AT_IMPORT, *JUDGES):
-        if not recorded(folder).exists():
-            subprocess.run([sys.executable, "-m", "tests.mutations.touched", folder], cwd=ROOT, check=True)
-        kept = json.loads(recorded(folder).read_text())
-        names = dict(enumerate(kept["tests"])) | {-1: AT_IMPORT}
-        seconds |= dict(zip(kept["tests"], kept["seconds"], strict=True))
-        for file, of_file in kept["functions"].items():
-            for function, (text, by_line) in of_file.items():
-                ran = functions.setdefault((file, function), Ran(set(), {}))
-                ran.texts.add(text)
-                for line, numbers in by_line.items():
-                    ran.lines.setdefault(int(line), []).extend(names[number] for number in numbers)
-                    if int(line) > 0:
-                        files.setdefault(file, set()).update(names[number] for number in numbers if number >= 0)
+        current = [file for file in test_files(folder) if is_current(folder, file)]
+        if (folder == AT_IMPORT or folder in needed) and (missing := sorted({*test_files(folder)} - {*current})):
+            subprocess.run([sys.executable, "-m", "tests.mutations.touched", folder, *missing], cwd=ROOT, check=True)
+            current += missing
+        for kept in (json.loads(recorded(folder, file).read_text()) for file in current):
+            names = dict(enumerate(kept["tests"])) | {-1: AT_IMPORT}
+            seconds |= dict(zip(kept["tests"], kept["seconds"], strict=True))
+            for file, of_file in kept["functions"].items():
+                for function, (text, by_line) in of_file.items():
+                    ran = functions.setdefault((file, function), Ran(set(), {}))
+                    ran.texts.add(text)
+                    for line, numbers in by_line.items():
+                        ran.lines.setdefault(int(line), []).extend(names[number] for number in numbers)
+                        if int(line) > 0:
+                            files.setdefault(file, set()).update(names[number] for number in numbers if number >= 0)
     return Touched(seconds, functions, {file: sorted(tests) for file, tests in files.items()})
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        record(name)
+    record(sys.argv[1], sys.argv[2:])
