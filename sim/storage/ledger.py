@@ -61,7 +61,7 @@ class FileLedger:
         stored = self._files[file]
         return stored.complete and stored.deleted_ns is None
 
-    def create(self, name: Name, host: int, now: int, *, disk: bool = False, inside: FileId | None = None) -> StoredFile:
+    def create(self, name: Name, host: int, now: int, *, disk: bool, inside: FileId | None = None) -> StoredFile:
         stored = StoredFile(FileId(len(self._files)), name, host, disk, now, inside=inside)
         self._files.append(stored)
         return stored

@@ -60,7 +60,7 @@ class MergedFiles:
         group = _Group(host, None if self.options.across else by, owner)
         idle = self._idle.setdefault(group, [])
         physical = idle.pop(0) if idle else self._create(group)
-        logical = self.system.files.create(name, host, self.system.attempts.now, inside=physical.file.id)
+        logical = self.system.files.create(name, host, self.system.attempts.now, disk=physical.file.disk, inside=physical.file.id)
         try:
             yield from physical.write(size_bytes)
         except BaseException:

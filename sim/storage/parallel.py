@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import simpy
 
@@ -11,39 +10,35 @@ from sim.storage.attempts import Done
 from sim.storage.failures import StorageFailed
 from sim.storage.work import Carried, Work, carry_on, in_own_turn
 
-T = TypeVar("T")
 
-
-def in_parallel(env: simpy.Environment, works: Sequence[Work[T]], threads: int) -> Work[list[T]]:
-    """Process: all of them; their results in the order given.  The first failure stops everything, and is raised."""
+def in_parallel(env: simpy.Environment, works: Sequence[Work[object]], threads: int) -> Work[None]:
+    """Process: all of them, begun in the order given.  The first failure stops everything, and is raised."""
     if threads <= 1 or len(works) <= 1:
-        results: list[T] = []
         for work in works:
-            results.append((yield from work))  # noqa: PERF401  # a comprehension cannot wait
-        return results
-    return (yield from _Threads(env, works, threads).all())
+            yield from work
+    else:
+        yield from _Threads(env, works, threads).all()
 
 
 class _Threads:
     """Threads that take pieces of work from one list."""
 
-    def __init__(self, env: simpy.Environment, works: Sequence[Work[T]], threads: int) -> None:
+    def __init__(self, env: simpy.Environment, works: Sequence[Work[object]], threads: int) -> None:
         self.env = env
         self.works = works
         self.threads = min(threads, len(works))
-        self._results: dict[int, object] = {}
         self._next = 0
+        self._done = 0
         self._running: list[Carried] = []
         self._over = Done(env)  # all done, or one failed
 
-    def all(self) -> Work[list[T]]:
+    def all(self) -> Work[None]:
         in_own_turn(self.env, self._begin)
         try:
             yield self._over
         except BaseException:
             in_own_turn(self.env, self._break_off)
             raise
-        return [self._results[i] for i in range(len(self.works))]  # type: ignore[misc]
 
     def _begin(self) -> None:
         """Most pieces are small, and over at once: no thread is a process of its own."""
@@ -59,12 +54,13 @@ class _Threads:
     def _thread(self) -> Work[None]:
         try:
             while self._next < len(self.works):
-                i, self._next = self._next, self._next + 1
-                self._results[i] = yield from self.works[i]
+                work, self._next = self.works[self._next], self._next + 1
+                yield from work
+                self._done += 1
         except StorageFailed as failure:
             self._over.break_off(failure)  # the waiter may be stopped in this very instant
         except simpy.Interrupt:
             return
         else:
-            if len(self._results) == len(self.works) and not self._over.triggered:
+            if self._done == len(self.works) and not self._over.triggered:
                 self._over.succeed()

@@ -15,7 +15,7 @@ T = TypeVar("T")
 class FileStream:
     """A file that is being written, piece by piece.  It exists from the first byte on, and is durable once it is closed."""
 
-    def __init__(self, sink: Sink, files: FileLedger, name: Name, host: int, clock: Callable[[], int], *, disk: bool = False) -> None:
+    def __init__(self, sink: Sink, files: FileLedger, name: Name, host: int, clock: Callable[[], int], *, disk: bool) -> None:
         self.name = name
         self.host = host
         self._sink = sink

@@ -145,3 +145,12 @@ def test_reading_has_a_bandwidth_of_its_own():
     slow, free = storage(replace(PLAIN, read_bytes_per_second=20_000_000)), storage()
 
     assert [50 * MS, 0] == [taken_ns(files, files.read(1_000_000, "keyed")) for files in (slow, free)]
+
+
+def test_every_file_of_flat_storage_takes_its_floor():
+    """Beside what the options say; reading and deleting have none."""
+    files = CheckpointStorage(simpy.Environment(), PLAIN, 1, floor_ns=3 * MS)
+
+    assert 40 * MS == taken_ns(files, files.write(1_500_000, "keyed", "map", 0, 1))
+    assert 0 == taken_ns(files, files.read(1_500_000, "keyed", "map", 0, 1))
+    assert 0 == taken_ns(files, files.delete([files.files[0].id]))

@@ -205,3 +205,11 @@ def test_a_file_that_wastes_no_more_than_allowed_is_referred_to():
     here.took_ms(here.storage.end_merging(1))
 
     assert [True, False] == [here.storage.may_reuse(files[0]), here.storage.may_reuse(files[4])]
+
+
+def test_merged_files_are_not_lost_with_the_disk_of_their_task_manager():
+    here = lab()
+    (file,) = written(here, "a", host=3)
+    here.storage.lose_disk(3)
+
+    assert here.storage.files.exists(file)

@@ -74,3 +74,11 @@ def test_files_of_disk_and_storage_stand_in_one_ledger():
     here.took_ms(here.storage.disk(2).write(2, "local", host=2))
 
     assert [(("remote",), False, 0), (("local",), True, 2)] == [(file.name, file.disk, file.host) for file in here.storage.files]
+
+
+def test_a_byte_takes_its_time_and_a_delete_none():
+    here = lab(rate=1)
+    disk = here.storage.disk(0)
+
+    assert 1000 == here.took_ms(disk.write(1, "a"))
+    assert 0 == here.took_ms(disk.delete([disk.files[0].id]))

@@ -254,3 +254,10 @@ def test_every_block_is_read_where_it_was_written(monkeypatch):
 
     assert len(set(written)) > 1
     assert written == nodes
+
+
+def test_a_last_block_of_one_byte_is_read():
+    """Two blocks of one byte, at one byte per second."""
+    lab = Lab(dfs(nodes=1, rate=1, block_bytes=1))
+
+    assert [1000, 2000] == [lab.took_ms(lab.storage.read(size, "a")) for size in (1, 2)]

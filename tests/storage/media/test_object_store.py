@@ -8,6 +8,7 @@ import pytest
 from sim.model.job import Distribution
 from sim.model.storage import ObjectStore, Retry, Storage
 from sim.storage.media.object_store import RequestLimit
+from sim.storage.requests import RequestLog
 from tests.storage.lab import MB, MS, SECOND, Lab
 
 PLAIN = ObjectStore(50 * MB, Distribution(10 * MS), part_bytes=5 * MB, parallel_parts=2)
@@ -152,3 +153,40 @@ def test_a_measured_store(size_kb, ms):
     lab = Lab(store(bytes_per_second=96 * MB, latency=Distribution(6 * MS), part_bytes=100 * MB))
 
     assert ms == pytest.approx(lab.took_ms(lab.storage.write(size_kb * 1000, "a")), rel=0.2)
+
+
+def test_requests_are_counted_to_the_byte():
+    """By second and class of the price list: a small file is one PUT; in the end its bytes are stored, and gone after the delete."""
+    lab = Lab(store())
+    lab.took_ms(lab.storage.write(100, "a"))
+    lab.took_ms(lab.storage.read(40, "a"))
+    (first,) = lab.storage.medium.requests
+
+    assert (0, 1, 1, 0, 0, 100, 40, 100) == (
+        first.time, first.put, first.get, first.list, first.delete, first.written, first.read, first.stored
+    )  # fmt: skip
+    lab.run(until_ms=1500)
+    lab.took_ms(lab.storage.delete([lab.storage.files[0].id]))
+    (_, later) = lab.storage.medium.requests
+
+    assert (1, 0, 0, 1, 0) == (later.time, later.put, later.get, later.delete, later.stored)
+
+
+def test_a_large_file_is_a_request_for_each_part():
+    """Initiate, three parts, complete; its bytes are those of all parts."""
+    lab = Lab(store())
+    lab.took_ms(lab.storage.write(11 * MB, "a"))
+    (only,) = lab.storage.medium.requests
+
+    assert (5, 11 * MB, 11 * MB) == (only.put, only.written, only.stored)
+
+
+def test_what_is_written_again_takes_the_place_of_the_older_one():
+    log = RequestLog()
+    log.created(("a",), 100, 0)
+    log.created(("a",), 30, SECOND)
+    log.created(("b",), 5, SECOND)
+    log.removed(("a",), 3 * SECOND)
+    log.removed(("a",), 3 * SECOND)
+
+    assert [(0, 100), (1, 35), (3, 5)] == [(second.time, second.stored) for second in log]
