@@ -45,3 +45,26 @@ def test_whole_bytes_expire():
 def test_a_subtask_gets_its_shares():
     half = Fraction(1, 2)
     assert ((0, S, 50), (S, 2 * S, 20)) == dealt([(((S, 2 * S, 40),), half), (((0, S, 100),), half)])
+
+
+def test_what_is_rounded_off_is_let_pass_to_the_byte():
+    """300 times of a byte, and one for each cohort before and now."""
+    slack = 300 + 2 + 1
+
+    assert fact(((2 * S, 6 * S, 50_000 - slack),)) is None
+    assert fact(((2 * S, 6 * S, 50_000 - slack - 1),)).startswith("keys have expired too early")
+    assert fact(((5 * S, 6 * S, 50_000 + 20_000 + slack),)) is None
+    assert fact(((5 * S, 6 * S, 50_000 + 20_000 + slack + 1),)).startswith("keys that must have expired")
+
+
+def test_what_is_written_counts_once_and_what_is_rewritten_twice():
+    """An entry that is rewritten may be larger than the others."""
+    most = 1_000 + 2 * 100 + 300 + 2 + 3
+    left = (2 * S, 5 * S, 30_000), (5 * S, 6 * S, 20_000)
+
+    assert fact((*left, (6 * S, 12 * S, most)), added=1_000, rewritten=100) is None
+    assert fact((*left, (6 * S, 12 * S, most + 1)), added=1_000, rewritten=100).startswith("keys are young again")
+
+
+def test_a_cohort_goes_in_proportion():
+    assert [40, 40, 10, 0, 0] == [younger(((S, 5 * S, 40),), horizon * S) for horizon in (0, 1, 4, 5, 9)]

@@ -76,3 +76,11 @@ def test_a_scheduler_that_does_not_wait_is_noticed(monkeypatch, broken, law):
 
     assert ([STABLE_SLOTS] if law else []) == [violation.law for violation in found]
     assert all(violation.fact.startswith(law) for violation in found)
+
+
+def test_the_story_ends_with_the_rescale():
+    rows = [FAILED, rescaled(21), Entry(21 * S + 1, Happening.JOB_RESTARTING, number=2)]
+    (found,) = elasticity.rescaled_too_soon(rows, WAITS, Teller(rows, [("a", 0)]))
+
+    assert ["restart 1", "the job is cancelled"] == [found.story[0][13:22], found.story[-1][13:33]]
+    assert 2 == len(found.story)

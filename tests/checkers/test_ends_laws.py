@@ -54,3 +54,49 @@ def test_who_has_finished():
 def test_what_an_end_leaves_behind_is_told_of_its_task():
     assert "sink[0]" == ends.unknown_end(3, 1, 9, TELLER).where
     assert "its timer of 0.000000 s fires, and its data has ended" == ends.late_timer(1, 9, 8, TELLER).fact
+
+
+def test_a_story_ends_with_what_it_accuses():
+    """What happened in the same instant belongs to it, what came later does not."""
+    rows = [
+        Entry(5, Happening.TASK_FINISHED, task=0), Entry(7, Happening.JOB_RESTORED, 1, number=1), Entry(9, TRIGGERED, 2, number=1),
+        Entry(9, Happening.REFUSED, detail="busy"), Entry(10, TRIGGERED, 3),
+    ]  # fmt: skip
+    (found,) = ends.counted_as_finished(rows, [Deployed(7, 1, frozenset({0}))], lambda _: 0, Teller(rows, TELLER.names))
+
+    told = ["source[0] has finished", "restart 1 deploys its tasks", "the coordinator triggers checkpoint 2"]
+    assert told == [line[12:][: len(part)].strip() for line, part in zip(found.story, told, strict=True)]
+
+
+def test_the_story_of_a_task_leaves_out_the_ends_of_others():
+    rows = [Entry(3, END, task=0, detail="drain"), Entry(4, END, task=1, detail="drain")]
+
+    (line,) = ends.unknown_end(3, 1, 9, Teller(rows, TELLER.names)).story
+    assert "sink[0] has come to the end" in line
+
+
+def test_a_checkpoint_that_follows_the_end_may_take_its_time():
+    """It counts from the end of the last task, or of the checkpoint that was under way then."""
+    begun, done = Entry(15, TRIGGERED, 3), Entry(40, Happening.COMPLETED, 3)
+
+    assert [] == facts(ends.never_final(ALL_ENDED, 2, 10, 30, [], TELLER))
+    assert ["all data has ended, and no checkpoint begins for 1.1e-05 ms"] == facts(ends.never_final(ALL_ENDED, 2, 10, 31, [], TELLER))
+    assert [] == facts(ends.never_final([begun, *ALL_ENDED, done], 2, 10, 99, [], TELLER))
+
+
+def test_a_failure_breaks_the_wait_for_the_last_checkpoint_off():
+    """Until all tasks run again, and have come to their ends again."""
+    lost, runs = Entry(22, Happening.TASK_FAILED, task=0), Entry(50, Happening.JOB_RECOVERED)
+    restored, own = Entry(30, Happening.JOB_RESTORED, 1, number=1), [Deployed(30, 1, frozenset({0, 1}))]
+    again = [Entry(60, END, task=0, detail="drain"), Entry(61, END, task=1, detail="drain")]
+
+    assert [] == facts(ends.never_final([*ALL_ENDED, lost, restored, runs], 2, 10, 99, own, TELLER))
+    assert [] == facts(ends.never_final([*ALL_ENDED, lost, restored, *again], 2, 10, 99, own, TELLER))
+    assert 1 == len(facts(ends.never_final([*ALL_ENDED, lost, restored, runs, *again], 2, 10, 99, own, TELLER)))
+
+
+def test_a_stop_answers_for_what_ends_behind_its_trigger():
+    drained = [Entry(at, END, task=0, detail="drain") for at in (4, 5)]
+
+    assert [] == facts(ends.otherwise_than_asked(drained[:1], STOPPED, "no-drain", {0}, TELLER))
+    assert 1 == len(facts(ends.otherwise_than_asked(drained[1:], STOPPED, "no-drain", {0}, TELLER)))

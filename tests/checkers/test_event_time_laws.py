@@ -66,3 +66,44 @@ def test_records_of_sessions_wait_behind_their_watermark():
 
     assert windows.later(149, {4: 9}) is None
     assert 2 == windows.later(150, {4: 9})
+
+
+def test_records_of_a_channel_that_is_active_again_have_left_or_wait_with_its_watermark():
+    windows = Belonging.of(100, 0, 0, [4])
+    windows.hear(4, IDLE, 5, 0)
+    windows.hear(4, ACTIVE, 8, 0)
+
+    assert 0 == windows.later(100, {4: 8}), "its silence is over"
+
+
+def test_windows_may_begin_anywhere():
+    """Windows of 100 that end at 30, 130 and so on."""
+    windows = Belonging.of(100, 30, 0, [4])
+
+    assert [0, 30, 30, 130] == [windows.end_until(time) for time in (29, 30, 129, 130)]
+
+
+def test_a_watermark_counts_once_per_window():
+    windows = Belonging.of(100, 0, 0, [4])
+    windows.hear(4, 100, 3, 0)
+    windows.hear(4, 199, 5, 0)
+
+    assert 9 - 3 == windows.later(100, {4: 9}), "records before the second one belong to the next window"
+
+
+def test_a_channel_whose_data_has_ended_goes_on_no_more():
+    inputs = Inputs.of([4, 5])
+    inputs.hear(4, 30, last=True)
+    assert inputs.goes_on
+
+    inputs.hear(5, IDLE)
+    assert not inputs.goes_on
+
+
+def test_an_idle_channel_says_nothing():
+    inputs, risen = heard((4, 30), (5, IDLE), (5, 90))
+
+    assert [True, False] == [30 == inputs.time_ns, risen[2]]
+    inputs.hear(5, ACTIVE)
+    inputs.hear(4, 60)
+    assert 60 == inputs.time_ns

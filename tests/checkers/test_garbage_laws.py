@@ -38,6 +38,20 @@ def test_what_was_freed_just_now_may_still_be_there():
     assert [] == found(file(1), time_s=2)
 
 
+def test_soon_is_half_a_second():
+    completed = [(1, S), (2, 2 * S), (4, 2 * S), (5, 2 * S), (6, 2 * S)]
+
+    assert [0, 1] == [len(found(file(1), time_s=time_s, completed=completed)) for time_s in (2.5, 2.500000001)]
+
+
+def test_the_story_is_that_of_the_checkpoints_around_the_file():
+    journal = Journal((number * S, Happening.COMPLETED, number) for number, _ in COMPLETED)
+    (told,) = garbage([file(1, last=4)], [*COMPLETED, (8, 8 * S)], 1, 9 * S, Teller(list(journal), [("map", 0)]))
+
+    assert 5 * S == told.time_ns
+    assert [4, 5, 6] == [int(line.split()[3]) for line in told.story]
+
+
 def test_files_that_no_acknowledgement_brought_have_no_owner():
     """A task that failed leaves them behind, in Flink as well; metadata is the JobManager's own."""
     assert [] == found(file(2))

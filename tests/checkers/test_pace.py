@@ -1,5 +1,7 @@
 """Laws 94 to 99: checkpoints begin and end as the coordinator's options say."""
 
+from dataclasses import replace
+
 from sim.checkers.pace import Pace, out_of_step, too_often
 from sim.checkers.story import Teller
 from sim.metrics.journal import Entry, Happening
@@ -86,3 +88,78 @@ def test_the_interval_of_a_backlog():
     assert too_often(0, [0] * 6, 50_000_000, late, first=False) is None
     assert too_often(0, [0] * 7, 50_000_000, late, first=False) is not None
     assert too_often(1_000, [1_100], -1, backlog, first=False) is None  # no checkpoint of this attempt began in a backlog
+
+
+def test_what_happens_in_one_instant_may_have_come_in_either_order():
+    """A checkpoint that begins in the instant of an end has waited for it, or knows nothing of it."""
+    at_once = PACE._replace(min_pause_ns=0)
+
+    assert [] == facts(completed(1, 0, 50), completed(2, 50, 60), pace=at_once)
+    assert 1 == len(facts(completed(1, 0, 50), completed(2, 49, 60), pace=at_once))
+    assert [] == facts(completed(1, 0, 50), completed(2, 50, 60))
+    assert 1 == len(facts(completed(1, 0, 50), completed(2, 51, 60)))
+
+
+def test_all_that_are_under_way_are_told():
+    three = completed(1, 0, 50), completed(2, 10, 50), completed(3, 20, 60)
+
+    assert ["it begins while 1, 2 are under way, 2 may be at a time"] == facts(*three, pace=PACE._replace(max_concurrent=2))
+
+
+def test_a_new_job_manager_knows_of_no_pause():
+    two = completed(1, 0, 50), completed(2, 55, 60)
+
+    assert [] == facts(*two, turns=[Entry(52, Happening.JOB_MANAGER_LOST)])
+    assert [] == facts(completed(1, 0, 50), completed(2, 55, 60, savepoint_format="native"))
+
+
+def test_a_task_that_goes_on_has_more_data():
+    ended = [Entry(51, Happening.END_OF_DATA, task=0), Entry(52, Happening.TASK_RESTORED, task=0)]
+
+    assert 1 == len(facts(completed(1, 0, 50), completed(2, 55, 60), turns=ended))
+
+
+def test_the_timeout_counts_from_the_call():
+    """It is set when the tasks are called, some time after the trigger."""
+    later = PACE._replace(call_ns=7)
+
+    assert [] == facts(failed(1, 0, 107, "CHECKPOINT_EXPIRED"), pace=later)
+    assert ["it expires after 9.9e-05 ms, the timeout is 0.0001 ms"] == facts(failed(1, 0, 106, "CHECKPOINT_EXPIRED"), pace=later)
+    assert [] == facts(completed(1, 0, 107), pace=later)
+    assert 1 == len(facts(completed(1, 0, 108), pace=later))
+
+
+def test_only_failures_in_a_row_that_flink_counts_are_counted():
+    """No savepoint, none for other reasons, none older than the last that completed, none that another JobManager saw."""
+    first, end = failed(1, 0, 5, "CHECKPOINT_DECLINED"), completed(4, 60, 70)
+    second = failed(2, 20, 25, "CHECKPOINT_DECLINED")
+
+    assert 1 == len(facts(first, second, end))
+    assert [] == facts(first, replace(second, savepoint_format="native"), end)
+    assert [] == facts(first, failed(2, 20, 25, "CHECKPOINT_SUBSUMED"), end)
+    assert [] == facts(first, second, end, turns=[Entry(10, Happening.JOB_MANAGER_LOST)])
+    two = PACE._replace(max_concurrent=3, tolerable=0, min_pause_ns=0)
+    assert [] == facts(failed(1, 0, 25, "CHECKPOINT_DECLINED"), completed(2, 10, 20), end, pace=two)
+    assert 1 == len(facts(completed(1, 0, 20), failed(2, 10, 25, "CHECKPOINT_DECLINED"), end, pace=two))
+
+
+def test_the_failure_that_is_too_many_is_accused():
+    rows = failed(1, 0, 5, "IO_EXCEPTION"), failed(2, 20, 25, "IO_EXCEPTION"), completed(3, 40, 50)
+    journal = [Entry(row.failed_ns, ABORTED, row.number, detail=row.failure) for row in rows[:2]] + [Entry(40, TRIGGERED, 3)]
+    (found,) = out_of_step({row.number: row for row in rows}, journal, PACE, 1, 10_000, Teller(journal, [("map", 0)]))
+
+    assert ("checkpoint 2", 25) == (found.where, found.time_ns)
+    assert ["checkpoint 1", "checkpoint 2"] == [line[line.index("checkpoint ") :][:12] for line in found.story]
+
+
+def test_no_interval_of_a_backlog_is_held_to_nothing():
+    assert too_often(0, [0] * 9, 200, PACE, first=True) is None
+
+
+def test_checkpoints_of_a_backlog_are_those_that_begin_in_it():
+    none = PACE._replace(backlog_ns=0)  # two may have begun before the source says so
+
+    assert too_often(10, [9, 10, 20, 21], 20, none, first=True) is None
+    assert too_often(10, [10, 15, 20], 20, none, first=True) is not None
+    assert too_often(10, [10, 15, 20], 20, none, first=False) is None
+    assert too_often(10, [10, 12, 15, 20], 20, none, first=False) is not None

@@ -91,3 +91,67 @@ def test_a_local_copy_goes_with_its_machine():
 
     assert [] == facts(restarts.from_lost_disks([LocalCopy(9, 0, 6)], lost, [0] * 4, TELLER))
     assert 1 == len(facts(restarts.from_lost_disks([LocalCopy(9, 0, 4)], lost, [0] * 4, TELLER)))
+
+
+def test_a_failure_is_that_of_its_own():
+    """A failed task restarts its region, a lost task manager those of its tasks, a failure of the job all."""
+    everything, hosts = [OWN._replace(tasks=frozenset(range(4)))], [0, 1, 0, 1]
+
+    def taken_along(row, deployed):
+        return facts(restarts.misjoined([row, RESTORED], deployed, REGIONS, hosts, TELLER, begun=False))
+
+    assert [] == taken_along(Entry(5, Happening.JOB_FAILED, task=0), [OWN])
+    assert ["it takes a[1] along, and no task failed that exchanges data with it"] == taken_along(
+        Entry(5, Happening.JOB_FAILED, task=0), everything
+    )
+    assert [] == taken_along(Entry(5, Happening.TASK_MANAGER_LOST, number=0), [OWN])
+    assert 1 == len(taken_along(Entry(5, Happening.TASK_MANAGER_LOST, number=1), [OWN]))
+    assert [] == taken_along(Entry(5, Happening.DEPLOYMENT_FAILED, number=0), [OWN])
+
+
+def test_a_job_that_begins_from_a_snapshot_restarts_all():
+    everything = [OWN._replace(tasks=frozenset(range(4)))]
+
+    assert [] == facts(restarts.misjoined([RESTORED], everything, REGIONS, [0] * 4, TELLER, begun=True))
+    assert 1 == len(facts(restarts.misjoined([RESTORED], everything, REGIONS, [0] * 4, TELLER, begun=False)))
+
+
+def test_restarts_count_within_their_interval():
+    """The one at its edge counts; a new JobManager counts anew, and its own restart is none."""
+    rows = [RESTARTING, RESTORED, Entry(20, Happening.JOB_RESTARTING, number=2)]
+    elected = [RESTARTING, Entry(8, Happening.JOB_MANAGER_ELECTED), Entry(9, Happening.JOB_RESTARTING, number=2), *rows[2:]]
+
+    assert 1 == len(facts(restarts.beyond_the_strategy(rows, Allowance(1, 14, 3), TELLER, begun=False)))
+    assert [] == facts(restarts.beyond_the_strategy(rows, Allowance(1, 13, 3), TELLER, begun=False))
+    assert [] == facts(restarts.beyond_the_strategy(elected, Allowance(1, None, 0), TELLER, begun=False))
+    assert 1 == len(facts(restarts.beyond_the_strategy(elected, Allowance(0, None, 0), TELLER, begun=False)))
+
+
+def test_the_first_checkpoint_may_take_its_time():
+    """From the moment all tasks run; where something else happens meanwhile, nothing is awaited."""
+    recovered = Entry(12, Happening.JOB_RECOVERED)
+
+    assert [] == facts(restarts.never_again([recovered], 20, 32, TELLER))
+    assert ["all tasks run, and no checkpoint begins for 2.1e-05 ms"] == facts(restarts.never_again([recovered], 20, 33, TELLER))
+    assert [] == facts(restarts.never_again([recovered, Entry(20, Happening.REFUSED)], 20, 99, TELLER))
+    assert 1 == len(facts(restarts.never_again([recovered, Entry(20, Happening.TASK_RUNS, task=0)], 20, 99, TELLER)))
+
+
+def test_a_copy_is_gone_with_a_loss_between_its_writing_and_its_reading():
+    lost = [Entry(5, Happening.TASK_MANAGER_LOST, number=0)]
+
+    def read(written, at, host=0):
+        return len(facts(restarts.from_lost_disks([LocalCopy(at, 0, written)], lost, [host] * 4, TELLER)))
+
+    assert [1, 1, 0, 0] == [read(5, 9), read(4, 5), read(6, 9), read(2, 4)]
+    assert 0 == read(4, 9, host=1)
+
+
+def test_the_story_of_a_restart_ends_with_it():
+    rows = [FAILED, RESTARTING, RESTORED, Entry(9, Happening.TASK_RUNS, task=0), Entry(10, Happening.JOB_RECOVERED)]
+    (found,) = restarts.misjoined(rows, [OWN._replace(tasks=frozenset({0}))], REGIONS, [0] * 4, Teller(rows, TELLER.names), begun=False)
+
+    assert ("restart 1", 9) == (found.where, found.time_ns)
+    assert 3 == len(found.story)
+    assert "restart 1 deploys" in found.story[-1]
+    assert "the job" == restarts.from_afar(9, 1, 0, TELLER).where
