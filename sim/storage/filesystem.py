@@ -14,6 +14,7 @@ from sim.storage.attempts import Attempts
 from sim.storage.bandwidth.cards import Cards
 from sim.storage.bandwidth.disk import LocalDisk
 from sim.storage.bandwidth.network import Link, SharedNetwork, Steady
+from sim.storage.failures import StorageFailed
 from sim.storage.ledger import FileId, FileLedger
 from sim.storage.media.flat import FlatStorage
 from sim.storage.media.slow_nodes import SlowLink, slowness
@@ -56,8 +57,20 @@ class FileSystem:
         self.files.bytes_read[str(name[0])] += size_bytes
 
     def delete(self, files: Iterable[FileId], *, host: int = -1, threads: int = 1) -> Work[None]:
-        """Process: delete files.  Each is unreadable from the moment of the call.  Raises StorageFailed."""
-        yield from in_parallel(self.attempts.env, [self._delete(file, host) for file in files], threads)
+        """Process: delete files, one after the other per thread.  Each is unreadable when its turn comes.
+
+        All are tried, and then the first StorageFailed is raised (StateUtil#bestEffortDiscardAllStateObjects).
+        """
+        failures = yield from in_parallel(self.attempts.env, [self._failure_to_delete(file, host) for file in files], threads)
+        for failure in filter(None, failures):
+            raise failure
+
+    def _failure_to_delete(self, file: FileId, host: int) -> Work[StorageFailed | None]:
+        try:
+            yield from self._delete(file, host)
+        except StorageFailed as failure:
+            return failure
+        return None
 
     def _delete(self, file: FileId, host: int) -> Work[None]:
         stored = self.files[file]

@@ -73,6 +73,18 @@ def test_reads_metadata_and_deletes_fail_too():
     assert {"read", "metadata", "delete"} == set(lab.failed)
 
 
+def test_a_file_that_cannot_be_deleted_does_not_keep_the_others():
+    """Down for ever: each is tried, and then it is told."""
+    lab = Lab(replace(dfs(latency_ms=10), retry=Retry(attempts=2, backoff_ns=10 * MS)))
+    ids = lab.env.run(until=lab.env.process(lab.write_all([(1, "a"), (1, "b")], threads=1)))
+    lab.storage.fail_until(10**15)
+    lab.start("delete", lab.storage.delete(ids))
+    lab.run()
+
+    assert ["delete"] == list(lab.failed)
+    assert [] == [file for file in ids if lab.storage.files.exists(file)]
+
+
 def test_an_attempt_has_a_time_limit():
     """A second's write with 300 ms per attempt never gets through: 3 x 300 and the pauses between."""
     lab = Lab(replace(FLAT, retry=Retry(attempts=3, backoff_ns=100 * MS, timeout_ns=300 * MS)))
