@@ -120,3 +120,33 @@ def test_alignment_needs_no_window():
     result = simulate(loads(text, name="aligned").scenarios[0])
 
     assert emitted(result, "fast") == pytest.approx(emitted(result, "slow") + 200, abs=250)
+
+
+UNLIMITED = """# Do sources without a rate get on that may not drift at all?
+version: 1
+job:
+  src:
+    source:
+      record: 100 B
+      rate: unlimited
+      records-per-subtask: 60
+      watermark: {interval: 50 ms, alignment: {group: g, max-drift: 0 s, update-interval: 80 ms, buffer-size: 0}}
+    parallelism: 3
+    service: 5 ms
+  sink: {input: {src: hash}, service: 10 us}
+checkpoint: {interval: 1 s}
+run: {duration: 1 min}
+"""
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_the_watermark_of_a_source_that_waits_stands_still(engine):
+    """A record without a rate bears the time of its emission: while none leaves, the watermark does not follow the clock.
+
+    Else each would be ahead of what the others had reported, and wait for ever.
+    """
+    result = simulate(loads(UNLIMITED, name="unlimited").scenarios[0], engine=engine)
+
+    assert ("FINISHED", ()) == (result.job_status, result.violations)
+    assert 180 == emitted(result, "src")
+    assert 1000 * result.ended_ns / 1e9 > 60 * 5, "they have waited for each other"

@@ -32,6 +32,7 @@ class WatermarkGenerator(TaskPart):
         self.idle = False
         self._watermark_ns: int = 0  # the last one, sent or not
         self._sent_ns = 0
+        self._seen = (0, 0)  # records at the last look that found new ones, and its time
         self.aligned: AlignedSource | None = None
         if self.watermark.alignment is not None:
             self.aligned = AlignedSource(slot, self.watermark.alignment, lambda: self._watermark_ns, lambda: self.idle)
@@ -42,6 +43,7 @@ class WatermarkGenerator(TaskPart):
 
     def begin(self) -> None:
         """The task runs."""
+        self._seen = (self._served(), 0)
         if self.watermark.idle_timeout_ns is not None:
             self._idleness = Idleness(self.watermark.idle_timeout_ns, self._served())
         if self.aligned is not None:
@@ -120,11 +122,15 @@ class WatermarkGenerator(TaskPart):
             self.slot.context.plane.forward(self.slot.task, Marker(number, series=WATERMARKS))
 
     def _event_time(self) -> int:
-        """How far the records emitted have come; 0: there is none."""
+        """How far the records emitted have come; 0: there is none.  Without a rate they come as far as the look that finds them."""
         served = self._served()
         if self.log is None or served == 0:
             return 0
-        return self.log.due(served - 1) if self.log.segments else self.slot.now
+        if self.log.segments:
+            return self.log.due(served - 1)
+        if served != self._seen[0]:
+            self._seen = (served, self.slot.now)
+        return self._seen[1]
 
     def _served(self) -> int:
         return self.slot.context.plane.position(self.slot.task).served
