@@ -61,16 +61,16 @@ class FileSystem:
 
         All are tried, and then the first StorageFailed is raised (StateUtil#bestEffortDiscardAllStateObjects).
         """
-        failures = yield from in_parallel(self.attempts.env, [self._failure_to_delete(file, host) for file in files], threads)
-        for failure in filter(None, failures):
+        failures: list[StorageFailed] = []
+        yield from in_parallel(self.attempts.env, [self._try_to_delete(file, host, failures) for file in files], threads)
+        for failure in failures:
             raise failure
 
-    def _failure_to_delete(self, file: FileId, host: int) -> Work[StorageFailed | None]:
+    def _try_to_delete(self, file: FileId, host: int, failures: list[StorageFailed]) -> Work[None]:
         try:
             yield from self._delete(file, host)
         except StorageFailed as failure:
-            return failure
-        return None
+            failures.append(failure)
 
     def _delete(self, file: FileId, host: int) -> Work[None]:
         stored = self.files[file]

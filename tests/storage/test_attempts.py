@@ -76,7 +76,7 @@ def test_reads_metadata_and_deletes_fail_too():
 def test_a_file_that_cannot_be_deleted_does_not_keep_the_others():
     """Down for ever: each is tried, and then it is told."""
     lab = Lab(replace(dfs(latency_ms=10), retry=Retry(attempts=2, backoff_ns=10 * MS)))
-    ids = lab.env.run(until=lab.env.process(lab.write_all([(1, "a"), (1, "b")], threads=1)))
+    ids = [lab.env.run(until=lab.env.process(lab.storage.write(1, name))) for name in "ab"]
     lab.storage.fail_until(10**15)
     lab.start("delete", lab.storage.delete(ids))
     lab.run()
