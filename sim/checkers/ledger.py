@@ -42,7 +42,9 @@ class Ledger:
     outputs: Sequence[Numbers | slice]
     ends: tuple[np.ndarray, np.ndarray]
     ahead: RecordTally  # what is to be added to a task's counts to say where it stands
-    notes: dict[int, RecordTally] = field(default_factory=dict)  # by checkpoint
+    notes: dict[int, RecordTally] = field(default_factory=dict)  # by checkpoint; `of` gives one to read
+    _fresh: dict[int, list[tuple[int, Numbers, Numbers]]] = field(default_factory=dict)  # by channel, and not in their note: few are read
+    _moved: bool = False  # there is something ahead
 
     @classmethod
     def opened(cls, inputs: Sequence[Numbers | slice], outputs: Sequence[Numbers | slice], channels: int) -> Ledger:
@@ -54,12 +56,18 @@ class Ledger:
 
     def note(self, checkpoint: int, task: int, served: int, late: int, read: Numbers, written: Numbers) -> tuple[int, Numbers, Numbers]:
         """The task is at its cut, with these counts; where it stands: records served, read and written."""
+        if self._moved:
+            served += int(self.ahead.served[task])
+            read, written = self.ahead.read[self.inputs[task]] + read, self.ahead.written[self.outputs[task]] + written
         note = self._noted(checkpoint)
-        inputs, outputs = self.inputs[task], self.outputs[task]
-        stands = int(self.ahead.served[task]) + served, self.ahead.read[inputs] + read, self.ahead.written[outputs] + written
-        note.served[task], note.read[inputs], note.written[outputs] = stands
-        note.late[task], note.known[task] = late, True
-        return stands
+        note.served[task], note.late[task], note.known[task] = served, late, True
+        self._fresh.setdefault(checkpoint, []).append((task, read, written))
+        return served, read, written
+
+    def served(self, checkpoint: int, task: int) -> int:
+        """The records that the task had served at its cut; without a note it begins."""
+        note = self.notes.get(checkpoint)
+        return 0 if note is None else int(note.served[task])
 
     def keep(self, checkpoint: int, task: int, before: int) -> None:
         """The part of the task is the one that it has in a checkpoint before."""
@@ -76,10 +84,15 @@ class Ledger:
     def of(self, checkpoint: int) -> RecordTally:
         """Where the tasks stood at their cuts; without a note they begin."""
         note = self.notes.get(checkpoint)
-        return RecordTally.zero(len(self.inputs), len(self.ahead.read)) if note is None else note
+        if note is None:
+            return RecordTally.zero(len(self.inputs), len(self.ahead.read))
+        for task, read, written in self._fresh.pop(checkpoint, ()):
+            note.read[self.inputs[task]], note.written[self.outputs[task]] = read, written
+        return note
 
     def stand(self, tally: RecordTally, counted: RecordTally) -> None:
         """The tasks known to the counts have been started where the tally says."""
+        self._moved = True
         which = counted.known
         read, written = which[self.ends[0]], which[self.ends[1]]
         self.ahead.served[which] = tally.served[which] - counted.served[which]
@@ -96,3 +109,4 @@ class Ledger:
         """Checkpoints that can neither complete nor be restored any more."""
         for checkpoint in [number for number in self.notes if gone(number)]:
             del self.notes[checkpoint]
+            self._fresh.pop(checkpoint, None)

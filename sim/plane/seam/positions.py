@@ -23,9 +23,15 @@ def nothing(channels: int) -> np.ndarray[Any, Any]:
     return column
 
 
+def is_bare(position: Position) -> bool:
+    """Whether nothing was captured on either side, as it is known without adding up."""
+    captured, overtaken = position.captured, position.overtaken
+    return captured is nothing(len(captured)) and overtaken is nothing(len(overtaken))
+
+
 def bytes_in_flight(position: Position) -> int:
-    """What a position holds of both sides.  Most are bare: they hold nothing, and it is not added up."""
-    return sum(int(side.sum()) for side in (position.captured, position.overtaken) if side is not nothing(len(side)))
+    """What was captured, on both sides."""
+    return 0 if is_bare(position) else int(position.captured.sum() + position.overtaken.sum())
 
 
 def channels_in(plan: Layout, task: int) -> list[int]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from sim.checkers.cut import Cut, Cuts
 from sim.checkers.restores import ONCE, Surplus, broken_restores
 from sim.checkers.violation import Violation
+from sim.plane.seam.positions import is_bare
 from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 
 
@@ -33,8 +34,9 @@ class CutAccount(RunAccount):
         """From what the checkpoint holds: exactly what would be restored."""
         for task, part in self.contents.checkpoints.get(checkpoint, {}).items():
             into, out = self.watched.inputs[task], self.watched.outputs[task]
-            cut.consumed[into], cut.captured_input[into] = part.position.consumed, part.position.captured
-            cut.written[out], cut.captured_output[out] = part.position.written, part.position.overtaken
+            cut.consumed[into], cut.written[out] = part.position.consumed, part.position.written
+            if not is_bare(part.position):
+                cut.captured_input[into], cut.captured_output[out] = part.position.captured, part.position.overtaken
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
         surpluses = self.surpluses if self._exactly_once else {number: row for number, row in self.surpluses.items() if row.lost_bytes}

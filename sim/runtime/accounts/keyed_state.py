@@ -98,7 +98,7 @@ class KeyedStateAccount(RunAccount):
             if task in self._closed and (held_bytes := sum(_sizes(snapshot.keyed).values())) > self._closed[task]:
                 self._tell_of(CLOSED, checkpoint, task, f"it has {number_of(held_bytes, 'byte')} of state, and was restored as finished")
             return
-        served = int(self.ledger.of(checkpoint).served[task])
+        served = self.ledger.served(checkpoint, task)
         self._look_at_ages(subtask, checkpoint, task, snapshot.ages, served)
         self._frozen.setdefault(checkpoint, {})[task] = snapshot.keyed, _Content((), snapshot.ages, self.now_ns)
         if subtask.state.changelog is not None and snapshot.type in ("checkpoint", "full"):
@@ -148,7 +148,7 @@ class KeyedStateAccount(RunAccount):
             return
         self._closed.pop(task, None)
         self._subtasks[task] = subtask
-        subtask.served = int(self.ledger.of(checkpoint).served[task])
+        subtask.served = self.ledger.served(checkpoint, task)
         contents = self._by_checkpoint.get(checkpoint, {})
         pieces = [(piece.stamp, piece.share) for piece in brought if piece.kind == "keyed" and piece.stamp is not None]
         own = [(contents[stamp.vertex, stamp.subtask], share) for stamp, share in pieces if (stamp.vertex, stamp.subtask) in contents]

@@ -95,7 +95,7 @@ class RecordAccount(RunAccount):
 
     def _begin_with(self, before: RecordAccount, checkpoint: int, stands: RecordTally) -> None:
         """Tasks begin where the snapshot, dealt out anew, puts them: compared as soon as all of them stand."""
-        note = self.ledger.notes.setdefault(checkpoint, RecordTally.zero(len(stands.served), len(stands.read)))
+        note = self.ledger.notes[checkpoint] = self.ledger.of(checkpoint)
         fresh = stands.known & ~note.known
         read, written = fresh[self.ledger.ends[0]], fresh[self.ledger.ends[1]]
         note.served[fresh], note.late[fresh], note.known[fresh] = stands.served[fresh], stands.late[fresh], True

@@ -40,7 +40,7 @@ class StampAccount(RunAccount):
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         vertex, index = self.names[task]
         where = f"{vertex}[{index}], restored from checkpoint {checkpoint}"
-        served = int(self.ledger.of(checkpoint).served[task])
+        served = self.ledger.served(checkpoint, task)
         if brought and stands_after != served:
             fact = f"its state goes on as after {stands_after} records, its checkpoint holds what {served} records did"
             self.found.append(Violation(RESTORED, self.context.env.now, where, fact, self._story(checkpoint, task)))

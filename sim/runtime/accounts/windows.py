@@ -198,7 +198,7 @@ class WindowAccount(RunAccount):
         now_ns = self.now_ns
         if own.timers is not None and not own.quiet:
             self.tell_of_task(TIMERS_FIRE, task, own.timers.silent(now_ns))
-        pending = None if own.timers is None or part.finished else own.timers.kept(now_ns, int(self.ledger.of(checkpoint).served[task]))
+        pending = None if own.timers is None or part.finished else own.timers.kept(now_ns, self.ledger.served(checkpoint, task))
         self._timers.setdefault(checkpoint, {})[self.context.names[task]] = pending
         if window.overlapping > 1:
             self._ends.setdefault(checkpoint, {})[self.context.names[task]] = tuple(own.ends)

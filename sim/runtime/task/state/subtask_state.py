@@ -86,7 +86,8 @@ class SubtaskState:
             *self._file(storage, snapshot.windows, ("windows", snapshot.window_bytes), snapshot, checkpoint),
             *self.keyed.copies(storage, snapshot, checkpoint),
         ]
-        yield from in_parallel(storage.env, works, len(works))
+        if works:
+            yield from in_parallel(storage.env, works, len(works))
         yield from self.keyed.durable(snapshot, checkpoint)
 
     def close(self, checkpoint: int) -> StateSnapshot:
