@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack, contextmanager
 
+from sim.model.catalogs.catalog import ADDITIONS
 from sim.model.catalogs.option import options_of
 from sim.scenario.grammar.options import annotation_of, attribute_of
 from sim.scenario.grammar.section import add_key, rebuild
@@ -16,6 +17,7 @@ def added(catalog, record):
         yield catalog.add(record)
     finally:
         del catalog._records[record.name]
+        ADDITIONS[0] += 1
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from textwrap import shorten
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from sim.report.charts.still import still
 from sim.report.charts.svg import svg
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from markupsafe import Markup
 
     from sim.analysis.section import TextTable
@@ -63,12 +65,8 @@ def html(page: Page) -> str:
 
     Without scripts and on paper it is complete: every chart has a picture that stands still.
     """
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"text": printable, "tight": _tight, "parted": _parted, "prose_columns": _prose_columns}
-    template = environment.from_string((files("sim.report") / "page.html").read_text(encoding="utf-8"))
     charts = {i: block.chart for i, block in enumerate(page.blocks) if block.chart is not None}
     pictures = {i: Markup(svg(still(drawn), f"f{i}")) for i, drawn in charts.items()}  # noqa: S704 - ours
     scripts = {}
@@ -80,7 +78,17 @@ def html(page: Page) -> str:
         }
     titled = [(f"s{i}", _entry(block.title)) for i, block in enumerate(page.blocks) if block.title]
     contents = titled if len(titled) >= _CONTENTS_FROM else []
-    return template.render(page=page, pictures=pictures, charts=charts, scripts=scripts, contents=contents) + "\n"
+    return _template().render(page=page, pictures=pictures, charts=charts, scripts=scripts, contents=contents) + "\n"
+
+
+@cache
+def _template() -> Template:
+    """The page without its values: a watch renders it at every look."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"text": printable, "tight": _tight, "parted": _parted, "prose_columns": _prose_columns}
+    return environment.from_string((files("sim.report") / "page.html").read_text(encoding="utf-8"))
 
 
 def _entry(title: str) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from sim.foreign import Readable
+from sim.model.catalogs.catalog import ADDITIONS
 from sim.model.catalogs.option import Kind, Option
 from sim.model.job import Distribution
 from sim.model.randomness.distributions import DISTRIBUTIONS
 from sim.scenario.grammar.options import Options
-from sim.scenario.grammar.section import Section, below
+from sim.scenario.grammar.section import REBUILDS, Section, below
 from sim.scenario.schemas import json_schema
 from sim.scenario.text.problems import did_you_mean
 from sim.units import format_duration, format_share, format_size
@@ -64,23 +65,28 @@ def explain_key(key: str) -> KeyReference:
     raise UnknownKeyError(f"no key '{key}' in a scenario{near}")
 
 
-def all_keys() -> Iterator[KeyReference]:
+def all_keys() -> tuple[KeyReference, ...]:
     """Every key, sections before what stands in them."""
+    return _all_keys((REBUILDS[0], ADDITIONS[0]))
+
+
+@lru_cache(maxsize=1)
+def _all_keys(state: tuple[int, int]) -> tuple[KeyReference, ...]:  # noqa: ARG001  # other keys and values after a change
     schema = json_schema()
     found: dict[str, KeyReference] = {}
     for reference in _section("", schema, schema["$defs"], "", ()):
         found.setdefault(reference.key, reference)  # a section that may stand there in two forms
-    yield from found.values()
+    return tuple(found.values())
 
 
 def _section(prefix: str, node: dict[str, Any], definitions: dict[str, Any], title: str, around: tuple[str, ...]) -> Iterator[KeyReference]:
-    together = _together()
+    together, known = _together(), records()
     for name, field in node.get("properties", {}).items():
         key = f"{prefix}{name}"
         inner = list(_sections_of(field, definitions))
         entries = [entry for section in inner if section not in around for entry in definitions[section].get("properties", {})]
         meaning = _sentence(field, inner, definitions)
-        record = records().get((title, name))
+        record = known.get((title, name))
         default = default_text(field, record, is_required=name in node.get("required", ()))
         names, older, needs, excludes = _said_of_flink(record, key) if record is not None else ((), (), "", ())
         needed, excluded = together.get((title, name), ((), ()))

@@ -22,6 +22,8 @@ class Named(Protocol):
 
 R = TypeVar("R", bound=Named)
 T = TypeVar("T")
+ADDITIONS = [0]
+"""How many records catalogs were given: what is read off all of them is kept until the next one."""
 
 
 def pages(package: ModuleType, kind: type[T]) -> Iterator[T]:
@@ -46,6 +48,7 @@ class Catalog(Mapping[str, R]):
         if record.name in self._records:
             raise ValueError(f"'{record.name}' is in the catalog already")
         self._records[record.name] = record
+        ADDITIONS[0] += 1
         return record
 
     def __getitem__(self, name: str) -> R:

@@ -9,11 +9,11 @@ import io
 import socket
 import ssl
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from http.client import HTTPConnection, HTTPMessage, HTTPResponse, HTTPSConnection
 from typing import IO, Any
 from urllib.parse import urljoin, urlsplit
-from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request
+from urllib.request import AbstractHTTPHandler, HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request
 
 from sim.foreign import one_line
 
@@ -64,9 +64,12 @@ class HTTPSInTime(HTTPSHandler):
     """An HTTPS handler whose connections have a time limit."""
 
     def __init__(self, left: Left) -> None:
-        self.trusted = ssl.create_default_context()
-        super().__init__(context=self.trusted)
+        AbstractHTTPHandler.__init__(self)  # that of HTTPSHandler reads all certificates of the machine: 20 ms, for http as well
         self.left = left
+
+    @cached_property
+    def trusted(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
 
     def https_open(self, req: Request) -> HTTPResponse:
         return self.do_open(partial(_SecureConnection, self.left), req, context=self.trusted)

@@ -71,6 +71,7 @@ _SIGNS = (
     "aiza", "sk-", "-p", "-u", "identified", "jdbc:oracle", "hooks.slack",
 )  # fmt: skip
 """Each pattern needs one of these signs or a secret word; most texts have neither."""
+_SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _FLAG = re.compile(rf"--?[\w.-]{{0,80}}?{_NAME}", re.IGNORECASE)
 _ADDRESS = re.compile(r"""(?:(https?):)?(//|\\/\\/|%2F%2F)([^\s"<>]+)""", re.IGNORECASE)
 
@@ -83,7 +84,7 @@ def is_secret_word(text: str) -> bool:
 def may_hold(text: str) -> bool:
     """False: `without_secrets` changes nothing."""
     plain = text.lower()
-    return any(sign in plain for sign in _SIGNS) or is_secret_word(plain)
+    return _SIGN.search(plain) is not None or is_secret_word(plain)
 
 
 def is_flag(text: str) -> bool:

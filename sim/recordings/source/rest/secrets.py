@@ -18,6 +18,7 @@ from sim.recordings.source.rest.snapshot import RestSnapshot
 __all__ = ["HIDDEN", "is_secret", "masked", "masked_text"]
 
 _LONGEST = 100_000  # characters of one text; what follows is left out
+_SHORT = 80  # characters of a text that is likely to come again, at the next look or of the next subtask
 _LAST_WORD = re.compile(r"(?<!\S)\S*\Z")
 _NAMES = ("key", "name", "option", "property")
 """Keys of the name in an object that has a `value`."""
@@ -39,6 +40,9 @@ def masked(snapshot: RestSnapshot, *, with_samples: bool = True) -> tuple[RestSn
         samples = {time_ms: {path: mask.value(answer) for path, answer in sample.items()} for time_ms, sample in samples.items()}
     missing = {path: mask.text(why) for path, why in snapshot.missing.items()}
     return RestSnapshot(mask.text(snapshot.source), snapshot.job, answers, samples, missing), mask.count
+
+
+_short_may_hold = lru_cache(1 << 14)(may_hold)
 
 
 def masked_text(text: str) -> str:
@@ -79,7 +83,8 @@ class _Mask:
         return self._mapping(value) if isinstance(value, dict) else value
 
     def text(self, text: str) -> str:
-        if len(text) < 4 or text.isdecimal() or not may_hold(text):
+        may_be = _short_may_hold if len(text) <= _SHORT else may_hold
+        if len(text) < 4 or text.isdecimal() or not may_be(text):
             return text
         masked, count = _masked_text(text)
         self.count += count
