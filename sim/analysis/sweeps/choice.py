@@ -123,14 +123,16 @@ def choose(
     by_column = {least: seen} | {limit.column: table for limit, table in of_limits.items()}
     unmeasured = tuple(column for column, table in by_column.items() if not (table.scores.notna() | table.lost).to_numpy().any())
     standings = []
+    values, behind = counted.to_numpy(dtype=float), seen.behind.to_numpy()
+    lost = (seen.lost & ~failed.to_numpy()[:, np.newaxis]).to_numpy()
     for place, setting in enumerate(settings_of(seen.scores.columns)):
-        own = counted.iloc[:, place].dropna().to_numpy()
+        own = values[:, place][~np.isnan(values[:, place])]
         standings.append(Standing(
-            setting, float(own.mean()) if len(own) else np.nan, half_width(own), int(seen.behind.iloc[:, place].sum()),
+            setting, float(own.mean()) if len(own) else np.nan, half_width(own), int(behind[:, place].sum()),
             tuple(limit.column for limit, table in of_limits.items() if not _keeps(table, place, limit)),
             tuple(limit.column for limit, table in of_limits.items() if _may_change(table, place, limit)),
             tuple(found for limit, table in of_limits.items() for found in _exceeded(table, place, limit)),
-            int((seen.lost.iloc[:, place] & ~failed).sum()), int((~ran.iloc[:, place]).sum()) + (setting in out),
+            int(lost[:, place].sum()), int((~ran.iloc[:, place]).sum()) + (setting in out),
             counts_of[least].get(setting), tuple(_unknown(counts_of, setting, limits)),
         ))  # fmt: skip
     needed = smallest(least)
