@@ -148,6 +148,20 @@ def test_the_sentence_sets_the_worst_beside_the_best():
     assert "" == consequences_sentence(["a", "c"], [slow, calm])
 
 
+@pytest.mark.parametrize(
+    ("caught_up", "replayed", "is_same"),
+    [(6_000.0, 109, True), (6_000.0, 111, False), (6_500.0, 100, True), (6_700.0, 100, False), (6_700.0, 109, False)],
+)
+def test_what_counts_as_the_same_cost(caught_up, replayed, is_same):
+    """5 s of 10 s disturbed and 100 records: less than a tenth more records, and less than a tenth and a hundredth more time."""
+    base, other = (
+        consequences([run(recoveries=[(1_000.0, 3_000.0, up, 2_000.0, records)])], [10_000.0])
+        for up, records in ((6_000.0, 100), (caught_up, replayed))
+    )
+
+    assert is_same == (consequences_sentence(["a", "b"], [base, other]) == "A failure costs the same under all of them.")
+
+
 def test_costs_that_a_bound_hides_are_not_called_the_same():
     """Neither has caught up at the end; nor are downtimes of 1 s and 3 s the same."""
     late = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)])], [10_000.0])

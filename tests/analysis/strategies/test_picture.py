@@ -79,5 +79,6 @@ def test_bars_add_up_to_the_checkpoint(saturated, made, edges):
 
     axes = where_time_goes(strategies).axes[0]
 
+    assert [False, False] == [axes.spines[side].get_visible() for side in ("top", "right")]
     assert ["aligned"] == [text.get_text() for text in axes.get_yticklabels()]
     assert 3.118 == round(sum(bar.get_width() for bar in axes.patches), 6)

@@ -33,6 +33,23 @@ def test_a_backlog_that_grows_is_overload(made, edges):
     assert keeping_up([after], edges, faults_s=[12.0]) is None
 
 
+def test_the_second_of_the_failure_itself_counts(made, edges):
+    """10 s^2 records wait after s seconds: 1440 in the 12 s before the failure, so 120/s more are due than are emitted."""
+    growing = made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: 10 * second**2).tables()
+    failing = growing | {"recoveries": restarts((12_000.0, 0, 0), (15_000.0, 0, 0))}
+
+    assert (100, 220, 12) == pytest.approx(keeping_up([failing], edges))
+    assert (100, 100 + (1440 - 90) / 9, 12) == pytest.approx(keeping_up([failing], edges, warmup_s=3.0))
+    assert (100, 100 + 10 * 11, 11) == pytest.approx(keeping_up([failing], edges, faults_s=[11.0]))
+
+
+def test_of_several_runs_the_one_that_falls_short_most_is_told(made, edges):
+    little, much = (made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second, n=n: n * second).tables() for n in (20, 80))
+
+    assert (100, 180) == pytest.approx(keeping_up([little, much, little], edges)[:2])
+    assert keeping_up([made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: second).tables()], edges) is None
+
+
 def test_a_backlog_that_is_worked_off_is_none(made, edges):
     """Checkpoints hold sources up now and then; of a few seconds nothing is said."""
     waves = made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: 300 * (second % 5 == 0)).tables()

@@ -1,12 +1,13 @@
 """One sentence, from the numbers: each case that a user can meet."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from sim.analysis.strategies.sentences.verdict import verdict
 from sim.analysis.strategies.side_by_side import StrategyRow, texts
-from sim.analysis.strategies.single import singles
+from sim.analysis.strategies.single import Singles, singles
 from sim.analysis.strategies.summary import summarize
 
 
@@ -322,3 +323,10 @@ def test_what_a_restart_interrupts_is_nobodys_fault(saturated, edges):
 
     assert "fail" not in text
     assert "unaligned checkpoints take" in text
+
+
+def test_checkpoints_of_which_nothing_was_recorded_have_no_cause(saturated, edges):
+    """They are slow, and why is not known: how busy the job was is all that is said."""
+    slow = replace(line("aligned", saturated(5700, 3100), edges), singles=Singles(None, None, None))
+
+    assert verdict([slow]).startswith("Nothing was recorded of these checkpoints ('sink' busy 99 %")

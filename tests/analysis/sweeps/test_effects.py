@@ -55,6 +55,22 @@ def test_a_sample_tells_first_effects():
     assert found["total"].isna().all()
 
 
+def test_a_key_with_one_value_is_no_axis():
+    found = effects(grid(lambda a, b, c: a + b).assign(d="8 MB"), ["a", "b", "c", "d"], "y")
+
+    assert ["a", "b", "c"] == sorted(found["axis"])
+    assert ["a", "b"] == found["axis"].tolist()[:2]  # the largest first
+
+
+def test_what_fails_or_takes_no_checkpoints_has_no_share():
+    """Nor do jobs without checkpoints, which a sweep runs beside its settings."""
+    once = grid(lambda a, b, c: a + b)
+    dead = once.assign(y=1e6, status="failed")
+    none = once.assign(y=-1e6, strategy="none")
+
+    assert effects(once, ["a", "b", "c"], "y").equals(effects(pd.concat([once, dead, none], ignore_index=True), ["a", "b", "c"], "y"))
+
+
 @pytest.mark.parametrize("function", [lambda *_: 3.0, lambda *_: np.nan])
 def test_where_nothing_varies_nothing_matters(function):
     assert effects(grid(function), ["a", "b", "c"], "y").empty
