@@ -44,9 +44,9 @@ def test_the_second_of_the_failure_itself_counts(made, edges):
 
 
 def test_of_several_runs_the_one_that_falls_short_most_is_told(made, edges):
-    little, much = (made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second, n=n: n * second).tables() for n in (20, 80))
+    slow, slower = (made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second, n=n: n * second).tables() for n in (20, 80))
 
-    assert (100, 180) == pytest.approx(keeping_up([little, much, little], edges)[:2])
+    assert (100, 180) == pytest.approx(keeping_up([slow, slower, slow], edges)[:2])
     assert keeping_up([made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: second).tables()], edges) is None
 
 
