@@ -78,6 +78,10 @@ _BLOCK = 4096
 """Entries that are packed together."""
 
 
+_Row = tuple[int, Happening, int, int, int]
+"""An entry without its detail."""
+
+
 class _Columns(NamedTuple):
     """Entries without their details."""
 
@@ -88,8 +92,11 @@ class _Columns(NamedTuple):
     numbers: array[int]
 
     @classmethod
-    def empty(cls) -> _Columns:
-        return cls(array("q"), [], array("q"), array("q"), array("q"))
+    def of(cls, rows: Sequence[_Row]) -> _Columns:
+        if not rows:
+            return cls(array("q"), [], array("q"), array("q"), array("q"))
+        times, happenings, checkpoints, tasks, numbers = zip(*rows, strict=True)
+        return cls(array("q", times), list(happenings), array("q", checkpoints), array("q", tasks), array("q", numbers))
 
     def packed(self) -> bytes:
         kinds = array("q", map(_NUMBER_OF.__getitem__, self.happenings))
@@ -113,24 +120,19 @@ class Journal(Sequence[Entry]):
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._blocks: list[bytes] = []
-        self._latest = _Columns.empty()
+        self._latest: list[_Row] = []
         self._details: dict[int, str] = {}  # by position; few entries have one
-        self._looked_at = (-1, _Columns.empty())  # a block and its entries: readers ask for neighbours
+        self._looked_at = (-1, 0, _Columns.of(()))  # a block, its length and its entries: readers ask for neighbours
         for entry in entries:
             self.note(*entry)
 
     def note(self, time_ns: int, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = "") -> None:
-        times, happenings, checkpoints, tasks, numbers = self._latest
         if detail:
             self._details[len(self)] = detail
-        times.append(time_ns)
-        happenings.append(happening)
-        checkpoints.append(checkpoint)
-        tasks.append(task)
-        numbers.append(number)
-        if len(times) == _BLOCK:
-            self._blocks.append(self._latest.packed())
-            self._latest = _Columns.empty()
+        self._latest.append((time_ns, happening, checkpoint, task, number))
+        if len(self._latest) == _BLOCK:
+            self._blocks.append(_Columns.of(self._latest).packed())
+            self._latest = []
 
     def story(self, checkpoint: int) -> list[Entry]:
         """All entries about one checkpoint, in order."""
@@ -171,10 +173,10 @@ class Journal(Sequence[Entry]):
         return found
 
     def _columns(self) -> Iterator[_Columns]:
-        return chain(map(_Columns.unpacked, self._blocks), (self._latest,))
+        return chain(map(_Columns.unpacked, self._blocks), (self._block(len(self._blocks)),))
 
     def __len__(self) -> int:
-        return len(self._blocks) * _BLOCK + len(self._latest.times)
+        return len(self._blocks) * _BLOCK + len(self._latest)
 
     def __iter__(self) -> Iterator[Entry]:
         details = self._details
@@ -194,14 +196,17 @@ class Journal(Sequence[Entry]):
         if not 0 <= at < len(self):
             raise IndexError(place)
         block, row = divmod(at, _BLOCK)
+        if block == len(self._blocks):
+            return Entry(*self._latest[row], self._details.get(at, ""))
         return Entry(*(column[row] for column in self._block(block)), self._details.get(at, ""))  # type: ignore[call-arg, arg-type]  # a cell of each column
 
     def _block(self, number: int) -> _Columns:
-        if number == len(self._blocks):
-            return self._latest
-        if self._looked_at[0] != number:
-            self._looked_at = number, _Columns.unpacked(self._blocks[number])
-        return self._looked_at[1]
+        is_latest = number == len(self._blocks)
+        length = len(self._latest) if is_latest else _BLOCK
+        if self._looked_at[:2] != (number, length):
+            entries = _Columns.of(self._latest) if is_latest else _Columns.unpacked(self._blocks[number])
+            self._looked_at = number, length, entries
+        return self._looked_at[2]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Journal):

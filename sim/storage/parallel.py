@@ -43,6 +43,8 @@ class _Threads:
     def _begin(self) -> None:
         """Most pieces are small, and over at once: no thread is a process of its own."""
         for _ in range(self.threads):
+            if self._next == len(self.works):
+                break  # the threads before have taken all
             thread = self._thread()
             if (awaited := next(thread, None)) is not None:
                 self._running.append(carry_on(thread, awaited))

@@ -250,8 +250,8 @@ class KeyedState(NoKeyedState):
         if slowed:
             self.subtask.slow(1 / (1 - self.subtask.options.savepoint_cpu))
         try:
-            work_on_core = self.subtask.work_on_core if step.work_ns else on_own_core
-            yield from work_on_core(storage.env, in_parallel(storage.env, works, step.threads), step.work_ns)
+            writing = in_parallel(storage.env, works, step.threads)
+            yield from (self.subtask.work_on_core(storage.env, writing, step.work_ns) if step.work_ns else writing)
         except GeneratorExit:
             raise  # the run is over, and so is its plane
         except BaseException:
