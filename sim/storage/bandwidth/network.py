@@ -5,7 +5,8 @@ A link is anything with a bandwidth: the network card of a task manager, a node,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
 from typing import Protocol
 
 import simpy
@@ -40,22 +41,70 @@ class Steady:
 class _Flow:
     """A transfer under way."""
 
-    __slots__ = ("done", "left", "links", "rate")
+    __slots__ = ("done", "group", "left", "links", "number", "rate")
 
-    def __init__(self, size_bytes: int, links: Sequence[Link], done: Done) -> None:
+    def __init__(self, number: int, size_bytes: int, links: Sequence[Link], done: Done) -> None:
+        self.number = number  # in the order they began
         self.left = size_bytes * SECOND * SCALE  # in rate units times ns
         self.links = links
         self.done = done
         self.rate = 0
+        self.group: _Group | None = None  # None: bandwidth is not distributed yet
+
+
+class _Group:
+    """Flows that share links, directly or by way of others.  No flow of another group changes their shares."""
+
+    __slots__ = ("due_ns", "flows", "is_dissolved", "since_ns")
+
+    def __init__(self, flows: Sequence[_Flow], now: int) -> None:
+        self.flows = flows
+        self.since_ns = now  # the flows' `left` is as of then
+        self.is_dissolved = False
+        self.due_ns = self._share(now)  # when a flow arrives, or the bandwidth of a link changes; None: never
+
+    def _share(self, now: int) -> int | None:
+        """Give each flow its fair share; the next moment at which a flow arrives or a bandwidth changes."""
+        numbers: dict[Link, int] = {}
+        paths = [[numbers.setdefault(link, len(numbers)) for link in flow.links] for flow in self.flows]
+        capacity, due = [], None
+        for link in numbers:
+            bandwidth, until = link.bandwidth(now)
+            capacity.append(bandwidth)
+            if until is not None and (due is None or until < due):
+                due = until
+        for flow, rate in zip(self.flows, max_min(paths, capacity), strict=True):
+            flow.rate, flow.group = rate, self
+            arrives = now - flow.left // -rate if rate else None  # rounded up
+            if arrives is not None and (due is None or arrives < due):
+                due = arrives
+        return due
+
+    def dissolve(self, now: int) -> Iterator[_Flow]:
+        """The flows that have not ended, brought up to the present."""
+        self.is_dissolved = True
+        passed = now - self.since_ns
+        for flow in self.flows:
+            if flow.group is self:
+                flow.left -= flow.rate * passed
+                flow.group = None
+                yield flow
 
 
 class SharedNetwork:
-    """The flows under way, and the links that they share.  Flows that begin or end at one instant cost one new distribution."""
+    """The flows under way, and the links that they share.  Flows that begin or end at one instant cost one new distribution.
+
+    Only groups with such a flow are distributed anew: hundreds of uploads from other hosts are not looked at.
+    """
 
     def __init__(self, attempts: Attempts) -> None:
         self.attempts = attempts
-        self._flows: dict[_Flow, None] = {}  # in the order they began
-        self._since_ns = 0  # the flows' `left` is as of then
+        self._crossing: dict[Link, dict[_Flow, None]] = {}  # link in use -> its flows
+        self._number = 0  # of flows so far
+        self._loose: dict[_Flow, None] = {}  # flows without a group: bandwidth is shared anew in this instant
+        self._left: dict[_Group, None] = {}  # groups that a flow has left
+        self._dues: list[tuple[int, int, _Group]] = []  # heap: (due, number, group); some are dissolved by now
+        self._groups = 0  # so far
         self._changed = False
         self._due_ns: int | None = None  # when a flow arrives, or the bandwidth of a link in use changes
         self._wakes_ns: int | None = None  # the next wake-up there will be
@@ -64,17 +113,32 @@ class SharedNetwork:
         """Process: transfer bytes across all these links.  Without links, or without bytes, it takes no time."""
         if not links or not size_bytes:
             return
-        flow = _Flow(size_bytes, links, self.attempts.pending())
-        self._flows[flow] = None
+        self._number += 1
+        flow = _Flow(self._number, size_bytes, links, self.attempts.pending())
+        for link in links:
+            self._crossing.setdefault(link, {})[flow] = None
+        self._loose[flow] = None
         self._change()
         try:
             yield flow.done
         except BaseException:  # the transfer broke off, or its waiter is gone
             self.attempts.forget(flow.done)
-            if flow in self._flows:
-                del self._flows[flow]
+            if flow in self._crossing.get(links[0], ()):
+                self._leave(flow)
                 self._change()
             raise
+
+    def _leave(self, flow: _Flow) -> None:
+        """A flow is over."""
+        self._loose.pop(flow, None)
+        for link in flow.links:
+            flows = self._crossing[link]
+            del flows[flow]
+            if not flows:
+                del self._crossing[link]
+        if flow.group is not None:
+            self._left[flow.group] = None
+            flow.group = None
 
     def _change(self) -> None:
         """A flow began or ended.  Bandwidth is shared anew once per instant, behind all other changes of it."""
@@ -93,39 +157,58 @@ class SharedNetwork:
                 self._arm()
 
     def _settle(self) -> None:
-        """Bring every flow up to the present, end those that have arrived, distribute bandwidth anew."""
+        """Bring the groups that change up to the present, end flows that have arrived, distribute bandwidth anew."""
         now = self.attempts.now
         self._changed = False
-        passed, self._since_ns = now - self._since_ns, now
-        arrived = []
-        for flow in self._flows:
-            flow.left -= flow.rate * passed
-            if flow.left <= 0:
-                arrived.append(flow)
+        self._loosen(now)
+        arrived = sorted((flow for flow in self._loose if flow.left <= 0), key=lambda flow: flow.number)
         for flow in arrived:
-            del self._flows[flow]
+            self._leave(flow)
         for flow in arrived:
             self.attempts.fire(flow.done)
         if not self._changed:  # else what follows comes again in this instant
             self._share(now)
 
+    def _loosen(self, now: int) -> None:
+        """Dissolve groups that a flow has left, whose links new flows cross, or that are due."""
+        links = dict.fromkeys(link for flow in self._loose for link in flow.links)
+        crossed = (next((flow.group for flow in self._crossing[link] if flow.group is not None), None) for link in links)
+        changed = self._left | {group: None for group in crossed if group is not None}
+        self._left.clear()
+        while self._dues and (self._dues[0][2].is_dissolved or self._dues[0][0] <= now):
+            changed[heappop(self._dues)[2]] = None
+        for group in changed:
+            self._loose.update(dict.fromkeys(group.dissolve(now)))
+
     def _share(self, now: int) -> None:
-        """Give each flow its fair share, and find the next moment at which a flow arrives or a bandwidth changes."""
-        numbers: dict[Link, int] = {}
-        paths = [[numbers.setdefault(link, len(numbers)) for link in flow.links] for flow in self._flows]
-        capacity, due = [], None
-        for link in numbers:
-            bandwidth, until = link.bandwidth(now)
-            capacity.append(bandwidth)
-            if until is not None and (due is None or until < due):
-                due = until
-        for flow, rate in zip(self._flows, max_min(paths, capacity), strict=True):
-            flow.rate = rate
-            arrives = now - flow.left // -rate if rate else None  # rounded up
-            if arrives is not None and (due is None or arrives < due):
-                due = arrives
-        self._due_ns = due
+        """Give each loose flow its fair share, and find the next moment at which a flow arrives or a bandwidth changes."""
+        for flows in self._connected():
+            group = _Group(flows, now)
+            if group.due_ns is not None:
+                self._groups += 1
+                heappush(self._dues, (group.due_ns, self._groups, group))
+        self._loose.clear()
+        while self._dues and self._dues[0][2].is_dissolved:
+            heappop(self._dues)
+        self._due_ns = self._dues[0][0] if self._dues else None
         self._arm()
+
+    def _connected(self) -> Iterator[list[_Flow]]:
+        """The loose flows, by the links that they share."""
+        left = dict(self._loose)
+        while left:
+            first, _ = left.popitem()
+            found, links = [first], set(first.links)
+            ahead = list(first.links)
+            while ahead:
+                for flow in self._crossing[ahead.pop()]:
+                    if flow in left:
+                        del left[flow]
+                        found.append(flow)
+                        fresh = [link for link in flow.links if link not in links]
+                        links.update(fresh)
+                        ahead += fresh
+            yield found
 
     def _arm(self) -> None:
         """Arm a wake-up no later than the next due time."""

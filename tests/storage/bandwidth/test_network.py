@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from sim.model.storage import Retry
 from sim.storage.attempts import Attempts
+from sim.storage.bandwidth import network
+from sim.storage.bandwidth.max_min import max_min
 from sim.storage.bandwidth.network import SCALE, SharedNetwork, Steady
 from tests.storage.lab import MB, MS, SECOND
 
@@ -105,3 +107,46 @@ def test_a_busy_link_carries_its_bandwidth(flows):
         free_ms = max(free_ms, at_ms) + size
 
     assert abs(max(arrived.values()) - free_ms) < 0.001
+
+
+def arrivals_of_all(flows, bandwidths):
+    """When each flow arrives [ns] if all flows are shared anew at each event; a flow: (begin [ns], bytes, numbers of links)."""
+    left = {number: size * SECOND * SCALE for number, (_, size, _) in enumerate(flows)}
+    under_way, arrived, now, capacity = [], {}, 0, [rate * SCALE for rate in bandwidths]
+    while len(arrived) < len(flows):
+        under_way += [number for number, (begin, _, _) in enumerate(flows) if begin == now]
+        rates = max_min([sorted(flows[number][2]) for number in under_way], capacity)
+        ends = [now - left[number] // -rate for number, rate in zip(under_way, rates, strict=True)]
+        following = min([*ends, *(begin for begin, _, _ in flows if begin > now)])
+        for number, rate in zip(under_way, rates, strict=True):
+            left[number] -= rate * (following - now)
+        now = following
+        arrived |= {number: now for number in under_way if left[number] <= 0}
+        under_way = [number for number in under_way if left[number] > 0]
+    return arrived
+
+
+FLOW = st.tuples(st.integers(0, 4).map(lambda n: n * 100 * MS), st.integers(1, 50 * MB), st.sets(st.integers(0, 4), min_size=1, max_size=2))
+
+
+@given(st.lists(FLOW, min_size=1, max_size=8), st.lists(st.integers(1, 9).map(lambda n: n * 10 * MB), min_size=5, max_size=5))
+def test_groups_of_flows_arrive_as_if_all_were_shared_anew(flows, bandwidths):
+    """To the nanosecond, whichever links they share: groups come together and fall apart."""
+    road, links = Road(), [Steady(rate) for rate in bandwidths]
+    for number, (begin, size, crossed) in enumerate(flows):
+        road.send(number, size, *(links[link] for link in sorted(crossed)), at_ms=begin // MS)
+
+    assert arrivals_of_all(flows, bandwidths) == {number: round(at_ms * MS) for number, at_ms in road.run().items()}
+
+
+def test_flows_elsewhere_are_not_looked_at(monkeypatch):
+    """100 hosts send two files each, one after the other: no distribution has more than one flow."""
+    road, sizes = Road(), []
+    monkeypatch.setattr(network, "max_min", lambda paths, capacity: sizes.append(len(paths)) or max_min(paths, capacity))
+    for host in range(100):
+        card = Steady(100 * MB)
+        road.send((host, 1), (host + 1) * MB, card)
+        road.send((host, 2), (host + 1) * MB, card, at_ms=2000 + host)
+    road.run()
+
+    assert [1] * 200 == sizes
