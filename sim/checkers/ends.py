@@ -32,9 +32,7 @@ def otherwise_than_asked(
 ) -> Iterator[Violation]:
     """`request`: how the job is to stop; empty: not at all.  `stopped`: sources that would have had more records."""
     stops = [number for number, row in stats.items() if row.stops and row.status == "COMPLETED"]
-    for row in turns:
-        if row.happening is not Happening.END_OF_DATA:
-            continue
+    for row in (row for row in turns if row.happening is Happening.END_OF_DATA):
         if row.detail == "no-drain" and request != "no-drain":
             fact = f"its data ends without a drain, {f'the stop asked for {request}' if request else 'no stop asked for that'}"
         elif row.detail == "drain" and request == "no-drain" and stops and row.task in stopped:
@@ -65,7 +63,7 @@ def never_final(
             under_way.add(row.checkpoint)
         elif row.happening in (Happening.COMPLETED, Happening.ABORTED):
             under_way.discard(row.checkpoint)
-            since = row._replace(number=0) if since is not None else None
+            since = row if since is not None else None
         elif row.happening is Happening.JOB_RESTORED:
             ended -= next(coming).tasks
         elif row.happening is Happening.END_OF_DATA and row.detail == "drain":

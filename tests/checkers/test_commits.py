@@ -211,3 +211,15 @@ def test_epochs_of_channels_that_are_no_more_are_not_laid_beside_those_of_today(
     assert ["1 of the 1 files it names are not there in full"] == facts[1:]
     assert [] == list(uncommitted(commits, {SINK: (20,)}, 99 * MS, teller, **begun))
     assert 1 == len(list(uncommitted(commits, {SINK: (21,)}, 99 * MS, teller, **begun)))
+
+
+def test_the_story_of_a_commit_is_that_of_its_sink_since_the_commit_before():
+    """What another sink drops, or this one later, is no part of it."""
+    commits = [commit(1, epoch(1, (0, 10))), commit(2, epoch(2, (14, 20)))]
+    rows = journal(commits)
+    for ms, task in ((9, SINK), (11, SINK), (15, 0), (21, SINK), (22, SINK)):
+        rows.note(ms * MS, Happening.OUTPUT_DROPPED, 2, task, 1, "it failed")
+    (violation,) = broken_commits(commits, stats(), Teller(rows, NAMES))
+    dropped = [line for line in violation.story if "drops" in line]
+
+    assert ["0.011000 s  sink[0] drops", "0.021000 s  sink[0] drops"] == [line[:25] for line in dropped]

@@ -107,3 +107,15 @@ def test_an_idle_channel_says_nothing():
     inputs.hear(5, ACTIVE)
     inputs.hear(4, 60)
     assert 60 == inputs.time_ns
+
+
+def test_a_channel_has_caught_up_at_the_time_of_the_task():
+    inputs, _ = heard((4, 30), (5, 10), (5, IDLE), (5, ACTIVE), (5, 30), (4, 60))
+
+    assert 30 == inputs.time_ns, "it counts again"
+
+
+def test_a_channel_that_was_never_behind_counts_at_once():
+    inputs, _ = heard((4, 30), (5, 30), (5, IDLE), (5, ACTIVE), (4, 60))
+
+    assert 30 == inputs.time_ns

@@ -60,3 +60,9 @@ def test_a_long_run_is_judged_by_its_first_outputs():
     assert [] == violations_of([Route(0, channels(0, 1), KEYS)], 2, MOST_DRAWN - 1), "one more"
     first = [Route(1, channels(2, 3), KEYS), Route(0, channels(0, 1), KEYS)]
     assert [] == violations_of(first, *own, *chosen(Route(1, own, KEYS), 60).tolist()), "the first output has 60"
+
+
+def test_the_first_channel_that_differs_is_told():
+    (violation,) = violations_of([Route(0, channels(0, 1, 2))], 3, 4, 2)
+
+    assert "its channel 1 has 4 records of 9, 3 choose it" == violation.fact

@@ -56,3 +56,30 @@ def test_a_session_sets_no_second_timer_for_the_same_records():
     own.window_ended(2 * S, 5)
 
     assert [(6 * S, 5)] == own.pending
+
+
+def test_a_timer_at_its_time_and_a_window_at_its_end():
+    timers = Timers(10, 0, 0)
+    timers.window_ended(10, 4)
+
+    assert timers.fire(10, 10, 4) is None, "neither early nor late"
+    assert [] == timers.pending
+    assert timers.silent(20) is None, "it ends in this instant"
+    assert "the window that ended at 2e-08 s has no timer; the last one was set at 1e-08 s" == timers.silent(21)
+
+
+def test_timers_of_a_snapshot_are_those_that_wait_and_the_next_one():
+    """Windows of 10 that end at 3, 13 and so on; sessions wait 5 longer."""
+    timers = Timers(10, 3, 5, pending=[(18, 4)])
+
+    assert ((18, 4), (28, 9)) == timers.kept(13, 9)
+    assert ((18, 4), (18, 9)) == timers.kept(12, 9)
+
+
+def test_what_a_session_lets_go_is_set_once():
+    timers = Timers(10, 0, 5)
+    timers.window_ended(10, 4)
+    timers.window_ended(20, 4)
+    timers.window_ended(30, 6)
+
+    assert [(15, 4), (35, 6)] == timers.pending

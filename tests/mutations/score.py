@@ -36,9 +36,13 @@ class Results:
     """What came out so far, kept between calls: what was noticed stays so until its file changes, what was not until the tests change."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, dict[str, str]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        self.rows = self.read()
         self.tests = digest(*sorted((ROOT / "tests").rglob("*.py")))
         self.files: dict[str, str] = {}
+
+    @staticmethod
+    def read() -> dict[str, dict[str, str]]:
+        return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
 
     def name(self, mutant: Mutant) -> str:
         return json.dumps([*mutant.key, mutant.occurrence])
@@ -57,7 +61,7 @@ class Results:
 
     def keep(self, trial: Trial) -> None:
         row = {"file": self.file(trial.mutant), "tests": self.tests, "verdict": trial.verdict, "test": trial.test}
-        self.rows[self.name(trial.mutant)] = row
+        self.rows = self.read() | {self.name(trial.mutant): row}  # another room may be tried at the same time
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(self.rows, indent=0))
 

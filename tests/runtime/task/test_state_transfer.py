@@ -106,6 +106,16 @@ def test_state_that_expires_is_restored_with_the_times_of_its_keys(backend):
         )
 
 
+def test_a_restore_adds_no_record():
+    """Of 1 MB each: five were served, and five come back."""
+    state = State(0, growth_bytes=MB, value_bytes=40, ttl=Ttl(10_000 * MS, checks=0))
+    files, task, again = storage(), subtask(state, StateOptions()), subtask(state, StateOptions())
+    _, kept = snapshot(task, files, 1, "native", served=5)
+    took(files, again.restore(files, 1, [(kept, Fraction(1))], 5))
+
+    assert 5 * MB == pytest.approx(again.keyed.turnover.expiry.live_bytes, abs=0.02 * MB)
+
+
 @pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
 def test_state_that_expires_levels_off_at_its_rate_times_the_time_to_live(backend):
     """5,000 records of 40 B per second for 10 s."""

@@ -175,3 +175,16 @@ def _warm_pace(job):
         if written_bytes(subtask) > 2e6
     ]
     return median(size / max(took_ms - 15, 1) * 1000 for size, took_ms in phases[-len(phases) // 3 :])
+
+
+def test_task_threads_are_looked_at_once_a_second():
+    """The first look counts from the beginning; the next one takes in what came since, a second later and no sooner."""
+    now = [S]
+    gauge = Busy(lambda: now[0] * 2 if now[0] <= S else 2 * S)
+
+    def looked(ns):
+        now[0] = ns
+        return gauge.threads(ns)
+
+    assert [2, 2, 0] == [looked(S), looked(2 * S - 1), looked(2 * S)]
+    assert 0 == Busy(lambda: 0).threads(0)

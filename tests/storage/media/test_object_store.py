@@ -169,7 +169,7 @@ def test_requests_are_counted_to_the_byte():
     lab.took_ms(lab.storage.delete([lab.storage.files[0].id]))
     (_, later) = lab.storage.medium.requests
 
-    assert (1, 0, 0, 1, 0) == (later.time, later.put, later.get, later.delete, later.stored)
+    assert (1, 0, 0, 1, 0, 0, 0) == (later.time, later.put, later.get, later.delete, later.written, later.read, later.stored)
 
 
 def test_a_large_file_is_a_request_for_each_part():
