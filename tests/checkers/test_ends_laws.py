@@ -64,8 +64,8 @@ def test_a_story_ends_with_what_it_accuses():
     ]  # fmt: skip
     (found,) = ends.counted_as_finished(rows, [Deployed(7, 1, frozenset({0}))], lambda _: 0, Teller(rows, TELLER.names))
 
-    told = ["source[0] has finished", "restart 1 deploys its tasks", "the coordinator triggers checkpoint 2"]
-    assert told == [line[12:][: len(part)].strip() for line, part in zip(found.story, told, strict=True)]
+    lines = ["source[0] has finished", "restart 1 deploys its tasks", "the coordinator triggers checkpoint 2"]
+    assert lines == [line[12:][: len(part)].strip() for line, part in zip(found.story, lines, strict=True)]
 
 
 def test_the_story_of_a_task_leaves_out_the_ends_of_others():

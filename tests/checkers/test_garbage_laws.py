@@ -46,10 +46,10 @@ def test_soon_is_half_a_second():
 
 def test_the_story_is_that_of_the_checkpoints_around_the_file():
     journal = Journal((number * S, Happening.COMPLETED, number) for number, _ in COMPLETED)
-    (told,) = garbage([file(1, last=4)], [*COMPLETED, (8, 8 * S)], 1, 9 * S, Teller(list(journal), [("map", 0)]))
+    (violation,) = garbage([file(1, last=4)], [*COMPLETED, (8, 8 * S)], 1, 9 * S, Teller(list(journal), [("map", 0)]))
 
-    assert 5 * S == told.time_ns
-    assert [4, 5, 6] == [int(line.split()[3]) for line in told.story]
+    assert 5 * S == violation.time_ns
+    assert [4, 5, 6] == [int(line.split()[3]) for line in violation.story]
 
 
 def test_files_that_no_acknowledgement_brought_have_no_owner():

@@ -66,3 +66,7 @@ def test_the_first_channel_that_differs_is_told():
     (violation,) = violations_of([Route(0, channels(0, 1, 2))], 3, 4, 2)
 
     assert "its channel 1 has 4 records of 9, 3 choose it" == violation.fact
+
+
+def test_the_first_channel_begins_unless_another_one_is_named():
+    assert (3, 2, 2) == tuple(chosen(Route(0, channels(4, 5, 6)), 7))

@@ -41,7 +41,7 @@ def test_a_file_is_missing_unless_it_is_durable_and_not_deleted():
     world = committed()
     files = world.storage.files
     for name in ("whole", "half", "gone"):
-        stored = files.create((name,), 0, 0)
+        stored = files.create((name,), 0, 0, disk=False)
         world.stored((name,), stored.id)
         if name != "half":
             files.close(stored, 1)

@@ -68,7 +68,7 @@ def test_metadata_of_a_checkpoint_that_was_given_up_goes():
     while not instance.job.files.store.pending:
         instance.env.step()
     numbers = (min(instance.job.files.store.pending), 999)
-    stored = [instance.storage.files.create(("_metadata", number), 0, instance.env.now) for number in numbers]
+    stored = [instance.storage.files.create(("_metadata", number), 0, instance.env.now, disk=False) for number in numbers]
     for number, file in zip(numbers, stored, strict=True):
         instance.storage.files.close(file, instance.env.now)
         instance.job.files.metadata(number, file.id)
@@ -109,7 +109,7 @@ def test_slow_deletes_hold_triggers_back(monkeypatch):
 def test_deleting_takes_several_files_at_a_time():
     """Four, as the I/O executor's threads: a directory of nine files takes three requests' time."""
     instance = JobInstance(deleting(100 * MS), ENGINE)
-    files = [instance.storage.files.create(("x", i), 0, 0) for i in range(9)]
+    files = [instance.storage.files.create(("x", i), 0, 0, disk=False) for i in range(9)]
     ended = []
     instance.job.files._delete([file.id for file in files], lambda: ended.append(instance.env.now))
     instance.env.run(until=SECOND)

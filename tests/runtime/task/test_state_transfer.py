@@ -107,7 +107,7 @@ def test_state_that_expires_is_restored_with_the_times_of_its_keys(backend):
 
 
 def test_a_restore_adds_no_record():
-    """Of 1 MB each: five were served, and five come back."""
+    """Five records of 1 MB were served, and five come back."""
     state = State(0, growth_bytes=MB, value_bytes=40, ttl=Ttl(10_000 * MS, checks=0))
     files, task, again = storage(), subtask(state, StateOptions()), subtask(state, StateOptions())
     _, kept = snapshot(task, files, 1, "native", served=5)
