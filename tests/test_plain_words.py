@@ -86,12 +86,17 @@ def room(path: Path) -> str:
 
 
 parsed = lru_cache(maxsize=1)(ast.parse)
-"""The rules ask for the same file, one after the other."""
+"""The rules ask for the same file, one after the other: also for its nodes, docstrings and comments."""
+
+
+@lru_cache(maxsize=1)
+def nodes(source: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(parsed(source)))
 
 
 def banned_names(source: str) -> Iterator[tuple[int, str]]:
     """(line, text) of every variable, argument, attribute, function and class that is called by a banned word."""
-    for node in ast.walk(parsed(source)):
+    for node in nodes(source):
         for name in _bound(node):
             if name.strip("_").lower() in BANNED:
                 yield getattr(node, "lineno", 0), name
@@ -131,7 +136,7 @@ def nobodies(source: str) -> Iterator[tuple[int, str]]:
 
 def nameless_classes(source: str) -> Iterator[tuple[int, str]]:
     """(line, name) of classes whose docstring does not say what they are: there is none, or it begins with an argument."""
-    for node in ast.walk(parsed(source)):
+    for node in nodes(source):
         if isinstance(node, ast.ClassDef) and re.match(r"$|`|None\b", ast.get_docstring(node) or ""):
             yield node.lineno, node.name
 
@@ -142,16 +147,20 @@ def sentences(source: str) -> Iterator[tuple[int, str]]:
         yield from ((line, sentence) for sentence in long_sentences(text))
 
 
-def docstrings(source: str) -> Iterator[tuple[int, str]]:
+@lru_cache(maxsize=1)
+def docstrings(source: str) -> tuple[tuple[int, str], ...]:
     """(line, text) of docstrings, also of those below a constant."""
-    for node in ast.walk(parsed(source)):
-        match node:
-            case ast.Expr(value=ast.Constant(value=str(text))):
-                yield node.lineno, inspect.cleandoc(text)
+    constants = [node for node in nodes(source) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)]
+    return tuple((node.lineno, inspect.cleandoc(node.value.value)) for node in constants if isinstance(node.value.value, str))
 
 
-def comments(source: str) -> Iterator[tuple[int, str]]:
+@lru_cache(maxsize=1)
+def comments(source: str) -> tuple[tuple[int, str], ...]:
     """(line, text) of comments; lines of comment that follow each other are one text."""
+    return tuple(_comments(source))
+
+
+def _comments(source: str) -> Iterator[tuple[int, str]]:
     begun, text = 0, ""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT:

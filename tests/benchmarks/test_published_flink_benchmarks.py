@@ -52,7 +52,7 @@ def test_debloating_makes_a_checkpoint_last_its_target_once_per_exchange(target_
 def test_both_engines_agree_on_a_task_blocked_inside_a_record():
     """The kernel and its statement of the rules, checkpoint by checkpoint."""
     scenario = cell(Cell("UNALIGNED", "1 ms"), "300 ms")
-    seen, stated = (simulate(scenario, engine=engine, check=False) for engine in ("interpreted", "reference"))
+    seen, stated = (simulate(scenario, engine=engine, check=False) for engine in ("compiled", "reference"))
 
     assert len(stated.checkpoints) > 5
     assert stated.subtasks.equals(seen.subtasks)

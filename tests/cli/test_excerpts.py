@@ -6,9 +6,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXCERPTS = sorted((ROOT / "tests" / "data" / "excerpts").glob("*.txt"))
+DEAR = ("flink-37375-slow-dfs-nodes", "flip-76-vicious-circle", "flink-37375-number-of-writers")
+"""They take as long as all others together: the slow half reads them."""
 
 
-@pytest.mark.parametrize("excerpt", EXCERPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "excerpt", [pytest.param(path, marks=[pytest.mark.slow] if path.stem in DEAR else [], id=path.stem) for path in EXCERPTS]
+)
 def test_a_scenario_says_what_it_said(ckptsim, tmp_path, excerpt):
     """Each paragraph of the excerpt is one of the output; a difference is shown beside the nearest line."""
     done = ckptsim("run", ROOT / "scenarios" / f"{excerpt.stem}.yaml", "--jobs", 1, "--out", tmp_path / "out")

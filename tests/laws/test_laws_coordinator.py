@@ -14,7 +14,7 @@ from sim.metrics.journal import Happening
 from sim.protocol.reasons import FailureReason
 from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario, scenarios
 
-ENGINE = "interpreted"
+ENGINE = "compiled"
 COUNTED_NAMES = {reason.name for reason in FailureReason if reason.counts}
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 

@@ -14,7 +14,7 @@ from sim.model.faults import Fault, JobManagerDown, Kill, Restart, TaskManagerLo
 from sim.model.job import Distribution, Input, Job, Source, Vertex
 from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, SECOND, UNALIGNED, chain, run, scenario, scenarios, source
 
-ENGINE = "interpreted"
+ENGINE = "compiled"
 FAILURES = {Happening.JOB_RESTARTING, Happening.JOB_RESTORED, Happening.COMPLETED, Happening.TRIGGERED}
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 

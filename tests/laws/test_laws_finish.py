@@ -16,7 +16,7 @@ from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, keep_cuts, scenario, scenarios, source
 from tests.laws.test_laws_transport import bounded, quick
 
-ENGINE = "interpreted"
+ENGINE = "compiled"
 INTERVAL = 100 * MS
 TRIGGER, ACKNOWLEDGE, COMPLETE, METADATA, NOTIFY, CLOSE, FIRST = (ms * MS for ms in (3, 2, 4, 5, 1, 7, 10))
 SERVICE = 1000

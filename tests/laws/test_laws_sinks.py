@@ -17,7 +17,7 @@ from sim.model.job import Distribution, Input, Job, Vertex
 from sim.model.sink import Commit, Flush
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, barriers, chain, completed, run, scenario
 
-ENGINE = "interpreted"
+ENGINE = "compiled"
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 quicker = settings(max_examples=settings.default.max_examples // 8)
 UNRELIABLE = Storage(1_000_000, close_ns=2 * MS, metadata_ns=3 * MS, slow_probability=0.1, slow_factor=5)

@@ -16,7 +16,7 @@ from sim.protocol.task.checkpointing import TaskCheckpointing
 from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, UNALIGNED, chain, completed, keep_cuts, run, scenario, scenarios, source
 
-ENGINE = "interpreted"
+ENGINE = "compiled"
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 INFINITE = Storage(bytes_per_second=None, close_ns=0, metadata_ns=0, inline_threshold_bytes=0)
 

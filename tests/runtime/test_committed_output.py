@@ -82,7 +82,7 @@ def test_a_rescaled_job_commits_nothing_twice():
     sink = replace(job.vertices[-1], commit=Commit())
     base = scenario(Job((*job.vertices[:-1], sink)), interval_ms=300)
     rescaled = replace(base, rescale=(Rescale(1000 * MS, (("stage0", 3),)),), restart=Restart("fixed-delay", 100 * MS))
-    result = simulate(rescaled, engine="interpreted")
+    result = simulate(rescaled, engine="compiled")
     read = result.tasks[result.tasks["vertex"] == "sink"]["numRecordsIn"].sum()
 
     assert () == result.violations

@@ -56,7 +56,7 @@ rescale: {at: 621 ms, parallelism: {m1: 1}}
 """
 
 
-def run(world, engine="interpreted"):
+def run(world, engine="compiled"):
     return simulate(load(WORLDS / f"{world}.yaml").scenarios[0], engine=engine)
 
 
@@ -122,7 +122,7 @@ def test_answers_that_nobody_waits_for_are_lost(world, monkeypatch):
 
 def test_naive_tasks_lose_what_they_finish_with_behind_the_savepoint():
     """Drained as before FLIP-147: the sink hears of the end when the savepoint is complete, and no checkpoint follows."""
-    result = simulate(loads(DRAINED_NAIVELY, name="drained").scenarios[0], engine="interpreted")
+    result = simulate(loads(DRAINED_NAIVELY, name="drained").scenarios[0], engine="compiled")
 
     assert "FINISHED" == result.job_status
     assert "the job has finished and 1 record is lost: never committed" == facts(result)
@@ -130,7 +130,7 @@ def test_naive_tasks_lose_what_they_finish_with_behind_the_savepoint():
 
 def test_transactions_that_expire_while_their_job_is_rescaled_are_lost():
     """The committer has 28 of them from a job with other channels, which knew it; 3, 28 and 20 are all 51 records, each told once."""
-    result = simulate(loads(EXPIRING, name="expiring").scenarios[0], engine="interpreted")
+    result = simulate(loads(EXPIRING, name="expiring").scenarios[0], engine="compiled")
 
     assert [3, 28, 20] == [int(violation.fact.split()[0]) for violation in result.violations]
     assert 0 == result.commits["records"].sum()

@@ -16,5 +16,5 @@ run: {duration: 130 s}
 """
 
 
-def run(*overrides, job=JOB, engine="interpreted"):
+def run(*overrides, job=JOB, engine="compiled"):
     return simulate(loads(job, overrides=overrides).scenarios[0], engine=engine)

@@ -127,7 +127,7 @@ def test_both_engines_do_the_same_and_nothing_is_lost(seed):
     """Times of losses that are drawn, under every law."""
     losses = f"faults=[{{task-manager: random, every: {{exponential: {15 + 5 * seed} s}}}}]"
     overrides = losses, f"run.seed={seed}", "restart.replacement={exponential: 20 s}", "run.duration=100 s"
-    kernel, reference = (run(*overrides, engine=engine) for engine in ("interpreted", "reference"))
+    kernel, reference = (run(*overrides, engine=engine) for engine in ("compiled", "reference"))
 
     assert kernel.recoveries.equals(reference.recoveries)
     assert kernel.checkpoints.equals(reference.checkpoints)

@@ -16,7 +16,7 @@ TWO_JOBS = {"instances": Instances(2)}
 
 def run(chained, *faults, seconds=6):
     base = scenario(chain(2, rate=100), seconds=seconds)
-    return simulate(replace(base, restart=Restart("fixed-delay", delay_ns=10 * MS), faults=faults, **chained), engine="interpreted")
+    return simulate(replace(base, restart=Restart("fixed-delay", delay_ns=10 * MS), faults=faults, **chained), engine="compiled")
 
 
 def killed(result):

@@ -45,7 +45,7 @@ KINDS = {
 }
 
 
-def run(*, kept_of=lambda region: region, engine="interpreted", **options):
+def run(*, kept_of=lambda region: region, engine="compiled", **options):
     """(result, second region, (checkpoint, task) -> the checkpoint whose part stands for it)"""
     found = []
 

@@ -15,7 +15,7 @@ from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
 
-ENGINE = "interpreted"  # nothing to compile
+ENGINE = "compiled"
 FIXED = Restart(
     "fixed-delay",
     delay_ns=300 * MS,

@@ -13,7 +13,7 @@ from sim.storage.media.flat import FlatStorage
 from tests.laws.small_jobs import MS, SECOND, UNALIGNED, chain, completed, run, scenario
 from tests.runtime.job_chains import jobs
 
-ENGINE = "interpreted"
+ENGINE = "compiled"
 
 
 def there(instance):

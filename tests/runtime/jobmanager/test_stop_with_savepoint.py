@@ -13,7 +13,7 @@ from sim.model.sink import Commit
 from sim.runtime.run.simulate import ENGINES, simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
 
-ENGINE = "interpreted"
+ENGINE = "compiled"
 
 
 def requested(*actions, kind=ALIGNED, job=None, seconds=4, **options):

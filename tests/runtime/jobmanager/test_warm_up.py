@@ -20,7 +20,7 @@ def run(*kills_ms, restart=COLD, seconds=6):
     base = scenario(job(), ALIGNED, seconds=seconds, interval_ms=1000)
     overheads = replace(base.overheads, fail_ns=0, restart_ns=0, deploy_ns=0)
     faults = (Fault(Kill("log"), When(tuple(ms * MS for ms in kills_ms))),)
-    return simulate(replace(base, restart=restart, overheads=overheads, faults=faults), engine="interpreted")
+    return simulate(replace(base, restart=restart, overheads=overheads, faults=faults), engine="compiled")
 
 
 def caught_up_after(result, restart=-1):

@@ -6,7 +6,7 @@ from sim.runtime.run.simulate import simulate
 from sim.runtime.task.channel_state import ChannelState
 from tests.laws.small_jobs import ALIGNED, AT_LEAST_ONCE, MS, UNALIGNED, chain, scenario
 
-ENGINE = "interpreted"
+ENGINE = "compiled"
 
 
 def test_sound_runs_have_no_violations():

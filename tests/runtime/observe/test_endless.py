@@ -25,7 +25,7 @@ def status(*faults, **options):
     job = replace(job, vertices=(*job.vertices[:-1], replace(job.vertices[-1], flush=Flush(1000), commit=Commit())))
     base = scenario(job, seconds=8, **options)
     storage = Storage(1_000_000, retry=Retry(1))
-    return simulate(replace(base, restart=RESTART, storage=storage, faults=faults), engine="interpreted").job_status
+    return simulate(replace(base, restart=RESTART, storage=storage, faults=faults), engine="compiled").job_status
 
 
 def test_a_flush_that_can_never_be_written():
@@ -59,9 +59,7 @@ def test_what_a_restart_commits_again_is_no_progress():
 def test_checkpoints_that_never_get_through():
     """None is tolerated, each expires: what the last restart said is the reason."""
     job = scenario(chain(1, rate=100, sink_ns=40 * MS), seconds=60, timeout_ns=50 * MS)
-    outcome = simulate(
-        replace(job, checkpoint=replace(job.checkpoint, tolerable_failed=0), restart=RESTART), engine="interpreted"
-    ).job_status
+    outcome = simulate(replace(job, checkpoint=replace(job.checkpoint, tolerable_failed=0), restart=RESTART), engine="compiled").job_status
 
     assert "CHECKPOINT_EXPIRED" in outcome
     assert outcome.endswith("(checkpoint.timeout) or tolerate failures (tolerable-failed)")
@@ -71,7 +69,7 @@ def test_checkpoints_that_merely_expire():
     """The job goes on all the same."""
     job = scenario(chain(1, rate=100, sink_ns=40 * MS), seconds=10, timeout_ns=50 * MS)
 
-    assert "RUNNING" == simulate(replace(job, restart=RESTART), engine="interpreted").job_status
+    assert "RUNNING" == simulate(replace(job, restart=RESTART), engine="compiled").job_status
 
 
 @pytest.mark.parametrize(

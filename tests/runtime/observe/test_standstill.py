@@ -126,7 +126,7 @@ class Still:
 def hung():
     """(layout, plane) of a job that hangs; m3 reads one more source, whose barrier is there."""
     (scenario,) = load(WORLD, ["job.late={source: {record: 100 B, rate: 1/s}}", "job.m3.input.late=hash"]).scenarios
-    instance = JobInstance(scenario, "interpreted")
+    instance = JobInstance(scenario, "compiled")
     instance.start()
     instance.env.run(until=instance.env.timeout(1_000_000_000))
     names = [name for name, _ in instance.names]

@@ -19,7 +19,7 @@ FILES = {"checkpoints.parquet", "subtasks.parquet", "tasks.parquet", "series.par
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    return simulate(scenario(chain(1), UNALIGNED, seconds=1), engine="interpreted")
+    return simulate(scenario(chain(1), UNALIGNED, seconds=1), engine="compiled")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -61,7 +61,7 @@ def test_the_same_run_is_the_same_bytes(result, tmp_path):
 
 def test_writing_over_a_result_replaces_it(result, tmp_path):
     """A repeated run leaves its own files only."""
-    simulate(scenario(chain(1), seconds=0.5), engine="interpreted").write(tmp_path)
+    simulate(scenario(chain(1), seconds=0.5), engine="compiled").write(tmp_path)
     result.write(tmp_path)
 
     assert len(result.checkpoints) == len(pd.read_parquet(tmp_path / "checkpoints.parquet"))

@@ -13,7 +13,7 @@ from sim.runtime.run.segments import segments
 from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
 
-ENGINE = "interpreted"
+ENGINE = "compiled"
 LOG = Source((Rate(0, Fraction(100)),), 500)  # 5 s of records
 LARGER = (("stage0", 3), ("sink", 4))
 

@@ -31,7 +31,7 @@ def test_services_of_a_subtask_take_its_factor_times_as_long():
     assert [1, 2] == each_ms(result(SLOW).tasks)
 
 
-@pytest.mark.parametrize("engine", ["interpreted", "reference"])
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
 def test_engines_agree(engine):
     first, other = result(SLOW), result(SLOW, engine=engine)
 

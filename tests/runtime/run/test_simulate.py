@@ -15,7 +15,7 @@ from sim.runtime.task.channel_state import ChannelState
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, run, scenario, source
 
 TINY = scenario(chain(), UNALIGNED, seconds=1, interval_ms=300)
-ENGINE = "interpreted"  # nothing to compile
+ENGINE = "compiled"
 
 
 def journal_of(result, happening):

@@ -20,7 +20,7 @@ run: {duration: 4 s}
 """
 
 
-@pytest.mark.parametrize("engine", ["reference", "interpreted"])
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
 def test_readers_of_one_vertex_count_what_their_edge_carries(engine):
     """Readers count shares of what their writer reads or, a source, emits; nothing is lost, and checkpoints hold it."""
     (scenario,) = loads(SPLIT).scenarios
@@ -45,7 +45,7 @@ def test_the_load_of_a_reader_is_that_of_its_edge():
     assert 5 == pytest.approx(load("fan-out: 0.5"))
 
 
-@pytest.mark.parametrize("engine", ["reference", "interpreted"])
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
 def test_readers_of_a_window_count_what_their_edge_carries(engine):
     """What fires goes to every edge, by its own amount; the time of firing is by that of the vertex."""
     window = SPLIT.replace(

@@ -20,7 +20,7 @@ def rescaled(base, **parallelism):
     return replace(base, job=Job(vertices))
 
 
-def latest(base, engine="interpreted"):
+def latest(base, engine="compiled"):
     """What the latest completed checkpoint of a second of this job holds."""
     instance = JobInstance(base, engine)
     instance.start()
@@ -72,7 +72,7 @@ def test_the_plane_starts_there_and_serves_all_of_it():
     """A plane of the new parallelism, built in mid-run, reads every recovered record; nothing is left in the end."""
     base = scenario(chain(2, sink_ns=8 * MS), UNALIGNED)
     _, stored, spec, parts = dealt(base, stage0=3, sink=3)
-    plane = build(replace(spec, begin_ns=2 * SECOND), "interpreted")
+    plane = build(replace(spec, begin_ns=2 * SECOND), "compiled")
     plane.start({task: part.position for task, part in parts.items()})
     readers = [task for task in parts if len(parts[task].position.consumed)]
     for task in readers:  # sources never begin: what is read was in flight
@@ -96,7 +96,7 @@ def test_what_a_writer_holds_back_is_dealt_out(kind, parallelism):
     sink = replace(base.job.vertices[-1], commit=Commit(holds_back=3))
     _, stored, spec, parts = dealt(replace(base, job=Job((*base.job.vertices[:-1], sink))), **parallelism)
     readers = [part for part in parts.values() if part.held_back]
-    plane = build(replace(spec, begin_ns=2 * SECOND), "interpreted")
+    plane = build(replace(spec, begin_ns=2 * SECOND), "compiled")
     plane.start({task: part.position for task, part in parts.items()})
 
     assert 2 * 2 * 3 == sum(sum(part.held_back) for part in stored.values()) == sum(sum(part.held_back) for part in readers)

@@ -19,6 +19,6 @@ def test_an_announced_barrier_does_not_take_a_snapshot_from_under_the_thread():
     middle = Vertex("c", inputs=(replace(reads("a", 100_000, 40), ship="rescale"),))
     job = Job((source("a"), middle, readers))
     base = scenario(job, Barriers("aligned-timeout", 30 * MS), seconds=2, interval_ms=120, timeout_ns=150 * MS)
-    world = run(replace(base, cluster=replace(base.cluster, network=replace(network, buffer_timeout_ns=-1))), "interpreted")
+    world = run(replace(base, cluster=replace(base.cluster, network=replace(network, buffer_timeout_ns=-1))), "compiled")
 
     assert 10 <= len(world.stats)

@@ -15,7 +15,7 @@ from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.task.operator.epochs import Epochs
 from tests.laws.small_jobs import MS, SECOND, chain, scenario
 
-ENGINE = "interpreted"
+ENGINE = "compiled"
 STORAGE = Storage(1_000_000, close_ns=2 * MS, inline_threshold_bytes=0)
 
 

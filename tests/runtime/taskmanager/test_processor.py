@@ -129,7 +129,7 @@ run: {duration: 30 s}
 """
 
 
-@pytest.mark.parametrize("engine", ["reference", "interpreted"])
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
 def test_asynchronous_phases_are_longer_where_cores_are_short(engine):
     """50 MB at 400 MB/s are 125 ms.  Two sinks are busy for 1.6 of 2 cores, and two snapshots make it 3.6 threads."""
     took = {}
