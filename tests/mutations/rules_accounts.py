@@ -26,6 +26,13 @@ ACCOUNTS = (
         f"{_LEDGER}behind_a_restart_only_what_is_counted_leads_on",
     ),
     Rule(
+        "a note that is read has the counts that were kept aside",
+        "checkers/ledger.py",
+        "in self._fresh.pop(checkpoint, ()):",
+        "in ():",
+        f"{_LEDGER}behind_a_restart_only_what_is_counted_leads_on",
+    ),
+    Rule(
         "only the tasks that were started go back",
         "checkers/ledger.py",
         "        which = counted.known\n",

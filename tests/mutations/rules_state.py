@@ -159,8 +159,8 @@ STATE = (
     Rule(
         "task threads take their share of the cores",
         "runtime/task/state/keyed_state.py",
-        "            work_on_core = self.subtask.work_on_core if step.work_ns else on_own_core\n",
-        "            work_on_core = on_own_core\n",
+        "yield from (self.subtask.work_on_core(storage.env, writing, step.work_ns) if step.work_ns else writing)",
+        "yield from on_own_core(storage.env, writing, step.work_ns)",
         f"{RUNTIME}taskmanager/test_processor.py::test_asynchronous_phases_are_longer_where_cores_are_short",
     ),
     Rule(

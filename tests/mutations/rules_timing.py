@@ -12,6 +12,20 @@ _WARM = "tests/runtime/jobmanager/test_warm_up.py::test_"
 
 TIMING = (
     Rule(
+        "looks at the plane end before the next event",
+        "runtime/clock.py",
+        "max(1, -(-(following - first) // looks.period_ns))",
+        "max(1, -(-(following - first) // looks.period_ns) + 1)",
+        "tests/runtime/test_clock.py::test_looks_stand_where_a_repetition_would",
+    ),
+    Rule(
+        "a look sees where tasks are at its time, not how far they are ahead",
+        "plane/kernel/text/advance.py",
+        "        catch_up_all(w)\n",
+        "",
+        "tests/plane/test_kernel_ahead.py::test_looks_see_nothing_that_is_ahead",
+    ),
+    Rule(
         "before FLINK-27251 a snapshot does not wait for its barriers in sender queues",
         "protocol/strategies/aligned_timeout_inputs.py",
         "    finishing=ALIGNED_TIMEOUT.finishing - {Requirement.OUTPUT_BARRIERS},\n",

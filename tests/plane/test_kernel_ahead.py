@@ -63,6 +63,13 @@ def test_a_position_takes_back_only_what_its_own_task_has_ahead():
         assert [first * (task > 0), 0] == [plane._state.tasks[t].ahead for t in (0, 1)]
 
 
+def test_looks_see_nothing_that_is_ahead():
+    plane, reference = (build(small_records(), engine) for engine in ("interpreted", "reference"))
+    seen, expected = ([plane.look(1 + 21 * i, 7, 3)[0].tolist() for i in range(60)] for plane in (plane, reference))
+
+    assert expected == seen
+
+
 @pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize("options", [{}, {"latency_ns": 13}, {"exclusive": 2, "floating": 0, "latency_ns": 60}])
 def test_flushes_find_what_is_written_by_now(local, options):

@@ -170,7 +170,7 @@ class DataPlane(Protocol):
     def served(self) -> np.ndarray: ...  # this column of `tasks()` alone
 
     def look(self, first: int, every: int, times: int) -> tuple[np.ndarray, Notice]:
-        """`advance` to `first` and on by `every`, up to a notice; `served()` at each of these times that is reached, a row each.
+        """E3: `advance` to `first` and on by `every`, up to a notice; `served()` at each of these times that is reached, a row each.
 
         It looks `times` times, and at most `MOST_LOOKS`."""
 
