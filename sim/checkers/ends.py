@@ -92,8 +92,8 @@ def counted_as_finished(
                 return
 
 
-def unknown_end(checkpoint: int, task: int, time_ns: int, teller: Teller) -> Violation:
-    fact = f"its snapshot for checkpoint {checkpoint} says that its operators go on, and its data has ended"
+def unknown_end(checkpoint: int, task: int, why: str, time_ns: int, teller: Teller) -> Violation:
+    fact = f"its snapshot for checkpoint {checkpoint} says that its operators go on, and {why}"
     return _violation(KNOWN, Entry(time_ns, Happening.SNAPSHOT_BEGUN, checkpoint, task), teller.task(task), fact, teller)
 
 

@@ -107,6 +107,11 @@ class TaskSnapshot:
         return state + shared
 
     @property
+    def holds_state(self) -> bool:
+        """Whether there are files beside those of in-flight data."""
+        return any(snapshot.all_handles for snapshot, _ in self.parts)
+
+    @property
     def in_flight_bytes(self) -> int:
         """What was captured, on the receiver's side and in sender queues: a restore reads it again."""
         if self.read_bytes is not None:

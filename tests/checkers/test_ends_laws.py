@@ -52,7 +52,7 @@ def test_who_has_finished():
 
 
 def test_what_an_end_leaves_behind_is_told_of_its_task():
-    assert "sink[0]" == ends.unknown_end(3, 1, 9, TELLER).where
+    assert "sink[0]" == ends.unknown_end(3, 1, "its data has ended", 9, TELLER).where
     assert "its timer of 0.000000 s fires, and its data has ended" == ends.late_timer(1, 9, 8, TELLER).fact
 
 
@@ -71,7 +71,7 @@ def test_a_story_ends_with_what_it_accuses():
 def test_the_story_of_a_task_leaves_out_the_ends_of_others():
     rows = [Entry(3, END, task=0, detail="drain"), Entry(4, END, task=1, detail="drain")]
 
-    (line,) = ends.unknown_end(3, 1, 9, Teller(rows, TELLER.names)).story
+    (line,) = ends.unknown_end(3, 1, "its data has ended", 9, Teller(rows, TELLER.names)).story
     assert "sink[0] has come to the end" in line
 
 

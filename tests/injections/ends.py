@@ -9,6 +9,7 @@ from sim.runtime.jobmanager.job_end import JobEnd
 from sim.runtime.task.end import TaskEnding
 from sim.runtime.task.operator.windows.processing_time import ProcessingTimeWindows
 from sim.runtime.task.parts import TaskParts
+from sim.runtime.task.state.subtask_state import SubtaskState
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, sink, source, world
 
@@ -24,6 +25,9 @@ TIMED = chain(m=reader(window={"tumbling": "100 ms", "time": "processing"}))
 DRAINED, NOT_DRAINED = (world(WINDOWS, actions=[{"stop": how, "at": "1 s"}]) for how in ("drain", "no-drain"))
 STOPPED = world(chain(s=source(records=600)), checkpoint={"interval": "60 ms"}, actions=[{"stop": "drain", "at": "1 s"}],
                 storage={"file-latency": "80 ms"})  # fmt: skip
+ENDED_BEFORE = world({"s": source(records=5), "m": reader(state={"size": "20 kB"}), "l": source(records=250),
+                      "k": sink() | {"input": {"m": "hash", "l": "hash"}}}, checkpoint={"finish": "naive"},
+                     faults=({"kill": "l", "at": "1510 ms"},))  # fmt: skip
 REQUESTS = world(chain(m=reader(async_io={"latency": "150 ms", "capacity": 20})))
 
 
@@ -91,3 +95,12 @@ KILL_AT_THE_END = world(faults=(KILL | {"at": "2050 ms"},))
 @add(TaskEnd, "data_ended", KILL_AT_THE_END, "Snapshots of tasks whose operators have finished count as taken before.")
 def the_final_checkpoint_is_never_known(_):
     return lambda self: False
+
+
+@add(SubtaskState, "leave_closed_operators", ENDED_BEFORE, "A task that was restored as finished goes on in the snapshots that follow.")
+def a_task_restored_as_finished_goes_on(original):
+    def leave_closed(self):
+        original(self)
+        self.left_closed = False
+
+    return leave_closed

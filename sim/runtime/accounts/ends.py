@@ -22,17 +22,24 @@ class EndAccount(RunAccount):
     def __init__(self, watched: WatchedRun) -> None:
         super().__init__(watched)
         self._ended: dict[int, str] = {}  # task -> how
+        self._closed: set[int] = set()  # tasks restored as finished
 
     def data_ended(self, task: int, ending: str) -> None:
         self._ended[task] = ending
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         for task in tasks:
+            part = self.contents.of(checkpoint, task)
             self._ended.pop(task, None)
+            self._closed.discard(task)
+            if part is not None and part.finished and not part.holds_state:
+                self._closed.add(task)
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:
         if self._ended.get(task) == "drain" and not part.finished:
-            self.tell_first([ends.unknown_end(checkpoint, task, self.now_ns, self.teller)])
+            self.tell_first([ends.unknown_end(checkpoint, task, "its data has ended", self.now_ns, self.teller)])
+        elif task in self._closed and not part.finished:
+            self.tell_first([ends.unknown_end(checkpoint, task, "it was restored as finished", self.now_ns, self.teller)])
 
     def timer_fired(self, task: int, due_ns: int, records: int) -> None:
         if task in self._ended:

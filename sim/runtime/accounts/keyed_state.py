@@ -142,7 +142,9 @@ class KeyedStateAccount(RunAccount):
         if (subtask := self._begun(task)) is None:
             return
         part = self.contents.of(checkpoint, task)
-        if part is not None and part.finished and not part.parts:  # its operators had finished, and are not opened again: it has no state
+        if (
+            part is not None and part.finished and not part.holds_state
+        ):  # its operators had finished, and are not opened again: it has no state
             self._subtasks.pop(task, None)
             self._closed[task] = 2 * (subtask.begun_bytes + subtask.state.value_bytes)
             return

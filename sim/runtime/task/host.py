@@ -170,8 +170,8 @@ class TaskHost:
     def download(self, snapshot: TaskSnapshot) -> storage_work.Work[int]:
         """Process: its state, and what its parts keep in files; returns the bytes of state.  Raises StorageFailed."""
         state_bytes = 0
-        if snapshot.finished and not snapshot.parts:
-            self.state.leave_closed()
+        if snapshot.finished and not snapshot.holds_state:
+            self.state.leave_closed_operators()
         if snapshot.parts:
             state_bytes = yield from self.state.restore(self.context.storage, snapshot.checkpoint, snapshot.parts, snapshot.position.served)
         for part in self.parts:
@@ -316,7 +316,7 @@ class TaskHost:
         if overtakes:
             for part in self.parts:
                 part.overtaken(command.checkpoint, overtaken_bytes)
-        self.parts.cut(command.checkpoint, finished=self.ending.machine.drained)
+        self.parts.cut(command.checkpoint, finished=self.ending.machine.drained or self.state.left_closed)
         self.state.begin(command.checkpoint, command.options.snapshot_type)
         self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
         if command.options.timeoutable and not watched:  # no queue in which a barrier could wait
