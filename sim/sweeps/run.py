@@ -175,7 +175,7 @@ def _rows(definition: Definition, folder: Path, count: int) -> pd.DataFrame:
     if question is not None:
         requested |= {*question.show, *(limit.column for limit in question.limits), *filter(None, [question.least])}
         requested |= {"cell"} if question.racing else set()
-    counted = {STATISTICS[column].counted_by for column in requested if column in STATISTICS}
+    counted = {STATISTICS[column].counted_by for column in requested if column in STATISTICS} - {""}
     return read_results(folder, [*_ALWAYS, *definition.scenarios.values(), *requested, *counted])
 
 

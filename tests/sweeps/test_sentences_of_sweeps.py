@@ -67,7 +67,7 @@ class Known:
             alive = [other[column] for other in world if not other["dead"] and not np.isnan(other[column])]
             has_value = not row["dead"] and not np.isnan(row[column])
             is_open = row["unfinished"] == column and has_value
-            lost |= not has_value and (bool(alive) or any(other["dead"] for other in world))
+            lost |= not has_value and (bool(alive) or row["dead"])
             unfinished |= is_open
             scores += [max(alive) if is_open else row[column]] if has_value else []
         return (np.nan if lost or not scores else float(np.mean(scores))), unfinished, lost

@@ -102,7 +102,7 @@ def observed(results: pd.DataFrame, settings: Sequence[str], column: str) -> Obs
     score = np.where(known > 0, summed(np.nan_to_num(value)) / np.maximum(known, 1), np.nan)
     longest = np.max(np.where(known > 0, score, -np.inf), axis=1, keepdims=True)  # known of this world
     score = np.where(unfinished, longest, score)  # no run gains by being cut off early
-    lost &= (known > 0).any(axis=1, keepdims=True) | died.any(axis=1, keepdims=True)
+    lost &= died | (known > 0).any(axis=1, keepdims=True)  # that another setting failed says nothing about this one
     first_of = np.zeros(len(worlds), dtype=np.int64)
     first_of[world_of] = window_of
 

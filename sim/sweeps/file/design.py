@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, TypeVar
@@ -81,6 +82,8 @@ def _choice(given: Range | Sequence[Any], here: DocumentPath, reading: Reading) 
 
 def _ends(given: Range) -> tuple[ParsedQuantity, ParsedQuantity]:
     low, high = ParsedQuantity.parse(given.from_), ParsedQuantity.parse(given.to)
+    if {low.kind, high.kind} == {"count", "number"}:  # 0.5 to 2
+        low, high = replace(low, kind="number"), replace(high, kind="number")
     if low.kind != high.kind or low.value >= high.value:
         raise QuantityError(f"expected a range of one kind, from less to more, not {text_of(given.from_)} to {text_of(given.to)}")
     if given.scale == "log" and low.value <= 0:

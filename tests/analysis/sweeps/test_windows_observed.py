@@ -59,6 +59,16 @@ def test_a_run_that_fails_is_lost(change):
     assert np.isnan(seen.scores.iloc[0, 0])
 
 
+@pytest.mark.parametrize("others", [["30 s"], ["30 s", "90 s"]])
+def test_a_setting_that_fails_says_nothing_about_another_one_without_a_value(others):
+    """Where no setting has a value, only those are lost whose own runs failed."""
+    rows = rows_of({"10 s": [np.nan, 9.0], **{setting: [np.nan, 8.0] for setting in others}})
+    rows.loc[rows["checkpoint.interval"].isin(others) & (rows["window"] == "w0"), "job_status"] = "FAILED: killed"
+    seen = of(rows)
+
+    assert [[False, *[True] * len(others)], [False] * (1 + len(others))] == seen.lost.to_numpy().tolist()
+
+
 def test_nothing_to_measure_is_no_loss():
     """No failure, nothing to recover from; a window in which no setting has a value tells nothing of any."""
     rows = rows_of({"10 s": [np.nan, np.nan], "30 s": [np.nan, 8.0]}).assign(nothing=[COLUMN, COLUMN, COLUMN, ""])
