@@ -62,7 +62,7 @@ def test_records_that_a_window_fired_are_those_that_it_holds_no_more(before, aft
 
 
 def test_tables_of_a_compaction_are_those_that_the_checkpoint_before_did_not_have():
-    """Of the same task; the first checkpoint has to write them all."""
+    """The first checkpoint has to write them all, and other tasks have their own."""
     instance = observed()
     instance.merged |= {(1, 0): frozenset("ab"), (2, 0): frozenset("bc"), (2, 1): frozenset("x"), (4, 0): frozenset("cde")}
 
@@ -71,7 +71,7 @@ def test_tables_of_a_compaction_are_those_that_the_checkpoint_before_did_not_hav
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("kind", "clause"),
     [
         (PathKind.TRIGGER, "coordinator prepares"),
         (PathKind.TASK_THREAD, "before it took the call"),
@@ -87,8 +87,8 @@ def test_tables_of_a_compaction_are_those_that_the_checkpoint_before_did_not_hav
         (PathKind.COMMIT, "makes the output visible"),
     ],
 )
-def test_each_kind_of_part_has_its_words(kind, words):
-    assert words in Causes(observed(), 1).text([PathPart(kind, 0, 100, task=2)])
+def test_each_kind_of_part_has_its_words(kind, clause):
+    assert clause in Causes(observed(), 1).text([PathPart(kind, 0, 100, task=2)])
 
 
 def alignment(*happenings):
@@ -121,10 +121,10 @@ def test_a_barrier_overtakes_from_the_moment_it_is_converted(happening, at_ns, t
 
 
 @pytest.mark.parametrize(
-    ("durable", "words"),
+    ("durable", "clause"),
     [((90, 100), "2 files one after the other, the longest b, 3 MB at"), ((90, 101), "not durable"), ((90, None), "not durable")],
 )
-def test_a_file_that_is_not_durable_has_no_bandwidth(monkeypatch, durable, words):
+def test_a_file_that_is_not_durable_has_no_bandwidth(monkeypatch, durable, clause):
     """One of several is enough.  3 MB in 100 ns."""
     files = {
         i: SimpleNamespace(name=(name,), size_bytes=size, created_ns=10 * i, durable_ns=at)
@@ -134,11 +134,11 @@ def test_a_file_that_is_not_durable_has_no_bandwidth(monkeypatch, durable, words
     causes = Causes(observed(storage=SimpleNamespace(files=files)), 1)
     files[0].created_ns = 20
 
-    assert words in causes.text([PathPart(PathKind.UPLOAD, 0, 50, 2, file=0), PathPart(PathKind.UPLOAD, 50, 100, 2, file=1)])
+    assert clause in causes.text([PathPart(PathKind.UPLOAD, 0, 50, 2, file=0), PathPart(PathKind.UPLOAD, 50, 100, 2, file=1)])
 
 
 @pytest.mark.parametrize(
-    ("kind", "place", "words"),
+    ("kind", "place", "clause"),
     [
         (PathKind.QUEUE, "c[0] < a[0]", "its barrier is on the way from a[0] to c[0]"),
         (PathKind.TIMEOUT, "c[0] < a[0]", "its barrier waits on the way from a[0] to c[0] until the alignment timeout"),
@@ -149,8 +149,8 @@ def test_a_file_that_is_not_durable_has_no_bandwidth(monkeypatch, durable, words
         (PathKind.SYNC, "a[0]", "is sync of a[0]"),
     ],
 )
-def test_a_sentence_says_where_the_longest_part_is_spent(kind, place, words):
-    assert words == _passes(SimpleNamespace(place=place, parts=[PathPart(kind, 0, 1)], name=str(kind)))
+def test_a_sentence_says_where_the_longest_part_is_spent(kind, place, clause):
+    assert clause == _passes(SimpleNamespace(place=place, parts=[PathPart(kind, 0, 1)], name=str(kind)))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which clauses an answer has, over drawn sweeps: what cannot be told apart, what is surely the least, what is taken, and why."""
+"""Which clauses an answer has, over drawn sweeps: what cannot be told apart, what is surely the least, what is advice, and why."""
 
 import re
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.parametrize(
 
 
 def test_an_answer_says_how_sure_its_choice_is(seeds):
-    """One of: no setting keeps the limits; one window says nothing; surely the least; ties; or a set of which one is taken."""
+    """One of: no setting keeps the limits; one window says nothing; surely the least; ties; or a set of which one is advice."""
     found = {"set": 0, "alone": 0, "none": 0, "single": 0}
     for seed in seeds:
         question, rows = drawn(seed)
@@ -41,12 +41,12 @@ def test_an_answer_says_how_sure_its_choice_is(seeds):
         if apart:
             assert len(others) == int(apart[1]), (seed, text)
             assert others[:5] == re.findall(r"x\d", apart[2])[: len(others[:5])], (seed, text)
-        taken = re.search(r"Take checkpoint.interval (x\d)(?: \([^)]*\))?: ([^.]*)\.", text)
-        assert (taken is not None) == (not single and bool(others)), (seed, text)
-        if taken:
+        advice = re.search(r"Take checkpoint.interval (x\d)(?: \([^)]*\))?: ([^.]*)\.", text)
+        assert (advice is not None) == (not single and bool(others)), (seed, text)
+        if advice:
             own = REASONS.get(selection.reason, "of equal ones it stands first" if tied else "of these it has the least mean")
-            assert advised == taken[1], (seed, text)
+            assert advised == advice[1], (seed, text)
             if selection.reason in REASONS or not selection.ties:
-                assert own == taken[2], (seed, text)
+                assert own == advice[2], (seed, text)
     assert len(seeds) < 100 or all(found.values()), found
     assert found["set"] >= len(seeds) / 5, found

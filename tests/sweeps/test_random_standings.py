@@ -61,10 +61,10 @@ def test_the_ranking_is_that_of_the_rows(seeds):
                 for window, (value, _, _) in zip(windows, known.table(limit.column)[standing.setting[0]], strict=True)
                 if value > limit.at_most
             )
-            stated_limits = sorted((found.column, found.window, found.value) for found in standing.exceeded)
-            for expected, stated in zip(exceeded, stated_limits, strict=True):
-                assert expected[:2] == stated[:2], (seed, standing)
-                assert near(expected[2]) == stated[2], (seed, standing)
+            stated = sorted((found.column, found.window, found.value) for found in standing.exceeded)
+            for expected, actual in zip(exceeded, stated, strict=True):
+                assert expected[:2] == actual[:2], (seed, standing)
+                assert near(expected[2]) == actual[2], (seed, standing)
             behind, failed = behind + (standing.behind > 0), failed + (standing.failed > 0)
         ranked = [(standing.behind, standing.value) for standing in selection.eligible]
         assert ranked == sorted(ranked), seed

@@ -69,12 +69,14 @@ def test_texts_of_selected_columns_are_categories_and_numbers_are_numbers(study,
     """In the order of the table; the names of cells are all different, and plain."""
     store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
     store.put([row(cell, 100.0 + number) for number, cell in enumerate(planned)])
-    whole = collect(store, planned)
+    complete = collect(store, planned)
     found = read_results(tmp_path, ["throughput_per_second", "strategy", "cell"])
 
-    assert ["cell", "strategy", "throughput_per_second"] == [name for name in whole.columns if name in found.columns] == list(found.columns)
+    assert (
+        ["cell", "strategy", "throughput_per_second"] == [name for name in complete.columns if name in found.columns] == list(found.columns)
+    )
     assert [False, True, False] == [isinstance(kind, pd.CategoricalDtype) for kind in found.dtypes]
-    assert all(list(found[name]) == list(whole[name]) for name in found.columns)
+    assert all(list(found[name]) == list(complete[name]) for name in found.columns)
 
 
 def test_of_many_rows_those_columns_are_read_that_an_answer_is_made_of(monkeypatch, tmp_path):

@@ -57,7 +57,7 @@ def test_busy_time_is_dealt_out_as_it_was_spent():
         left = [chance.randint(0, 9) for _ in range(2)]
         busy = [3 * a + 40 * b for a, b in zip(read, left, strict=True)]
         for name, grown in zip(counters, (read, left, busy), strict=True):
-            counters[name].append((1000 * second, [then + more for then, more in zip(counters[name][-1][1], grown, strict=True)]))
+            counters[name].append((1000 * second, [before + step for before, step in zip(counters[name][-1][1], grown, strict=True)]))
 
     assert BusySplit(pytest.approx(3), pytest.approx(40)) == split_of_busy_time(counters)
 
@@ -88,7 +88,7 @@ def test_a_rhythm_whose_period_nobody_told_is_found():
 
 
 def test_noise_is_no_rhythm():
-    """Of four series of noise the smallest probability is below 1 % hardly ever; it is never 0 nor more than 1."""
+    """A probability below 1 % is rare, and there is none of 0 or beyond 1."""
     chance = random.Random(3)
     found = [unknown_rhythm([10_000.0 * k for k in range(40)], [chance.random() for _ in range(40)]).p for _ in range(4)]
 
@@ -116,7 +116,7 @@ def placed(first, second):
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "placement", "words"),
+    ("first", "second", "placement", "origin"),
     [
         ("123", "123", "spread", "3 task managers; 33% of the pairs of tasks share one ("),
         ("111", "111", "single", "one task manager; 100% of the pairs of tasks share one ("),
@@ -126,11 +126,11 @@ def placed(first, second):
         ("1234", "4567", "isolated", "7 task managers; 6% of the pairs of tasks share one, 0% with the nearest placement there is ("),
     ],
 )
-def test_the_placement_is_the_one_with_the_nearest_share_of_local_channels(first, second, placement, words):
+def test_the_placement_is_the_one_with_the_nearest_share_of_local_channels(first, second, placement, origin):
     found, comment = placed(first, second)
 
     assert placement == found
-    assert " ".join(comment.split()).startswith(words)
+    assert " ".join(comment.split()).startswith(origin)
 
 
 def configured(**config):
