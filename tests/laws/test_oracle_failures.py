@@ -139,6 +139,7 @@ def test_waste_is_what_is_counted_by_hand(interval):
     assert waste_by_hand(interval, 12, 1) == pytest.approx(waste(interval, 12, 1), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_waste_is_least_at_young_and_dalys_interval():
     """Four runs of 12 hours each: about 170 failures."""
     judge(12, range(1, 5))
