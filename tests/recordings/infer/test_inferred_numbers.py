@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from sim.model.scenario import Overheads
-from sim.recordings.infer import storage
-from sim.recordings.infer.draft import Draft
+from sim.recordings.infer import async_io, storage
+from sim.recordings.infer.draft import Draft, duration_text, rate_text
 from sim.recordings.infer.edges.counted import unbalanced
 from sim.recordings.infer.flows import Flow, Flows
 from sim.recordings.infer.lab.scenario import _timestamp
@@ -15,6 +15,7 @@ from sim.recordings.infer.log import infer_log
 from sim.recordings.infer.options import _placement, infer_checkpoint
 from sim.recordings.infer.windows import inferred
 from sim.recordings.infer.windows.firing import BusySplit, outputs_per_end, split_of_busy_time
+from sim.recordings.infer.windows.rhythm import gathering
 from sim.recordings.infer.windows.unknown_rhythm import unknown_rhythm
 from sim.recordings.infer.work import _pace
 from sim.recordings.source.rest.answers import CheckpointConfig
@@ -219,3 +220,37 @@ def test_asynchronous_io_passes_the_timestamps_on_that_all_its_inputs_have():
     job = lab_job(source("a", 100), source("b", 100), op("map", "b"), *asks)
 
     assert [8, 0, 8, 0] == [_timestamp(job, job.node(name)) for name in ("a", "map", "both", "one")]
+
+
+@pytest.mark.parametrize(("rate", "text"), [(0.4, "1 B/s"), (1.9, "1 B/s"), (2.0, "2 B/s"), (123_456.0, "123 kB/s")])
+def test_a_bandwidth_has_three_digits_and_is_never_nothing(rate, text):
+    assert text == rate_text(rate)
+
+
+@pytest.mark.parametrize(("ns", "text"), [(0.2, "1 ns"), (1.6, "2 ns"), (1_234_567.0, "1.23 ms"), (59_960_000_000.0, "1 min")])
+def test_a_time_has_three_digits_and_is_never_nothing(ns, text):
+    assert text == duration_text(ns)
+
+
+def test_requests_are_counted_by_the_size_of_a_record_without_its_length(monkeypatch):
+    """104 bytes on the wire are 100 of state and a length of 4; of two subtasks the mean, without those that did not end."""
+    sizes = [[(1000, "completed"), (3000, "completed")], [(500, "completed"), (9000, "running")], [(7, "running")]]
+    points = [
+        SimpleNamespace(tasks={"ask": SimpleNamespace(subtasks=[SimpleNamespace(size=size, status=status) for size, status in own])})
+        for own in sizes
+    ]
+    monkeypatch.setattr(async_io, "usual_checkpoints", lambda _: points)
+    monkeypatch.setattr(async_io, "own_bytes", lambda subtask: subtask.size)
+
+    assert [20.0, 5.0] == async_io._requests(None, vertex("ask"), flow(50.0, size=104.0))
+    assert [] == async_io._requests(None, vertex("ask"), flow(50.0, size=4.0))
+
+
+def test_durations_that_gather_at_a_turn_are_told_from_those_that_do_not():
+    """Long ones at one turn of four, long ones dealt out evenly, and all checkpoints at one turn: nothing is told of a rhythm there."""
+    turns = [number % 4 / 4 for number in range(24)]
+
+    assert gathering(turns, [9.0 if turn == 0.25 else 1.0 for turn in turns]) < 0.001
+    assert 0.9 < gathering(turns, [9.0 if number // 4 == 2 else 1.0 for number in range(24)])
+    assert 1.0 == gathering([0.25] * 24, [float(number) for number in range(24)]) == gathering(turns, [3.0] * 24) == gathering([], [])
+    assert gathering([0.0, 0.5] * 12, [1.0, 2.0] * 12) < 0.001
