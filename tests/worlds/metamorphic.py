@@ -25,7 +25,7 @@ from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.result import Result
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads, write
-from tests.worlds.account import account
+from tests.worlds.account import account, undisturbed
 from tests.worlds.draw import Document, Draw
 from tests.worlds.events import movable
 from tests.worlds.generator import FOLDER, document
@@ -98,7 +98,10 @@ def a_run_split_by_a_savepoint_comes_to_the_same(world: Document) -> str | None:
         return None  # it had come to its end, or storage is too slow for the savepoint
     if found := (*result.violations, *result.repetitions):
         return str(found[0]).splitlines()[0]
-    return "; ".join(account(_scenario(split))[:1])
+    lines = account(_scenario(split))[:1]
+    if lines and simulate(undisturbed(_scenario(split))).job_status != "FINISHED":
+        return None  # storage is too slow for its windows, say: there is no end to compare with
+    return "; ".join(lines)
 
 
 # ---------------------------------------------------------------------------------------------- storage
