@@ -471,6 +471,19 @@ def test_the_next_materialisation_builds_on_one_that_a_complete_checkpoint_holds
     assert (["000001.sst"], []) == (tables(all_files(again)), tables(all_files(third)))
 
 
+def test_a_materialisation_behind_a_restore_waits_for_its_checkpoint_too():
+    """Its files are written again until a complete checkpoint holds them; those restored from are not."""
+    backend = made(LOGGED, INCREMENTAL)
+    materialise(backend, 1, S)
+    frozen = backend.take(1, "checkpoint", lambda _: True)
+    again = made(LOGGED, INCREMENTAL)
+    again.restore(1, [part(frozen, frozen.reused)], 2 * S)
+    again.update(5, 3 * S)
+    first, second = (tables(all_files(materialise(again, number, 3 * S))) for number in (1, 2))
+
+    assert [] != first == second
+
+
 def test_a_restore_reads_the_materialisation_and_replays_the_log():
     """The tree stands as it was materialised; 2000 B of log at 1 MB/s take 2 ms; the files go on being referred to."""
     backend = made(LOGGED, StateOptions(incremental=True, load_bytes_per_second=1_000_000))

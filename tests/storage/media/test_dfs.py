@@ -261,3 +261,13 @@ def test_a_last_block_of_one_byte_is_read():
     lab = Lab(dfs(nodes=1, rate=1, block_bytes=1))
 
     assert [1000, 2000] == [lab.took_ms(lab.storage.read(size, "a")) for size in (1, 2)]
+
+
+def test_readers_of_a_task_manager_share_its_card():
+    """Files are read by the first one unless another one is named."""
+    lab = Lab(dfs(nodes=50, rate=None, nic=100 * MB))
+    lab.start("a", lab.storage.read(50 * MB, "a"))
+    lab.start("b", lab.storage.read(50 * MB, "b", host=0))
+    lab.start("c", lab.storage.read(50 * MB, "c", host=1))
+
+    assert {"a": 1000, "b": 1000, "c": 500} == lab.run()
