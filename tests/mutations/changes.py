@@ -245,30 +245,35 @@ def is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
+def unparsed(node: ast.AST) -> str:
+    """The text of a node, the same in every Python: since 3.12 a text inside of an f-string has the quotes of the f-string."""
+    return ast.unparse(node).replace('"', "'")
+
+
 def head(statement: ast.AST) -> str:
     """A statement in one line, a compound one without what is below it."""
     match statement:
         case ast.If(test=ast.Constant(value=False)) if hasattr(statement, "_fields"):
             return "pass"
         case ast.If(test=test):
-            return f"if {ast.unparse(test)}"
+            return f"if {unparsed(test)}"
         case ast.While(test=test):
-            return f"while {ast.unparse(test)}"
+            return f"while {unparsed(test)}"
         case ast.For(target=target, iter=iterated):
-            return f"for {ast.unparse(target)} in {ast.unparse(iterated)}"
+            return f"for {unparsed(target)} in {unparsed(iterated)}"
         case ast.With(items=items):
-            return f"with {', '.join(ast.unparse(item) for item in items)}"
+            return f"with {', '.join(unparsed(item) for item in items)}"
         case ast.Match(subject=subject):
-            return f"match {ast.unparse(subject)}"
+            return f"match {unparsed(subject)}"
         case ast.match_case(pattern=pattern, guard=guard):
-            return f"case {ast.unparse(pattern)}" + (f" if {ast.unparse(guard)}" if guard else "")
+            return f"case {unparsed(pattern)}" + (f" if {unparsed(guard)}" if guard else "")
         case ast.FunctionDef(name=name, args=arguments):
-            return f"def {name}({ast.unparse(arguments)})"
+            return f"def {name}({unparsed(arguments)})"
         case ast.ClassDef(name=name):
             return f"class {name}"
         case ast.Try() | ast.ExceptHandler():
             return "try"
-    return " ".join(ast.unparse(statement).split())
+    return " ".join(unparsed(statement).split())
 
 
 def lines_of(statement: ast.AST) -> tuple[int, int]:
