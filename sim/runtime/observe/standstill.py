@@ -114,15 +114,18 @@ class _Queues:
         return next(task for task in writers if task in stuck)
 
     def held_up(self, task: int, stuck: frozenset[int]) -> tuple[int, int]:
-        """(the task whose full output holds this one's barrier up, the blocked channel that would have to be read on)."""
+        """(the task whose full output holds this one's barrier up, the blocked channel that would have to be read on).
+
+        A reader that aligns may have a full output itself.  What follows that output holds it up, whatever its other inputs bring.
+        """
         while self._state[task] == ThreadState.IDLE:
             task = self.late(task, stuck)
         full = task
         while True:
             channel = next(c for p in self._jammed(task, stuck) for c in self._holding(p))
-            if self.blocked[channel]:
-                return full, channel
             task = self._layout.reader[channel]
+            if self.blocked[channel] and self._state[task] == ThreadState.IDLE:
+                return full, channel
 
     def _waits(self, task: int, others: frozenset[int]) -> bool:
         """Whether the task can go on only after one of the others has."""

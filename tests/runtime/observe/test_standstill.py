@@ -97,6 +97,17 @@ def test_what_is_only_slow_does_not_hang():
     assert {""} == set(result.checkpoints["x_standstill"])
 
 
+def test_a_task_that_aligns_can_have_a_full_output():
+    """m1 has barriers too, but it is its output that holds it up: the circle is that of its reader."""
+    (scenario,) = load(WORLD.with_name("aligning-with-a-full-output.yaml")).scenarios
+    sentence = (
+        "'k0' reads no more from 'm2' until the barrier of 'm1' comes,"
+        " and 'm1' cannot send it, as its output is full until 'k0' reads on"
+    )  # fmt: skip
+
+    assert ["", sentence] == simulate(scenario).checkpoints["x_standstill"].tolist()
+
+
 def test_no_finding_where_a_job_hangs_as_flink_does():
     """Otherwise a bounded job that does not end is one."""
     assert "" == run_text(WORLD.read_text()).kind
