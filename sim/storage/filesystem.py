@@ -61,6 +61,8 @@ class FileSystem:
 
         All are tried, and then the first StorageFailed is raised (StateUtil#bestEffortDiscardAllStateObjects).
         """
+        files = list(files)
+        self.files.to_delete.update(files)
         failures: list[StorageFailed] = []
         yield from in_parallel(self.attempts.env, [self._try_to_delete(file, host, failures) for file in files], threads)
         for failure in failures:
@@ -74,6 +76,7 @@ class FileSystem:
 
     def _delete(self, file: FileId, host: int) -> Work[None]:
         stored = self.files[file]
+        self.files.to_delete.discard(file)
         if stored.deleted_ns is None:
             self.files.delete(file, self.attempts.now)
             if stored.inside is not None and self.merged is not None:

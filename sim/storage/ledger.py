@@ -39,6 +39,7 @@ class FileLedger:
 
     def __init__(self) -> None:
         self._files: list[StoredFile] = []
+        self.to_delete: set[FileId] = set()  # asked for, but their turn has not come
         self.written = 0  # files closed so far, merged ones as one
         self.bytes_written = 0  # in them
         self.bytes_read: Counter[str] = Counter()  # by the first word of a name

@@ -251,3 +251,11 @@ def test_a_machine_is_missed_where_only_finished_tasks_wait_for_it():
 
     assert () == result.violations
     assert 2 == len(result.recoveries)
+
+
+def test_a_store_with_a_request_limit_deletes_late():
+    """A checkpoint completes after many that have expired: their files wait in line, and none is lost sight of."""
+    result = ran("deletes-behind-a-request-limit")
+
+    assert () == result.violations
+    assert 0 < (result.checkpoints["status"] == "FAILED").sum()

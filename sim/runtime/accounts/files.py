@@ -45,10 +45,16 @@ class FileAccount(RunAccount):
         return not (lost or scenario.rescale or self.context.origin is not None)
 
     def _there(self) -> Iterator[OwnedFile]:
-        """Files of checkpoints that are over, and are there now; savepoints are the user's."""
+        """Files of checkpoints that are over, and are there now; savepoints are the user's.
+
+        A store that answers so many requests per second deletes late: uploads and deletions share the limit.
+        """
+        options = self.context.scenario.storage
+        limited = any(store is not None and store.requests_per_second is not None for store in (options.object_store, options.dfs))
+        waiting = self.context.storage.files.to_delete if limited else frozenset()
         numbers = {name: task for task, name in enumerate(self.context.names)}
         for stored in self.context.storage.files:
-            if stored.disk or not stored.complete or stored.deleted_ns is not None:
+            if stored.disk or not stored.complete or stored.deleted_ns is not None or stored.id in waiting:
                 continue
             name, last = stored.name, self._last.get(int(stored.id), -1)
             checkpoint = last if name[0] == _LOG else _checkpoint_of(stored)
