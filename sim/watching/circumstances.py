@@ -33,6 +33,15 @@ class MeasuredLook:
     pressed: Mapping[str, float]
 
 
+def has_new_counters(before: Look, now: Look) -> bool:
+    """Whether Flink has fetched counters of the job's tasks in between.  A running thread's times grow also where no record comes.
+
+    Flink: MetricFetcherImpl.  It asks its TaskManagers at a look, and shows what they answer at the next one.  What they do not answer
+    in time is as it was.
+    """
+    return before.job != now.job or before.totals != now.totals
+
+
 def measured(before: Look, now: Look) -> MeasuredLook | None:
     """What was counted in between.  None: no time has passed by the JobManager's clock, or the job has begun again in between."""
     passed_s = (now.time_ms - before.time_ms) / 1e3

@@ -22,6 +22,7 @@ class Course:
     """The course of a watch so far."""
 
     look: Look | None = None  # the last one
+    counted: Look | None = None  # the last one with new counters
     seen: list[int] = field(default_factory=list)  # checkpoints of the job
     forecast: Forecast | None = None
     tail: Surprise = field(default_factory=Surprise)

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.watching.watcher import LATEST, Watcher, percentiles
+from sim.watching.circumstances import over
+from sim.watching.watcher import LASTING, LATEST, Watcher, percentiles
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -60,8 +61,8 @@ def _metrics(watcher: Watcher, requests: int) -> Iterator[Metric]:
         when = (((), course.passes_ms / 1e3),)
         yield Metric("ckptsim_limit_passes_timestamp_seconds", "gauge", "When p90 passes it if state grows on.", when, "seconds")
     if watcher.rows:
-        load = tuple((((("vertex", vertex),)), rate) for vertex, rate in watcher.rows[-1].load.items())
-        yield Metric("ckptsim_source_records_per_second", "gauge", "Load of each source.", load)
+        load = tuple((((("vertex", vertex),)), rate) for vertex, rate in over(watcher.rows[-LASTING:], []).load.items())
+        yield Metric("ckptsim_source_records_per_second", "gauge", f"Load of each source, over the last {LASTING} looks.", load)
 
 
 def _seconds(name: str, meaning: str, samples_ms: tuple[tuple[Labels, float], ...]) -> Metric:

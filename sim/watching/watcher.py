@@ -13,7 +13,7 @@ import numpy as np
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
 from sim.units import format_duration
 from sim.watching.changes import changes
-from sim.watching.circumstances import MeasuredLook, measured, over, times_text
+from sim.watching.circumstances import MeasuredLook, has_new_counters, measured, over, times_text
 from sim.watching.course import Course
 from sim.watching.events import WatchEvent, clock_text, day_text
 from sim.watching.explained import explained
@@ -36,8 +36,8 @@ LATEST = 20
 """Checkpoints whose percentiles are shown."""
 ENOUGH = 6
 """Completed checkpoints of a job, without the first, from which a forecast is made."""
-_LASTING, _OTHER_LOAD = 3, 1.4
-"""A load is told of that differs by such a factor at so many looks one after the other."""
+LASTING, _OTHER_LOAD = 3, 1.4
+"""A load is told of that differs by such a factor at so many looks one after the other; the load of so many is shown."""
 _LEAST_SHARE = 0.02
 """State of a vertex with a smaller share of all is not told of."""
 _BACK = 0.8
@@ -80,10 +80,8 @@ class Watcher:
         """Events, and rows for `sim.watching.memory`."""
         self.course.count("looks answered")
         events = [*self._answers(now_ms), *self._changed(look, now_ms)]
-        before, self.course.look = self.course.look, replace(look, checkpoints=())
-        if before is not None and (row := measured(before, look)) is not None:
-            self.rows = [*self.rows, row][-MOST_RECENT:]
-            self._catch_up()
+        self.course.look = replace(look, checkpoints=())
+        self._measure(self.course.look)
         events += [*self._load(now_ms), *self._missed(look, now_ms)]
         kept: list[dict[str, Any]] = []
         for point in look.checkpoints:
@@ -98,6 +96,16 @@ class Watcher:
         if len(events) > MOST_LINES:
             events = [*events[:MOST_LINES], WatchEvent(now_ms, "strange", f"and {len(events) - MOST_LINES} more at this look")]
         return events, kept
+
+    def _measure(self, look: Look) -> None:
+        """A look without new counters measures nothing; the next one with them measures the time since the last."""
+        before = self.course.counted
+        if before is not None and not has_new_counters(before, look):
+            return
+        self.course.counted = look
+        if before is not None and (row := measured(before, look)) is not None:
+            self.rows = [*self.rows, row][-MOST_RECENT:]
+            self._catch_up()
 
     def _catch_up(self) -> None:
         """Flink's counters are late: what the job did until the forecast was made is known at the look after it only."""
@@ -273,10 +281,10 @@ class Watcher:
 
     def _load(self, now_ms: int) -> Iterator[WatchEvent]:
         """Load that is another one for several looks, beside what it was when it was last told; without a forecast, at the first looks."""
-        rows, forecast = self.rows[-_LASTING:], self.course.forecast
-        if len(rows) < _LASTING:
+        rows, forecast = self.rows[-LASTING:], self.course.forecast
+        if len(rows) < LASTING:
             return
-        usual = over(self.rows[:_LASTING], []) if forecast is None else forecast.usual
+        usual = over(self.rows[:LASTING], []) if forecast is None else forecast.usual
         for vertex in rows[-1].load:
             before = self.course.loads.setdefault(vertex, usual.load.get(vertex, 0.0))
             rates = [row.load.get(vertex, 0.0) for row in rows]

@@ -132,6 +132,21 @@ def test_counters_that_are_late_make_no_other_load(play, tmp_path):
     assert "Load of 'orders' doubled (596/s -> 1." in left
 
 
+def test_a_look_without_new_counters_shows_no_load(played, folder):
+    """Flink fetches them at every other look only, and a look in between is of no load of 0."""
+    played.load = lambda s: 1.0 if s < 90 else 2.0 * (s // 30 % 2)
+    heard = played.watched(folder, "5 min")
+    looks = heard.done.looks
+    counted = looks[looks["seconds"].notna()]
+    shown = re.search(r"ckptsim_source_records_per_second\{.*\} (.*)", (folder / "ckptsim.prom").read_text()).group(1)
+
+    assert 11 <= len(looks)
+    assert len(counted) < len(looks)
+    assert 590 < float(shown) < 602
+    assert all(dict(load)["orders"] > 290 for load in counted["load"])
+    assert not heard.of("load")
+
+
 def test_load_is_told_without_a_forecast(played, tmp_path, monkeypatch):
     """Beside the first looks: nothing could be simulated."""
 
