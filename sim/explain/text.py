@@ -43,11 +43,10 @@ def title(account: Account) -> str:
 
 def sentence(account: Account) -> str:
     """What took longest, and why."""
-    name = title(account)
-    name = capitalised(name)
-    if not account.lines and account.stats.status == "COMPLETED":
-        return f"{name} took 0 ms: all tasks acknowledged it in the instant of its trigger."
+    name = capitalised(title(account))
     if not account.lines:
+        if account.stats.status == "COMPLETED":
+            return f"{name} took 0 ms: all tasks acknowledged it in the instant of its trigger."
         return f"{name} was still under way when the run ended."
     total = duration(account.path.duration_ns)
     fate = _fate(account, total)

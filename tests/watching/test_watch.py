@@ -138,11 +138,11 @@ def test_a_look_without_new_counters_shows_no_load(played, folder):
     heard = played.watched(folder, "5 min")
     looks = heard.done.looks
     counted = looks[looks["seconds"].notna()]
-    shown = re.search(r"ckptsim_source_records_per_second\{.*\} (.*)", (folder / "ckptsim.prom").read_text()).group(1)
+    gauge = re.search(r"ckptsim_source_records_per_second\{.*\} (.*)", (folder / "ckptsim.prom").read_text()).group(1)
 
     assert 11 <= len(looks)
     assert len(counted) < len(looks)
-    assert 590 < float(shown) < 602
+    assert 590 < float(gauge) < 602
     assert all(dict(load)["orders"] > 290 for load in counted["load"])
     assert not heard.of("load")
 

@@ -5,14 +5,15 @@ The reading thread makes an object of each entry, so the time grows with the num
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from statistics import median
 
 from sim.recordings.infer.draft import Draft, rate_text
 from sim.recordings.infer.file_history import own_bytes
 from sim.recordings.infer.flows import Flows
+from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.recordings.source.rest.job import RestJob
-from sim.units import format_size, parse_size
+from sim.units import SECOND, format_size, parse_size
 
 ENTRY_NS = 2_800
 """Reading an entry, beside its bytes: `tests/data/heap-restores`, values of 100 B, 1 kB and 10 kB."""
@@ -24,38 +25,44 @@ _MATTERS_NS = 100_000_000
 """A subtask that reads its state faster needs no rate."""
 _SHORTEST_MS = 200
 """Below that, other work of the initialisation is as long."""
+_EXAMPLES = (100, 10_000)
+"""Entries [B] whose rates the question names: the smallest and the largest of the runs."""
 
 
 def infer_heap_restore(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
     """Set `checkpoint.restore-rate`, if a subtask keeps much state on the heap."""
-    if found := list(_restores(draft, job)):
+    sizes = _on_heap(draft)
+    if job.restored is not None and (found := list(_restores(job, job.restored, sizes))):
         rates = [size / took_ms * 1000 for size, took_ms in found]
         origin = (
             f"{median(size for size, _ in found):,.0f} bytes in {median(took for _, took in found):,.0f} ms INITIALIZING, less what tasks "
-            f"without such state took; median of {len(found)} subtasks that began from checkpoint {job.restored.id if job.restored else ''}"
+            f"without such state took; median of {len(found)} subtasks that began from checkpoint {job.restored.id}"
         )
         draft.put("checkpoint.restore-rate", rate_text(median(rates)), origin)
         return
-    shares = {name: size / job.vertex(name).parallelism for name, size in _on_heap(draft).items()}
+    shares = {name: size / job.vertex(name).parallelism for name, size in sizes.items()}
     if not shares:
         return
     largest = max(shares, key=lambda name: shares[name])
     read = flowed[largest].bytes_per_record
     entry = round(read) if read >= 1 else _USUAL_BYTES
-    rate = entry * 10**9 / (ENTRY_NS + entry * 10**9 / BYTES_PER_SECOND)
-    if shares[largest] / rate * 10**9 >= _MATTERS_NS:
+    rate = rate_of(entry)
+    if shares[largest] / rate * SECOND >= _MATTERS_NS:
         draft.ask(
             "checkpoint.restore-rate", rate_text(rate), "How fast does a subtask read its state into the heap?",
             f"entries of {format_size(entry)}{', as the records' if read >= 1 else ''}, {ENTRY_NS / 1000:g} us each and "
-            f"{rate_text(BYTES_PER_SECOND)}. Entries of 100 B are read at 35 MB/s, those of 10 kB at 580 MB/s.",
+            f"{rate_text(BYTES_PER_SECOND)}. Entries of {_EXAMPLES[0]} B are read at {rate_text(rate_of(_EXAMPLES[0]))}, "
+            f"those of {format_size(_EXAMPLES[1])} at {rate_text(rate_of(_EXAMPLES[1]))}.",
         )  # fmt: skip
 
 
-def _restores(draft: Draft, job: RestJob) -> Iterator[tuple[int, int]]:
-    """(bytes, milliseconds) of subtasks that read their state in the latest start."""
-    restored, kept = job.restored, _on_heap(draft)
-    if restored is None:
-        return
+def rate_of(entry: float) -> float:
+    """Bytes per second at which a thread reads entries of so many bytes into the heap."""
+    return entry * SECOND / (ENTRY_NS + entry * SECOND / BYTES_PER_SECOND)
+
+
+def _restores(job: RestJob, restored: RecordedCheckpoint, kept: Collection[str]) -> Iterator[tuple[int, int]]:
+    """(bytes, milliseconds) of subtasks of `kept` vertices that read their state in the latest start."""
     others: dict[str, int] = {}  # TaskManager -> the shortest initialisation without such state
     for name, details in job.details.items():
         for place in details.subtasks if name not in kept else ():

@@ -138,7 +138,6 @@ class RestoredCheckpoint(_Answer):
     """The checkpoint that a job last began from."""
 
     id: int
-    is_savepoint: bool = False
 
 
 class LatestCheckpoints(_Answer):
