@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from sim.model.job import Job, Source
+from sim.metrics.journal import Happening
+from sim.model.job import Job, Rate, Snapshot, Source
 from sim.plane import build
 from sim.plane.reference import ReferencePlane
 from sim.plane.reference.parts import Slice
 from sim.plane.seam.interface import BARRIERS, NoticeKind, ThreadState, Trait
 from sim.plane.seam.layout import layout
 from sim.runtime.run.job_instance import JobInstance
-from tests.laws.small_jobs import MS, SECOND, chain, scenario, scenarios
+from tests.laws.small_jobs import MS, SECOND, chain, run, scenario, scenarios
 from tests.plane.worlds import drive, scripts, worlds
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "interpreted"])
@@ -295,3 +297,16 @@ def test_law_07_on_whole_runs(world_of):
         tasks = instance.plane.tasks()
 
         assert {until} == set((tasks["busy_ns"] + tasks["idle_ns"] + tasks["soft_ns"] + tasks["hard_ns"]).tolist())
+
+
+@pytest.mark.parametrize("engine", ["reference", "compiled"])
+def test_law_4_a_thread_full_of_snapshots_serves_its_input(engine):
+    """Each takes 20 ms of the source's thread, one is triggered every 10 ms: an element comes between two batches of mails."""
+    base = scenario(chain(1, sink_ns=MS), seconds=4, interval_ms=10)
+    first, *others = base.job.vertices
+    reader = replace(first, source=Source(rates=(Rate(0, Fraction(100)),), total=50), snapshot=Snapshot(sync_ns=20 * MS))
+    world = run(replace(base, job=Job((reader, *others)), checkpoint=replace(base.checkpoint, max_concurrent=4)), engine)
+    triggers = sum(row.happening == Happening.TRIGGERED for row in world.journal)
+
+    assert 50 == world.plane.served()[0]
+    assert triggers >= 50

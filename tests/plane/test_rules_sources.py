@@ -53,11 +53,12 @@ def test_W3_with_the_lock_a_source_does_not_look_at_its_output(build, waits, sta
     assert used == pool(plane)
 
 
-def test_W3_a_mail_waits_for_the_emission_under_the_lock(build):
-    """The reader serves a record every 1000, and each makes room for one."""
+@pytest.mark.parametrize("behind", [False, True])
+def test_W3_a_mail_waits_for_the_emission_under_the_lock(build, behind):
+    """The reader serves a record every 1000, and each makes room for one.  No element comes before a mail: another thread reads."""
     plane = build(pair(Wait.LOCK))
     run(plane, 5500)
-    plane.interrupt(0)
+    (plane.interrupt_behind if behind else plane.interrupt)(0)
     notice = plane.advance(10_000)
 
     assert (NoticeKind.SAFE, 0) == (notice.kind, notice.task)

@@ -105,6 +105,58 @@ def test_T3_mail_interrupts_an_idle_and_a_soft_task(build):
     assert ThreadState.SOFT == state(plane, 0)
 
 
+def test_T3_behind_a_batch_of_mails_one_record_is_served(build):
+    """A reader that the control plane held has whole records: it serves one, and its mails are next."""
+    plane = build(pipe())
+    plane.hold(1)
+    run(plane, 50)
+    plane.interrupt_behind(1)
+    plane.interrupt(1)  # a mail more changes nothing
+    plane.release(1)
+
+    assert [Notice(60, NoticeKind.SAFE, 1)] == run(plane, 100)[:1]
+    assert 1 <= task(plane, 1, "served")
+
+
+def test_T3_one_record_also_of_those_that_are_served_ahead(build):
+    """A buffer full of small records: the thread comes back after the first."""
+    plane = build(pipe(size=5))
+    plane.hold(1)
+    run(plane, 300)
+    plane.interrupt_behind(1)
+    plane.release(1)
+
+    assert Notice(310, NoticeKind.SAFE, 1) == next_notice(plane)
+    assert 1 == task(plane, 1, "served")
+
+
+def test_T3_a_marker_is_an_element(build):
+    """The barrier is polled, its notice is told, then the mails are next."""
+    plane = build(pipe(total=0))
+    plane.hold(1)
+    plane.forward(0, Marker(1))
+    run(plane, 10)
+    plane.interrupt_behind(1)
+    plane.release(1)
+
+    assert [NoticeKind.ARRIVED, NoticeKind.SAFE] == [notice.kind for notice in run(plane, 20)]
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["no input", "full output"])
+def test_T3_without_an_element_mails_are_next_at_once(build, full):
+    plane = build(pipe(exclusive=1, floating=0) if full else pipe(total=0))
+    if full:
+        plane.hold(1)
+    run(plane, 100)
+    reader = 0 if full else 1
+    plane.hold(reader)
+    plane.interrupt_behind(reader)
+    plane.release(reader)
+
+    assert [Notice(100, NoticeKind.SAFE, reader)] == run(plane, 101)
+    assert (ThreadState.SOFT if full else ThreadState.IDLE) == state(plane, reader)
+
+
 def test_T4_priority_before_output(build):
     """The output of task 1 is full and stays so; its priority marker is processed."""
     plane = build(world([source(), vertex("b"), vertex("c")], [edge(0, 1), edge(1, 2)], exclusive=1, floating=0))

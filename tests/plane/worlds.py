@@ -299,12 +299,13 @@ class Driver:
 
     # -------------------------------------------------------------------------------------------- safe points, holding
 
-    def at_safe_point(self, task: int, what: Callable[[], None]) -> None:
+    def at_safe_point(self, task: int, what: Callable[[], None], *, behind: bool = False) -> None:
         self.mail.setdefault(task, []).append(what)
-        self.plane.interrupt(task)
+        (self.plane.interrupt_behind if behind else self.plane.interrupt)(task)
 
     def nap(self, task: int, length: int) -> None:
-        self.at_safe_point(task, lambda: self.hold(task, length))
+        """Every other one begins behind an element."""
+        self.at_safe_point(task, lambda: self.hold(task, length), behind=length % 2 == 1)
 
     def hold(self, task: int, length: int) -> None:
         if length > 0 and task not in self.working:

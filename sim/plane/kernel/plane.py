@@ -172,6 +172,9 @@ class KernelPlane:
     def interrupt(self, task: int) -> None:
         self._do(names.INTERRUPT, task)
 
+    def interrupt_behind(self, task: int) -> None:
+        self._do(names.INTERRUPT, task, 1)
+
     def hold(self, task: int) -> None:
         if not self._do(names.HOLD, task):
             raise ValueError(f"hold of task {task} at {self.now} ns: it is in service, inside a record or halted")

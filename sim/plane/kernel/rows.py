@@ -118,6 +118,7 @@ class Task:
     listed: int = 0  # TURN is on the work list
     held: int = 0
     interrupted: int = 0
+    behind: int = 0  # an element comes before it is told of (T3)
     recovering: int = 0  # started anew, RECOVERED is not reported yet (P7)
     current: int = -1  # channel of the current buffer (joined inputs: each gate's own)
     joined: int = 0

@@ -92,7 +92,7 @@ class LateOutputs:
             return False
         before = self.plane.reports
         if task.interrupted:
-            task.interrupted = False
+            task.interrupted = task.behind = False
             self.plane.report(NoticeKind.SAFE, task)
         while task.priority and not task.waits_for_late and self.plane.reports == before:
             self.plane.markers.process(*task.priority.popleft())
@@ -109,7 +109,7 @@ class LateOutputs:
     def wait(self, task: Task) -> None:
         """L6."""
         if task.interrupted:
-            task.interrupted = False
+            task.interrupted = task.behind = False
             self.plane.report(NoticeKind.SAFE, task)
         elif task.late:
             self.plane.thread.enter(task, ThreadState.IDLE)

@@ -263,6 +263,7 @@ class Task:
     held: bool = False  # between hold and release; the state may still read HELD after release (E4)
     recovering: bool = False  # started anew, RECOVERED is not reported yet (P7)
     interrupted: bool = False
+    behind: bool = False  # one element comes before SAFE (T3)
     passed_over: bool = False  # the lock went back to the source while a mail waited for it (W3)
     exhausted: bool = False  # EXHAUSTED is reported (T6)
     paused: bool = False  # T6

@@ -21,7 +21,7 @@ from sim.plane.reference.receiving import Receiving
 from sim.plane.reference.restarts import Restarts
 from sim.plane.reference.sending import Sending
 from sim.plane.reference.tables import channel_table, gate_table, partition_table, sums, task_table
-from sim.plane.reference.thread import Thread
+from sim.plane.reference.thread import Thread, waits
 from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import (
     ANY_NUMBER,
@@ -33,6 +33,7 @@ from sim.plane.seam.interface import (
     PlaneSpec,
     Position,
     ThreadState,
+    Wait,
     VertexSpec,
 )
 from sim.plane.seam.layout import Layout, layout
@@ -201,6 +202,10 @@ class ReferencePlane(Agenda):
     def interrupt(self, task: int) -> None:
         self.all_tasks[task].interrupted = True
         self.wake_if_idle_or_soft(self.all_tasks[task])
+
+    def interrupt_behind(self, task: int) -> None:
+        self.all_tasks[task].behind = waits(self.all_tasks[task]) != Wait.LOCK
+        self.interrupt(task)
 
     def hold(self, task: int) -> None:
         row = self.all_tasks[task]

@@ -54,6 +54,8 @@ class Thread:
             self.go_on(task)
         if self.plane.reports > before:  # T10
             self.plane.wake(task)
+        elif task.interrupted and task.state in (ThreadState.IDLE, ThreadState.SOFT):  # T3
+            self.plane.wake(task)
         self.plane.late.expect(task)
 
     def go_on(self, task: Task) -> None:
@@ -63,7 +65,9 @@ class Thread:
             return
         before = self.plane.reports
         while True:
-            if task.interrupted and not (task.passed_over and self.has_due(task)):  # T3, W3
+            if task.behind:  # T3
+                task.behind = False
+            elif task.interrupted and not (task.passed_over and self.has_due(task)):  # T3, W3
                 task.interrupted = False
                 self.plane.report(NoticeKind.SAFE, task)
                 return

@@ -153,6 +153,7 @@ class DataPlane(Protocol):
     def captured(self, task: int) -> tuple[int, int]: ...  # C5
     def release_capture(self, task: int) -> None: ...  # C4
     def interrupt(self, task: int) -> None: ...  # E4
+    def interrupt_behind(self, task: int) -> None: ...  # E4: behind one element, if there is one
     def hold(self, task: int) -> None: ...  # E4
     def release(self, task: int) -> None: ...  # E4
     def scale(self, task: int, num: int, den: int) -> None: ...  # E4

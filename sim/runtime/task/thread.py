@@ -1,6 +1,7 @@
 """A task's thread as the control plane sees it: mails run between records, longer work holds the thread.
 
-Flink: StreamTask's mailbox.  A mail runs at the next safe point of the data plane, never inside a record.
+Flink: StreamTask's mailbox.  A mail runs at the next safe point of the data plane, never inside a record.  Mails run in batches: those
+that come while a mail works wait for the next batch, and one element of the input comes before it (MailboxProcessor#runMailboxLoop).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class TaskThread:
         self._writes = False  # outputs were let go: no mail before they are written
         self._released = False  # it takes mails only, but writes now what was let go
         self._mails: list[tuple[Callable[[], None], bool]] = []
+        self._batch: int | None = None  # mails left of a batch in which one kept the thread
 
     def post(self, mail: Callable[[], None], *, notifies: bool = False) -> None:
         """Have `mail` run by the task thread, between records, after the mails before it.
@@ -42,11 +44,15 @@ class TaskThread:
         """The plane reports that the task is between records."""
         self._at_mails = True
         self._writes = False
-        while not self.occupied and not self._writes and (mail := self._next()) is not None:
+        while not self.occupied and not self._writes and self._batch != 0 and (mail := self._next()) is not None:
+            if self._batch is not None:
+                self._batch -= 1
             mail()  # which may stop the thread
+            if self.occupied and self._batch is None and not self.mails_only:
+                self._batch = len(self._mails)
         self._at_mails = False
-        if self._mails and self._writes and not self.stopped and not self.occupied:
-            self.plane.interrupt(self.task)
+        if self._mails and not self.stopped and not self.occupied and (self._writes or self._batch == 0):
+            self._interrupt()
 
     def let_go(self, until: int) -> None:
         """The thread writes the outputs of the first `until` records now: they may block it, and mails wait for them.
@@ -101,6 +107,8 @@ class TaskThread:
                 self.plane.release(self.task)
             if self._mails:
                 self._call()
+            elif self._batch == 0:
+                self._batch = None
 
     def serve_mails_only(self) -> None:
         """No record any more, mails at once: the data of this task ends here.  Call at a safe point only."""
@@ -108,6 +116,7 @@ class TaskThread:
             if not self.occupied:
                 self.plane.hold(self.task)
             self.mails_only = True
+            self._batch = None
 
     @property
     def takes_mails(self) -> bool:
@@ -159,6 +168,14 @@ class TaskThread:
     def _call(self) -> None:
         """Make the thread look for mails."""
         if not self.mails_only:
-            self.plane.interrupt(self.task)
+            self._interrupt()
         elif not self._at_mails and not self._released:
             self.at_safe_point()
+
+    def _interrupt(self) -> None:
+        """Ask for a safe point: at once, or behind an element where a batch of mails is over."""
+        if self._batch == 0:
+            self._batch = None
+            self.plane.interrupt_behind(self.task)
+        else:
+            self.plane.interrupt(self.task)

@@ -66,6 +66,72 @@ def test_mails_wait_while_the_thread_is_occupied(thread, plane):
     assert ["waited"] == story
 
 
+def occupied_by(thread, story, name):
+    """A mail that keeps the thread."""
+    return lambda: (story.append(name), thread.occupy())
+
+
+def test_one_element_comes_between_two_batches(thread, plane):
+    """Mails that were there run on when the thread is free; what came meanwhile waits for an element (MailboxProcessor)."""
+    story = []
+    thread.post(occupied_by(thread, story, "snapshot"))
+    thread.post(lambda: story.append("of the batch"))
+    thread.at_safe_point()
+    thread.post(lambda: story.append("came meanwhile"))
+    thread.vacate()
+
+    assert [("release", 3), ("interrupt", 3)] == plane.verbs[-2:]
+    thread.at_safe_point()
+    assert ["snapshot", "of the batch"] == story
+    assert ("interrupt_behind", 3) == plane.verbs[-1]
+    thread.at_safe_point()
+    assert ["snapshot", "of the batch", "came meanwhile"] == story
+
+
+def test_an_element_comes_behind_the_last_mail_of_a_batch(thread, plane):
+    """Snapshots one after the other fill all of the thread's time: an element is served between two of them."""
+    story = []
+    for n in range(3):
+        thread.post(occupied_by(thread, story, n))
+        if n:
+            thread.vacate()
+            assert [("release", 3), ("interrupt_behind", 3)] == plane.verbs[-2:]
+        thread.at_safe_point()
+
+    assert [0, 1, 2] == story
+
+
+def test_work_that_an_element_began_is_no_batch(thread, plane):
+    """A barrier of the input keeps the thread: the mails that came meanwhile are the next batch, and come first."""
+    thread.occupy()
+    thread.post(lambda: None)
+    thread.vacate()
+
+    assert [("release", 3), ("interrupt", 3)] == plane.verbs[-2:]
+
+
+def test_a_batch_that_ended_with_its_thread_free_is_forgotten(thread, plane):
+    """No mail waited: the next one comes after whatever the thread serves now."""
+    thread.post(thread.occupy)
+    thread.at_safe_point()
+    thread.vacate()
+    thread.post(lambda: None)
+
+    assert ("interrupt", 3) == plane.verbs[-1]
+
+
+def test_a_thread_without_input_knows_no_batches(thread, plane):
+    """Its data has ended: there is no element to wait for."""
+    story = []
+    thread.serve_mails_only()
+    thread.post(occupied_by(thread, story, "snapshot"))
+    thread.post(lambda: story.append("came meanwhile"))
+    thread.vacate()
+
+    assert ["snapshot", "came meanwhile"] == story
+    assert "interrupt_behind" not in {verb for verb, *_ in plane.verbs}
+
+
 def test_posting_to_an_occupied_thread_asks_for_nothing(thread, plane):
     """A held task has no safe points: the question is put when it is free."""
     thread.occupy()

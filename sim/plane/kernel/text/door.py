@@ -20,6 +20,7 @@ from sim.plane.kernel.text.names import (
     HOLD,
     INTERRUPT,
     LET_GO,
+    LOCK,
     LOOK,
     PAUSE,
     POLLED,
@@ -88,7 +89,7 @@ def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     elif op == RELEASE_CAPTURE:
         release_capture(w, t)
     elif op == INTERRUPT:
-        interrupt(w, t)
+        interrupt(w, t, a)
     elif op == HOLD:
         return hold(w, t)
     elif op == RELEASE:
@@ -116,9 +117,12 @@ def door(w: PlaneState, op: int, t: int, a: int, b: int, c: int, d: int) -> int:
     return 0
 
 
-def interrupt(w: PlaneState, t: int) -> None:
-    """The thread says when it is between records (E4)."""
-    w.tasks[t].interrupted = 1
+def interrupt(w: PlaneState, t: int, behind: int) -> None:
+    """The thread says when it is between records, or behind its next element (E4)."""
+    task = w.tasks[t]
+    task.interrupted = 1
+    if behind == 1 and task.source != LOCK:
+        task.behind = 1
     wake_between_records(w, t)
 
 

@@ -97,6 +97,7 @@ def yields_now(w: PlaneState, t: int) -> bool:
     task = w.tasks[t]
     if task.interrupted == 1:
         task.interrupted = 0
+        task.behind = 0
         report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
     while w.g.noted == 0 and task.urgent_head >= 0 and (task.waits_for_late & 1) == 0:
         e = task.urgent_head
@@ -154,6 +155,7 @@ def go_on_waiting(w: PlaneState, t: int) -> None:
         report(w, NOTE_WRITTEN, t, -1, -1, -1, -1, 0, 0)
     elif task.interrupted == 1:
         task.interrupted = 0
+        task.behind = 0
         report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
     elif task.late > 0:
         become(w, t, IDLE)

@@ -47,7 +47,7 @@ def turn(w: PlaneState, t: int) -> None:
         go_on_waiting(w, t)
     else:
         run(w, t)
-    if w.g.noted > 0:
+    if w.g.noted > 0 or (task.interrupted == 1 and (task.state == IDLE or task.state == SOFT)):
         append_turn(w, t)
     if task.late > 0:
         expect_late(w, t)
@@ -61,7 +61,9 @@ def run(w: PlaneState, t: int) -> None:
         open_gates(w, t, task.first_gate, task.last_gate)
         return
     while g.noted == 0:
-        if task.interrupted == 1 and (task.passed_over == 0 or not has_due(w, t)):
+        if task.behind == 1:
+            task.behind = 0
+        elif task.interrupted == 1 and (task.passed_over == 0 or not has_due(w, t)):
             task.interrupted = 0
             report(w, NOTE_SAFE, t, -1, -1, -1, -1, 0, 0)
             return
@@ -220,7 +222,7 @@ def begin_service(w: PlaneState, t: int, table: int, n: int, begin_ns: int) -> N
     end = begin_ns + service_ns(w, t, table, n)
     become(w, t, BUSY)
     task.serving = 1
-    if task.runs_ahead == 1 and goes_far(w, t):
+    if task.runs_ahead == 1 and task.interrupted == 0 and goes_far(w, t):
         end = run_ahead(w, t, end)
     if w.g.fetches == 1:
         fetch_targets(w, t, 0)
