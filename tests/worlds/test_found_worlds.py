@@ -259,3 +259,8 @@ def test_a_store_with_a_request_limit_deletes_late():
 
     assert () == result.violations
     assert 0 < (result.checkpoints["status"] == "FAILED").sum()
+
+
+def test_a_source_whose_data_has_ended_sends_no_watermark():
+    """Its generator is stopped (SourceOperator#finish); what came while it was idle leaves no window behind its end."""
+    assert () == ran("idle-sources-that-end").violations

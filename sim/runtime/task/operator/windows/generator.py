@@ -30,6 +30,7 @@ class WatermarkGenerator(TaskPart):
         self.windows = context.scenario.job.event_time_windows
         self.log = context.spec.vertices[context.layout.vertex[slot.task]].log(context.layout.subtask[slot.task])
         self.idle = False
+        self._ended = False
         self._watermark_ns: int = 0  # the last one, sent or not
         self._sent_ns = 0
         self._seen = (0, 0)  # records at the last look that found new ones, and its time
@@ -58,7 +59,7 @@ class WatermarkGenerator(TaskPart):
 
     def _look(self) -> None:
         """On the task thread."""
-        if self.slot.thread.mails_only:
+        if self._ended or self.slot.thread.mails_only:
             return  # its data ends here
         reached_ns = self._event_time() - self.watermark.lateness_ns
         if self._idleness is None or self._is_active(self._idleness, reached_ns):
@@ -103,7 +104,8 @@ class WatermarkGenerator(TaskPart):
             self.aligned.limited(watermark_ns)
 
     def end_input(self) -> None:
-        """No other source waits for this one."""
+        """No watermark follows (SourceOperator#finish), and no other source waits for this one."""
+        self._ended = True
         if self.aligned is not None:
             self.aligned.end()
 
