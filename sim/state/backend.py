@@ -41,7 +41,7 @@ class Backend(Protocol):
         """The task is gone."""
 
     def restore(self, number: int, parts: Sequence[KeyedPart], now_ns: int) -> Restoring:
-        """Restore a snapshot.  Returns the reads and the work that this takes."""
+        """Restore a snapshot; without parts one that held no state.  Returns the reads and the work that this takes."""
 
 
 def canonical(size_bytes: int, rate_bytes_per_second: int | None, sync_ns: int) -> FrozenState:

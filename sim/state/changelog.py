@@ -165,7 +165,7 @@ class ChangelogBackend:
                 below.append(part._replace(image=image, handles=rest))
             replayed_bytes += int(sum(handle.size_bytes for handle in own) * part.share)
             log += own
-        restoring = self.inner.restore(0, below, now_ns) if below else Restoring()
+        restoring = self.inner.restore(0, below, now_ns) if below or not log else Restoring()
         replay_ns = 0 if self.load_bytes_per_second is None else replayed_bytes * SECOND // self.load_bytes_per_second
         self._stand(log, below)
         reads = (*restoring.reads, *((handle, handle.size_bytes) for handle in log))

@@ -97,6 +97,8 @@ class RocksDb:
         """The same tables again; after rescaling, or from a canonical savepoint, a new tree that everything is written to."""
         self._now_ns = now_ns
         self._added = self._expired = self._gone_bytes = 0
+        if not parts:
+            return Restoring()
         (only, *others) = parts
         if others or only.share != 1 or not isinstance(only.image, TreeImage):
             self.tree.leave()

@@ -65,7 +65,7 @@ class StoredAccount(RunAccount):
             self.tell_first([stored.without_metadata(checkpoint, self.now_ns, self.teller)])
         self.tell_first(self._short_files(checkpoint, parts))
         self.tell_first(self._in_no_file(checkpoint, parts))
-        if self._not_claimed and not self.context.stats[checkpoint].savepoint_format:
+        if self._not_claimed and not self.context.stats[checkpoint].savepoint_format and not self._may_be_built_upon:
             named = {file for task, part in parts if not self._has_changelog(task) for file in _files(part)} & set(self._not_claimed)
             if named:
                 self.tell_first([stored.not_its_own(checkpoint, self.now_ns, len(named), "named", self.teller)])
@@ -114,6 +114,11 @@ class StoredAccount(RunAccount):
 
     def _parts(self, checkpoint: int) -> Iterable[TaskSnapshot]:
         return self.contents.checkpoints.get(checkpoint, {}).values()
+
+    @property
+    def _may_be_built_upon(self) -> bool:
+        """A task that misses all notifications builds upon what it restored, claimed or not (RocksIncrementalSnapshotStrategy)."""
+        return self.context.scenario.checkpoint.lost_notifications > 0
 
     def _has_changelog(self, task: int) -> bool:
         """Flink does not support a changelog without a claim."""
