@@ -264,3 +264,16 @@ def test_a_store_with_a_request_limit_deletes_late():
 def test_a_source_whose_data_has_ended_sends_no_watermark():
     """Its generator is stopped (SourceOperator#finish); what came while it was idle leaves no window behind its end."""
     assert () == ran("idle-sources-that-end").violations
+
+
+def test_a_task_that_heard_of_no_completion_builds_upon_what_it_restored():
+    """Files of a snapshot that its job did not claim: Flink refers to them until a notification comes through."""
+    assert () == ran("unclaimed-and-unnotified").violations
+
+
+def test_a_snapshot_whose_keys_had_expired_is_restored_as_one_without_state():
+    """A changelog begins anew behind the restart; it went on with the size that the run had begun with."""
+    result = ran("changelog-of-expired-keys")
+
+    assert () == result.violations
+    assert 1 == len(result.recoveries)

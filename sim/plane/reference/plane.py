@@ -33,8 +33,8 @@ from sim.plane.seam.interface import (
     PlaneSpec,
     Position,
     ThreadState,
-    Wait,
     VertexSpec,
+    Wait,
 )
 from sim.plane.seam.layout import Layout, layout
 from sim.plane.seam.positions import require_closed

@@ -52,9 +52,7 @@ class Thread:
             self.plane.late.wait(task)
         else:
             self.go_on(task)
-        if self.plane.reports > before:  # T10
-            self.plane.wake(task)
-        elif task.interrupted and task.state in (ThreadState.IDLE, ThreadState.SOFT):  # T3
+        if self.plane.reports > before or (task.interrupted and task.state in (ThreadState.IDLE, ThreadState.SOFT)):  # T10
             self.plane.wake(task)
         self.plane.late.expect(task)
 
