@@ -19,6 +19,7 @@ SEEDS = range(40)
 SOUND_SEEDS = range(123, 134)
 KNOWN_WORLDS = sorted(FOLDER.glob("*.yaml"))
 SOUND_WORLD = FOLDER / "alignment-given-up-by-a-newer-barrier.yaml"
+LATE_LOG = "changelog: the tail of the log is not part of the snapshot"
 GO_BACK = {"changelog-claimed-savepoint"}  # their second job begins behind what the first one committed, which comes twice
 
 
@@ -99,6 +100,12 @@ def test_broken_runtimes_are_noticed(name, first):
 
     assert not noticed.bad, "the fault is ours"
     assert "" == run_document(document(SOUND_SEEDS[0])).finding
+
+
+@pytest.mark.parametrize(("seed", "wrong"), [(5_000_087, "at least once"), (5_000_276, "at least once"), (5_000_755, LATE_LOG)])
+def test_what_makes_a_world_wrong_leaves_a_scenario(seed, wrong):
+    """Whatever is said of subtasks that are gone goes as well, and a claim that a changelog cannot keep."""
+    assert loads(text(seed, wrong), folder=FOLDER).scenarios
 
 
 def test_the_plan_mixes_them():

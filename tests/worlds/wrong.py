@@ -24,13 +24,23 @@ def _counting(world: Document) -> None:
     for vertex in world["job"].values():
         vertex.pop("max-parallelism", None)
         if "source" in vertex:
-            vertex["parallelism"] = 2
+            _have_two_subtasks(vertex)
             if "records" in vertex["source"]:
                 vertex["source"] |= {"records": 200}
     for vertex in _committing(world):
         vertex["service"] = "5 ms"
     world.pop("rescale", None)
     world["faults"] = [{"kill": "random-task", "at": "700 ms"}]
+
+
+def _have_two_subtasks(vertex: Document) -> None:
+    """Without what is said of others."""
+    vertex["parallelism"] = 2
+    if "silent" in vertex["source"]:
+        vertex["source"]["silent"] = 1
+    factors = {subtask: factor for subtask, factor in vertex.pop("service-factor", {}).items() if int(subtask) < 2}
+    if factors:
+        vertex["service-factor"] = factors
 
 
 def _dropping(world: Document) -> None:
