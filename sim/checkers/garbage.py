@@ -7,17 +7,24 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
 from typing import NamedTuple
 
 from sim.checkers.story import BEGIN_AND_END, Teller
 from sim.checkers.violation import Violation, at, number_of
 from sim.metrics.journal import Happening
+from sim.model.storage import ObjectStore, SlowPlaces, Storage
+from sim.units import SECOND
 
 GOES = "a file is named by a snapshot that is kept or under way, or it is deleted soon"
 
 _LATER = 3
 """So many checkpoints have completed since: triggers wait for files that are to be deleted."""
 _SOON_NS = 500_000_000
+_REQUESTS = 2
+"""So many has one deletion: a client may look first (presto), and the last of merged files takes the file along that held them."""
+_TAIL = 20
+"""No latency is so many times its mean."""
 _ENDS_OF_TASKS = frozenset({Happening.TASK_FAILED, Happening.TASK_MANAGER_LOST, Happening.JOB_MANAGER_LOST, Happening.JOB_RESTARTING})
 
 
@@ -29,6 +36,29 @@ class OwnedFile(NamedTuple):
     task: int  # whose acknowledgement brings it; -1: it is the JobManager's from the beginning
     last: int  # the last checkpoint that names it
     size_bytes: int
+
+
+def longest_deletion_ns(storage: Storage, files: int) -> int:
+    """The longest that a deletion may take where requests are limited [ns]; 0: they are not.  `files`: so many were ever created.
+
+    A client insists as `Retry` says.  On a file system a request of each file may be before it, twice as long as their mean.
+    """
+    store, retry = storage.object_store or storage.dfs, storage.retry
+    if store is None or store.requests_per_second is None:
+        return 0
+    attempt_ns = store.latency.mean * (1 if store.latency.kind == "constant" else _TAIL)
+    if isinstance(store, ObjectStore):
+        attempt_ns *= 1 if store.slow is None else _most_slow(store.slow)
+    else:
+        attempt_ns += 2 * files * SECOND // store.requests_per_second
+    backoffs_ns = sum(min(retry.backoff_ns << number, retry.most_backoff_ns) for number in range(retry.attempts - 1))
+    return _REQUESTS * (retry.attempts * attempt_ns + backoffs_ns)
+
+
+def _most_slow(slow: SlowPlaces) -> int:
+    if slow.trace is None:
+        return slow.factor
+    return max((ceil(factor) for series in slow.trace.machines for _, factor in series), default=1)
 
 
 def garbage(

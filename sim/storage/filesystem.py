@@ -15,7 +15,7 @@ from sim.storage.bandwidth.cards import Cards
 from sim.storage.bandwidth.disk import LocalDisk
 from sim.storage.bandwidth.network import Link, SharedNetwork, Steady
 from sim.storage.failures import StorageFailed
-from sim.storage.ledger import FileId, FileLedger
+from sim.storage.ledger import DeletionLine, FileId, FileLedger
 from sim.storage.media.flat import FlatStorage
 from sim.storage.media.slow_nodes import SlowLink, slowness
 from sim.storage.medium import MEDIA, Medium
@@ -62,7 +62,7 @@ class FileSystem:
         All are tried, and then the first StorageFailed is raised (StateUtil#bestEffortDiscardAllStateObjects).
         """
         files = list(files)
-        self.files.to_delete.update(files)
+        self.files.to_delete.update(dict.fromkeys(files, DeletionLine(self.attempts.now)))
         failures: list[StorageFailed] = []
         yield from in_parallel(self.attempts.env, [self._try_to_delete(file, host, failures) for file in files], threads)
         for failure in failures:
@@ -76,7 +76,8 @@ class FileSystem:
 
     def _delete(self, file: FileId, host: int) -> Work[None]:
         stored = self.files[file]
-        self.files.to_delete.discard(file)
+        if (line := self.files.to_delete.pop(file, None)) is not None:
+            line.moved_ns = self.attempts.now
         if stored.deleted_ns is None:
             self.files.delete(file, self.attempts.now)
             if stored.inside is not None and self.merged is not None:

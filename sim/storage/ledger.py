@@ -34,12 +34,19 @@ class StoredFile:
         return self.durable_ns is not None
 
 
+@dataclass(slots=True)
+class DeletionLine:
+    """Files that one request deletes, one after the other."""
+
+    moved_ns: int  # when it began, or the turn of its last file came
+
+
 class FileLedger:
     """All files by id, in the order in which they were created."""
 
     def __init__(self) -> None:
         self._files: list[StoredFile] = []
-        self.to_delete: set[FileId] = set()  # asked for, but their turn has not come
+        self.to_delete: dict[FileId, DeletionLine] = {}  # asked for, but their turn has not come
         self.written = 0  # files closed so far, merged ones as one
         self.bytes_written = 0  # in them
         self.bytes_read: Counter[str] = Counter()  # by the first word of a name

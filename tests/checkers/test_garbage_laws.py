@@ -1,10 +1,16 @@
 """Law 91: files that no snapshot needs are deleted soon."""
 
-from sim.checkers.garbage import OwnedFile, garbage
+from dataclasses import replace
+
+from sim.checkers.garbage import OwnedFile, garbage, longest_deletion_ns
 from sim.checkers.story import Teller
 from sim.metrics.journal import Happening, Journal
+from sim.model.job import Distribution
+from sim.model.storage import Dfs, ObjectStore, Retry, SlowPlaces, Storage
+from sim.units import MS
 
 S = 1_000_000_000
+LIMITED_DFS = Dfs(3, latency=Distribution(MS), requests_per_second=300)
 COMPLETED = [(number, number * S) for number in (1, 2, 4, 5, 6, 7)]
 
 
@@ -50,6 +56,19 @@ def test_the_story_is_that_of_the_checkpoints_around_the_file():
 
     assert 5 * S == violation.time_ns
     assert [4, 5, 6] == [int(line.split()[3]) for line in violation.story]
+
+
+def test_a_client_insists_on_a_deletion_for_so_long():
+    """Two requests at most, each with its attempts and the waits between them; of a file system all others may be before it."""
+    retry = Retry(attempts=3, backoff_ns=20 * MS)
+    store = ObjectStore(latency=Distribution(2 * MS), requests_per_second=300)
+
+    assert 2 * (3 * 2 + 20 + 40) * MS == longest_deletion_ns(Storage(object_store=store, retry=retry), 9)
+    assert 2 * (3 * 2 * 5 + 20 + 40) * MS == longest_deletion_ns(
+        Storage(object_store=replace(store, slow=SlowPlaces(factor=5)), retry=retry), 9
+    )
+    assert 2 * (1 + 2 * 1000) * MS == longest_deletion_ns(Storage(dfs=LIMITED_DFS, retry=Retry(attempts=1)), 300)
+    assert 0 == longest_deletion_ns(Storage(object_store=replace(store, requests_per_second=None)), 9)
 
 
 def test_files_that_no_acknowledgement_brought_have_no_owner():

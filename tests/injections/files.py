@@ -9,6 +9,7 @@ from sim.protocol.snapshots.snapshot_store import SnapshotStore
 from sim.runtime.jobmanager.snapshot_files import SnapshotFiles
 from sim.runtime.task.operator.files import OperatorFiles
 from sim.state.rocksdb import RocksDb
+from sim.storage.filesystem import FileSystem
 from sim.storage.stream import FileStream
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, sink, world
@@ -19,6 +20,8 @@ add = INJECTIONS.add
 
 SAVED = world(TABLES, checkpoint={"incremental": True}, actions=[{"savepoint": "native", "at": "700 ms"}])
 UNCLAIMED = world(TABLES, checkpoint={"incremental": True}, run={"duration": "3 s"}, instances={"count": 2, "claim": "no-claim"})
+LIMITED = {"object-store": {"latency": "2 ms", "requests": "300/s"}, "retry": {"attempts": 3, "backoff": "20 ms"}}
+TURNED_AWAY = world(TABLES, checkpoint={"incremental": True}) | {"storage": {"inline-threshold": "0 B"} | LIMITED}
 SLOW_NOW_AND_THEN = {"async": "250 ms", "probability": "30 %"}
 ABORTED = world(chain(m=reader(state=GROWING, snapshot=SLOW_NOW_AND_THEN)), checkpoint={"timeout": "200 ms"})
 STAGED = world(chain(k=sink(flush={"bytes": "40 kB", "files": 2})), checkpoint={"operator-io": "async"}, faults=(KILL,))
@@ -98,3 +101,13 @@ def uploads_are_not_waited_for(_):
 @add(SnapshotFiles, "metadata", world(HEAP), "The metadata of subsumed checkpoints stays.")
 def metadata_stays(_):
     return lambda self, checkpoint, file: None
+
+
+@add(FileSystem, "_delete", TURNED_AWAY, "The deletion of a table is never answered, and those behind it wait.")
+def deletions_of_tables_never_end(original):
+    def delete(self, file, host):
+        if str(self.files[file].name[-1]).endswith(".sst"):
+            yield self.attempts.pending()
+        yield from original(self, file, host)
+
+    return delete

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sim.checkers.files import broken_snapshots
-from sim.checkers.garbage import OwnedFile, garbage
+from sim.checkers.garbage import OwnedFile, garbage, longest_deletion_ns
 from sim.checkers.violation import Violation
 from sim.metrics.stats import CheckpointStats
 from sim.model.faults import JobManagerDown, StorageOutage
@@ -48,12 +48,13 @@ class FileAccount(RunAccount):
         """Files of checkpoints that are over, and are there now; savepoints are the user's.
 
         A store that answers so many requests per second deletes late: uploads and deletions share the limit.
+        So a file may wait in line as long as its line goes on.
         """
-        options = self.context.scenario.storage
-        limited = any(store is not None and store.requests_per_second is not None for store in (options.object_store, options.dfs))
-        waiting = self.context.storage.files.to_delete if limited else frozenset()
+        ledger = self.context.storage.files
+        moved_ns = self.now_ns - longest_deletion_ns(self.context.scenario.storage, len(ledger))
+        waiting = {file for file, line in ledger.to_delete.items() if line.moved_ns > moved_ns}
         numbers = {name: task for task, name in enumerate(self.context.names)}
-        for stored in self.context.storage.files:
+        for stored in ledger:
             if stored.disk or not stored.complete or stored.deleted_ns is not None or stored.id in waiting:
                 continue
             name, last = stored.name, self._last.get(int(stored.id), -1)
