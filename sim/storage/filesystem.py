@@ -73,6 +73,7 @@ class FileSystem:
             yield from self._delete(file, host)
         except StorageFailed as failure:
             failures.append(failure)
+        self.files[file].removed_ns = self.attempts.now
 
     def _delete(self, file: FileId, host: int) -> Work[None]:
         stored = self.files[file]

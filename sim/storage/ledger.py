@@ -25,6 +25,7 @@ class StoredFile:
     size_bytes: int = 0  # written so far
     durable_ns: int | None = None  # closed: readable in full from here on
     deleted_ns: int | None = None
+    removed_ns: int | None = None  # its deletion was answered, or given up
     given_up_ns: int | None = None  # its writer stopped before it was closed
     inside: FileId | None = None  # the physical file that holds it, where small files are merged
 

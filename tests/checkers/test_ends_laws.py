@@ -40,6 +40,13 @@ def test_a_checkpoint_follows_the_end_of_all_data():
     assert [] == facts(ends.never_final([Entry(15, TRIGGERED, 3), *ALL_ENDED], 2, 10, 99, [], TELLER))  # one is under way
 
 
+def test_deletions_come_before_the_last_checkpoint():
+    """Those under way at the end of all data, and those without a gap behind them; a later one excuses nothing."""
+    cases = [[], [(15, 21)], [(15, 60), (60, 90)], [(15, 60), (61, 90)], [(21, 90)]]
+
+    assert [1, 1, 0, 1, 1] == [len(facts(ends.never_final(ALL_ENDED, 2, 10, 99, [], TELLER, rows))) for rows in cases]
+
+
 def test_who_has_finished():
     finished, counted = Entry(5, Happening.TASK_FINISHED, task=0), Entry(9, TRIGGERED, 2, number=1)
     restored, deployed = Entry(7, Happening.JOB_RESTORED, 1, number=1), [Deployed(7, 1, frozenset({0}))]

@@ -277,3 +277,11 @@ def test_a_snapshot_whose_keys_had_expired_is_restored_as_one_without_state():
 
     assert () == result.violations
     assert 1 == len(result.recoveries)
+
+
+def test_the_last_checkpoint_waits_for_deletions():
+    """Flink triggers nothing while it cleans up more checkpoints than may be under way; a slow store takes more than a second."""
+    result = ran("last-checkpoint-behind-deletions")
+
+    assert () == result.violations
+    assert "FAILED" in set(result.checkpoints["status"])
