@@ -285,3 +285,11 @@ def test_the_last_checkpoint_waits_for_deletions():
 
     assert () == result.violations
     assert "FAILED" in set(result.checkpoints["status"])
+
+
+def test_the_end_of_the_data_ends_all_windows_of_a_record():
+    """A task ends naively, and is restored from a snapshot that it took behind the end: its windows need not hold those records again."""
+    result = ran("windows-ended-before-a-restart")
+
+    assert () == result.violations
+    assert 1 == len(result.recoveries)

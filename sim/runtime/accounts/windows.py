@@ -111,7 +111,8 @@ class WindowAccount(RunAccount):
         own.belonging.hear(channel, heard, read[channel], before_ns)
         later = own.belonging.later(own.inputs.time_ns, read) if risen else None
         if later is not None:
-            own.ends.append(position.served - later)
+            all_end = own.inputs.time_ns == markers.LAST_WATERMARK  # whatever windows a record belongs to
+            own.ends.extend([position.served - later] * (own.ends.maxlen or 1 if all_end else 1))
         if later is not None and position.late > later:
             own.until = position.served - later
 
