@@ -1,6 +1,6 @@
 """What the checkers notice of bugs: `python -m tests.injections`, in the least world of each and in random worlds.
 
-A bug that no run calls says nothing, so its rate is told of those random worlds that call the broken function.
+A bug that changes nothing in a run says nothing, so its rate is told of those random worlds where it acts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sim.cells.cell import warm
 from sim.cells.local import cores, run_each
 from tests.injections.catalogue import INJECTIONS, UNNOTICED
 from tests.injections.injection import Injection, Verdict
-from tests.injections.random_worlds import Noticed, Rate, Trial, noticed_in, sums
+from tests.injections.random_worlds import Noticed, Rate, Trial, noticed_in, sums, table
 
 
 def main() -> int:
@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=0, help="random worlds to draw (default: none)")
     parser.add_argument("--per-world", type=int, default=8, help="bugs tried in each of them (default: %(default)s)")
     parser.add_argument("--first", type=int, default=1, help="seed of the first one (default: %(default)s)")
+    parser.add_argument("--markdown", action="store_true", help="print the table of random worlds only, as the README has it")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes (default: one per core)")
     chosen = parser.parse_args()
     bugs = [bug for bug in INJECTIONS.values() if chosen.only in f"{bug.room}: {bug.name}"]
@@ -31,6 +32,10 @@ def main() -> int:
     names = tuple(bug.name for bug in bugs)
     trials = [Trial(seed, chosen.per_world, names) for seed in range(chosen.first, chosen.first + chosen.worlds)]
     rates = sums(found for _, found in run_each(_noticed_in, trials, jobs=chosen.jobs)) if trials else {}
+    if chosen.markdown:
+        for line in table(bugs, rates):
+            print_line(line)
+        return 0
     return report(((bug, bug.verdict(bug.world)) for bug in bugs), rates if trials else None)
 
 

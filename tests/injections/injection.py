@@ -19,7 +19,7 @@ from tests.worlds.draw import Document
 from tests.worlds.generator import FOLDER
 from tests.worlds.trial import limited_cpu
 
-__all__ = ["Injection", "Injections", "Verdict", "judged", "verdict"]
+__all__ = ["Injection", "Injections", "Verdict", "judged", "ran", "verdict"]
 
 Function = Callable[..., Any]
 MOST_CPU_S = 30
@@ -102,14 +102,20 @@ class Verdict:
 
 def verdict(world: Document, *, reference: bool = False) -> Verdict:
     """Run a world as a user's scenario, with its checks."""
+    return ran(world, reference=reference)[0]
+
+
+def ran(world: Document, *, reference: bool = False, most_cpu_s: float = MOST_CPU_S) -> tuple[Verdict, Result | None]:
+    """The verdict, and the result; None: there is none."""
     (scenario,) = loads(write(world, "A world."), folder=FOLDER).scenarios
     try:
-        with limited_cpu(MOST_CPU_S):
-            return judged(simulate(scenario, engine="reference" if reference else "compiled"))
+        with limited_cpu(most_cpu_s):
+            result = simulate(scenario, engine="reference" if reference else "compiled")
     except TimeoutError as error:
-        return Verdict("hangs", str(error))
+        return Verdict("hangs", str(error)), None
     except Exception as error:  # noqa: BLE001  # whatever a broken program raises
-        return Verdict("error", f"{type(error).__name__}: {error}".splitlines()[0])
+        return Verdict("error", f"{type(error).__name__}: {error}".splitlines()[0]), None
+    return judged(result), result
 
 
 def judged(result: Result) -> Verdict:

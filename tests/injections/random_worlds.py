@@ -1,18 +1,23 @@
-"""How often bugs are noticed in random worlds, among those that call the broken function."""
+"""How often bugs are noticed in random worlds, among those where they act: the run is another one than without the bug."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from tests.injections.catalogue import INJECTIONS
-from tests.injections.injection import verdict
+from tests.injections.injection import Injection, ran
 from tests.worlds.draw import Draw
 from tests.worlds.generator import document
+from tests.worlds.trial import differences
 
-__all__ = ["Noticed", "Rate", "Trial", "noticed_in", "sums"]
+__all__ = ["Noticed", "Rate", "Trial", "noticed_in", "sums", "table"]
+
+LEAST_CPU_S = 3
+"""A broken run hangs that takes longer than this, and twenty times as long as without its bug."""
 
 
 class Trial(NamedTuple):
@@ -24,7 +29,7 @@ class Trial(NamedTuple):
 
 
 class Noticed(NamedTuple):
-    """A bug in a random world that calls the broken function."""
+    """A bug in a random world where it acts."""
 
     name: str
     noticed: bool
@@ -40,16 +45,28 @@ class Rate:
 
 
 def noticed_in(trial: Trial) -> list[Noticed]:
-    """The world runs once as it is: that says which functions it calls.  Then it runs with some of the bugs."""
+    """The world runs once as it is: that says which functions it calls.  Then it runs with some of the bugs.
+
+    A bug whose run comes out the same to the byte has not acted, and does not count.
+    """
     world = document(trial.seed)
     bugs = [INJECTIONS[name] for name in trial.names]
     with ExitStack() as stack:
+        began = time.process_time()
         called = {bug.name: stack.enter_context(bug.applied(broken=False)) for bug in bugs if not bug.reference}
-        if verdict(world).noticed:
+        sound, result = ran(world)
+        if sound.noticed or result is None:
             return []
+        most_cpu_s = max(LEAST_CPU_S, 20 * (time.process_time() - began))
     met = [bug for bug in bugs if bug.reference or called[bug.name].yes]
     chosen = Draw(trial.seed).sample(met, min(trial.most, len(met)))
-    return [Noticed(bug.name, bug.verdict(world).noticed) for bug in chosen]
+    found = []
+    for bug in chosen:
+        with bug.applied():
+            broken, other = ran(world, reference=bug.reference, most_cpu_s=most_cpu_s)
+        if broken.noticed or other is None or differences(result, other):
+            found.append(Noticed(bug.name, broken.noticed))
+    return found
 
 
 def sums(found: Iterable[list[Noticed]]) -> dict[str, Rate]:
@@ -59,3 +76,9 @@ def sums(found: Iterable[list[Noticed]]) -> dict[str, Rate]:
         rate.tried += 1
         rate.noticed += row.noticed
     return rates
+
+
+def table(bugs: Iterable[Injection], rates: dict[str, Rate]) -> list[str]:
+    """Markdown: a row for each bug."""
+    rows = [f"| {bug.room} | {bug.name} | {rates.get(bug.name, Rate())} |" for bug in bugs]
+    return ["| room | bug | noticed / worlds where it acts |", "|---|---|---|", *rows]

@@ -6,6 +6,7 @@ from sim.runtime.run.simulate import simulate
 from sim.scenario import loads, write
 from tests.injections.catalogue import INJECTIONS, UNNOTICED
 from tests.injections.injection import judged
+from tests.injections.random_worlds import Noticed, Rate, Trial, noticed_in, sums, table
 from tests.worlds.generator import FOLDER
 from tests.worlds.trial import differences
 
@@ -73,3 +74,18 @@ def test_there_are_bugs_of_every_room():
 
     assert len(INJECTIONS) >= 60
     assert all(rooms.count(room) >= 5 for room in rooms)
+
+
+def test_a_bug_counts_in_random_worlds_where_it_acts():
+    """World 1 commits, and nothing stops it: the function of both bugs is called there, and one of them changes the run."""
+    found = noticed_in(Trial(1, 2, ("every stop drains", "transactions are not recognised")))
+
+    assert [Noticed("transactions are not recognised", True)] == found
+
+
+def test_rates_are_a_table():
+    bugs = [INJECTIONS[name] for name in ("nothing is deleted", "shared files stay")]
+    rates = sums([[Noticed("nothing is deleted", True)], [Noticed("nothing is deleted", False)]])
+
+    assert ["| files | nothing is deleted | 1/2 |", "| files | shared files stay | 0/0 |"] == table(bugs, rates)[2:]
+    assert "0/0" == str(Rate())
