@@ -103,8 +103,8 @@ EVENTS = (
     Rule(
         "mails wait until what was let go is written",
         "runtime/task/thread.py",
-        "        while not self.occupied and not self._writes and (mail",
-        "        while not self.occupied and (mail",
+        "        while not self.occupied and not self._writes and self._batch",
+        "        while not self.occupied and self._batch",
         f"{RUNTIME}task/test_task_thread.py::test_mails_wait_until_what_was_let_go_is_written",
     ),
     Rule(
