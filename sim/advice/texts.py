@@ -119,7 +119,7 @@ def reason_against(setting: Setting, chosen: Setting) -> str:
         return f"it has more room, and {loses}"
     if setting.lack > chosen.lack * (1 + ALIKE):
         return "it has less room"
-    return f"it {loses}" if more_lost > COUNTED / 10 else "it loses no less time, and changes more"
+    return f"it {loses}" if more_lost > COUNTED / 10 else "it loses about as much time, and changes more"
 
 
 def _not_known(race: Race) -> list[str]:

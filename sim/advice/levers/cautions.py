@@ -105,7 +105,7 @@ def _stay_aligned(scenario: Scenario) -> list[str]:
 def _of_transactions(scenario: Scenario) -> Iterator[Caution]:
     for vertex, kind in sinks_of(scenario).items():
         if kind is not None and kind.timeout:
-            text = f"'{vertex}' writes to {kind.title}: {_sentence(kind.why)} ({kind.timeout})."
+            text = f"'{vertex}' writes to {kind.title}: {capitalised(kind.why)} ({kind.timeout})."
             yield Caution(f"{kind.timeout.partition(',')[0]}: above checkpoint and downtime", text, kind.source)
 
 

@@ -1,0 +1,297 @@
+"""How settings are judged, on tables with a number in each place."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sim.advice.judgement import (
+    ALIKE,
+    DRAWS,
+    KEEPS_UP,
+    MEASURED,
+    NEGLIGIBLE,
+    NOTABLE,
+    SAME,
+    Limits,
+    Tight,
+    _drawn,
+    choose,
+    judged,
+    measured,
+    redrawn,
+)
+from sim.quantities.prices import S3_STANDARD, USE
+
+DAY_S = 86_400.0
+NAME = ("30 s", "aligned")
+PLAIN = {
+    "checkpoint_ms": 400.0, "checkpoint_p50_ms": 100.0, "loss": 0.0, "visible_ms": math.nan, "recovery_ms": 35_000.0, "again_ms": 35_000.0,
+    "replayed": 12_000.0, "completed": 4.0, "persisted_bytes": 1e6, "written_per_hour": 1e9, "per_second": 400.0, "longest_ms": 400.0,
+    "checkpoint_p90_ms": 200.0, "storage_cost": math.nan,
+}  # fmt: skip
+
+
+def values(*runs):
+    """Runs of a setting: what each has beside the plain values."""
+    return np.array([[(PLAIN | run)[column] for column in MEASURED] for run in runs])
+
+
+def judged_alone(*runs, worlds=None, limits=None, **options):
+    """A setting that is judged alone."""
+    trials = {NAME: worlds or {"": values(*(runs or [{}]))}}
+    return judged(trials, limits or Limits(), options.pop("mtbf_s", DAY_S), **options)[0]
+
+
+def setting(name, lost=0.01, lack=1.0, **others):
+    """A setting that loses so much, and lacks so much room."""
+    tight = (Tight("recovery_ms", 0.0, lack - 1),) if lack > 1 else ()
+    return replace(judged_alone(), interval=name[0], protocol=name[1], lost=lost, tight=tight, **others)
+
+
+def rows(**others):
+    """An undisturbed run and one with a failure, of one setting, with today's network."""
+    common = {"status": "ok", "strategy": "x", "world": "", "interval": "30 s", "protocol": "aligned", "replication": 0}
+    steady = {
+        "trial": "undisturbed", "throughput_per_second": 380.0, "throughput_change": -0.05, "failed": 3, "interrupted": 3, "completed": 2,
+        "end_to_end_p99_ms": 190.0, "end_to_end_p50_ms": 100.0, "end_to_end_p90_ms": 170.0, "end_to_end_max_ms": 200.0,
+        "visible_p99_ms": 30.0, "checkpointed_bytes": 5e6, "persisted_bytes": 7e6, "backlog_growth": math.inf,
+    } | dict(zip(USE, (60.0, 1.0, 20.0, 3e9, 0.0), strict=True))  # fmt: skip
+    failure = {"trial": "failure", "downtime_ms": 4000.0, "replayed_records": 9500.0, "caught_up_ms": 41_000.0}
+    return pd.DataFrame([common | steady | others, common | failure])
+
+
+def found(table, **options):
+    (worlds,) = measured(table, now="aligned", **{"unlimited": False} | options).values()
+    (own,) = worlds.values()
+    return dict(zip(MEASURED, own[0].tolist(), strict=True))
+
+
+def test_each_column_has_its_place():
+    """25 s at 380/s are done again after 4 s down; two checkpoints of 5 MB in the minute that is observed are 600 MB in an hour."""
+    own = found(rows())
+
+    assert own == pytest.approx({
+        "checkpoint_ms": 200.0, "checkpoint_p50_ms": 100.0, "loss": 0.05, "visible_ms": 30.0, "recovery_ms": 41_000.0, "again_ms": 29_000.0,
+        "replayed": 9500.0, "completed": 2.0, "persisted_bytes": 7e6, "written_per_hour": 6e8, "per_second": 380.0, "longest_ms": 200.0,
+        "checkpoint_p90_ms": 170.0, "storage_cost": S3_STANDARD.cost_per_month(dict(zip(USE, (60.0, 1.0, 20.0, 3e9, 0.0), strict=True))),
+    })  # fmt: skip
+    assert 29_000.0 == found(rows(), unlimited=True)["recovery_ms"]
+    assert math.isnan(found(rows().drop(columns=[USE[0]]))["storage_cost"])
+
+
+@pytest.mark.parametrize(
+    ("others", "column", "expected"),
+    [
+        ({"failed": 4}, "checkpoint_ms", math.inf), ({"failed": 4}, "checkpoint_p90_ms", math.inf), ({"failed": 4}, "longest_ms", 200.0),
+        ({"completed": 0}, "checkpoint_ms", math.inf), ({"completed": 0}, "checkpoint_p90_ms", math.inf),
+        ({"completed": 1}, "checkpoint_p90_ms", 170.0),
+        ({"checkpointed_bytes": math.nan}, "written_per_hour", 0.0),
+    ],
+)  # fmt: skip
+def test_checkpoints_that_expire_take_for_ever(others, column, expected):
+    """Interrupted ones do not count as expired."""
+    assert expected == found(rows(**others))[column]
+
+
+def test_a_backlog_that_hardly_grows_is_none():
+    """380/s for a minute are 22,800 records; half a per cent of them, 114, may be left over."""
+    assert 114 == pytest.approx(KEEPS_UP * 380 * 60)
+    kept, late = (found(rows(backlog_growth=growth)) for growth in (113.0, 115.0))
+
+    assert [(400.0, 0.0), (380.0, 0.05)] == [(own["per_second"], pytest.approx(own["loss"])) for own in (kept, late)]
+    assert 380.0 == found(rows(backlog_growth=0.0), unlimited=True)["per_second"]
+
+
+def test_what_failed_or_is_no_trial_is_not_measured():
+    """The baseline is no setting, and a run that stands there twice counts once."""
+    table = rows()
+    others = [table.assign(status="failed"), table.assign(strategy="none"), table.assign(trial=None)]
+
+    trials = measured(pd.concat([table, table, *(own.assign(protocol="unaligned") for own in others)]), now="aligned", unlimited=False)
+    assert {NAME: 1} == {name: len(worlds[""]) for name, worlds in trials.items()}
+
+
+def test_losses_are_held_against_the_network_of_today():
+    """Where it debloats today, the baseline that debloats counts; a baseline that is missing is that of the same run."""
+    both = pd.concat([rows(), rows(throughput_per_second=330.0, throughput_change=0.1).assign(protocol="aligned, debloating")])
+    plain, debloating = (
+        {name: worlds[""][0][MEASURED.index("loss")] for name, worlds in measured(both[::order], now=now, unlimited=False).items()}
+        for now, order in (("aligned", 1), ("aligned, debloating", -1))
+    )
+
+    assert {NAME: 0.05, ("30 s", "aligned, debloating"): 1 - 330 / 400} == pytest.approx(plain)
+    assert {NAME: 1 - 380 / 300, ("30 s", "aligned, debloating"): -0.1} == pytest.approx(debloating)
+
+
+@pytest.mark.parametrize(
+    ("run", "lost_s", "patience_ms"),
+    [
+        ({}, 5 + 30 / 1.8, math.inf),  # 5 s down, 30 s caught up of what nine tenths of an interval took
+        ({"recovery_ms": 15_000.0}, 5 + 10 / 1.8, math.inf),
+        ({"recovery_ms": math.inf}, 5 + 30 / 1.8, math.inf),  # at the job's own pace
+        ({"recovery_ms": math.inf}, 5 + 95 / 1.8, 100_000.0),  # as long as the trial waits, at least
+        ({"recovery_ms": math.inf}, 5 + 30 / 1.8, 10_000.0),
+        ({"recovery_ms": math.inf, "again_ms": math.nan, "replayed": math.nan}, 100.0, 100_000.0),  # down for as long as it waits
+        ({"per_second": 0.0, "recovery_ms": 35_000.0}, 35.0, math.inf),
+    ],
+)  # fmt: skip
+def test_a_failure_costs_its_downtime_and_half_of_what_the_worst_one_repeats(run, lost_s, patience_ms):
+    assert lost_s / DAY_S == pytest.approx(judged_alone(run, patience_ms=patience_ms).lost)
+    assert lost_s / 3600 == pytest.approx(judged_alone(run, patience_ms=patience_ms, mtbf_s=3600.0).lost)
+
+
+def test_what_checkpoints_cost_is_lost_all_the_time():
+    """A gain is noise."""
+    usual = judged_alone().lost
+
+    assert 0.02 + usual == pytest.approx(judged_alone({"loss": 0.02}).lost)
+    assert usual == pytest.approx(judged_alone({"loss": -0.02}).lost)
+
+
+def test_the_worst_of_several_worlds_counts_and_the_mean_of_what_they_lose():
+    worlds = {"busiest": values({"checkpoint_ms": 900.0, "completed": 3.0, "loss": 0.04}, {"checkpoint_ms": 500.0, "completed": 2.0}),
+              "usual": values({"recovery_ms": 50_000.0, "completed": 9.0}, {"recovery_ms": 50_000.0, "completed": 9.0})}  # fmt: skip
+    own = judged_alone(worlds=worlds)
+
+    assert (700.0, 50_000.0, 2.5, 0.02) == (own.checkpoint_ms, own.recovery_ms, own.completed, own.loss)
+    assert (2, 5) == (own.runs, own.checkpoints)
+    assert (0.02 / 2) + (5 + (30 + 45) / 2 / 1.8) / DAY_S == pytest.approx(own.lost)
+    uneven = worlds | {"usual": values({}, {}, {})}
+    assert 2 == judged_alone(worlds=uneven).runs
+
+
+@pytest.mark.parametrize(
+    ("limits", "breaks"),
+    [
+        (Limits(), ()), (Limits(recovery_ms=35_000.0, checkpoint_ms=400.0, loss=0.0, visible_ms=1.0), ()),
+        (Limits(recovery_ms=34_999.0), ("recovery_ms",)), (Limits(checkpoint_ms=399.0), ("checkpoint_ms",)), (Limits(loss=-0.1), ("loss",)),
+        (Limits(recovery_ms=1.0, checkpoint_ms=1.0), ("recovery_ms", "checkpoint_ms")),
+    ],
+)  # fmt: skip
+def test_a_limit_is_kept_up_to_its_value(limits, breaks):
+    """Without a transactional sink output has none."""
+    assert breaks == judged_alone(limits=limits).breaks
+    assert ("visible_ms",) == judged_alone({"visible_ms": 2.0}, limits=Limits(visible_ms=1.0)).breaks
+
+
+def test_a_limit_is_tight_where_less_room_is_left_than_is_needed():
+    """35 s for 42 s leave a fifth; the tail of checkpoints has no spread of its own, for a long run decides on it."""
+    limits, spread = Limits(recovery_ms=42_000.0), [{"recovery_ms": ms} for ms in (33_000.0, 35_000.0, 37_000.0)]
+    of_predictions, enough = (judged_alone(limits=limits, margins=lambda _name, _column, needed=needed: needed) for needed in (0.21, 0.19))
+
+    assert [("recovery_ms", pytest.approx(0.2), 0.21)] == list(of_predictions.tight)
+    assert 1.21 / 1.2 == pytest.approx(of_predictions.lack)
+    assert ((), 1.0) == (enough.tight, enough.lack)
+    (tight,) = judged_alone(*spread, limits=Limits(recovery_ms=38_000.0)).tight  # 2 s of deviation, twice
+    assert 4 / 35 == pytest.approx(tight.needed)
+    assert () == judged_alone(*spread[::2], limits=Limits(recovery_ms=36_000.0)).tight  # two runs show no spread
+    assert () == judged_alone(*({"checkpoint_ms": ms} for ms in (100.0, 400.0, 700.0)), limits=Limits(checkpoint_ms=401.0)).tight
+    assert () == judged_alone({"loss": 0.0}, limits=Limits(loss=0.0), margins=lambda _name, _column: 9.0).tight  # nothing has all room
+
+
+def test_the_worst_spread_of_any_world_counts():
+    """A mean of 35 s in both; runs of one lie 2 s apart, those of the other 6 s."""
+    near, far = ([{"recovery_ms": 35_000.0 + off} for off in (-by, 0.0, by)] for by in (2000.0, 6000.0))
+    (tight,) = judged_alone(worlds={"a": values(*near), "b": values(*far)}, limits=Limits(recovery_ms=36_000.0)).tight
+
+    assert 12 / 35 == pytest.approx(tight.needed)
+
+
+A, B, C = ("30 s", "aligned"), ("10 s", "unaligned"), ("60 s", "aligned, debloating")
+
+
+@pytest.mark.parametrize(
+    ("lost", "expected"),
+    [(0.05 * (1 + SAME) + NEGLIGIBLE - 1e-6, A), (0.05 * (1 + SAME) + NEGLIGIBLE + 1e-6, B), (0.05205, B), (0.05195, A)],
+)  # fmt: skip
+def test_a_loss_counts_as_equal_up_to_two_per_cent_and_a_per_mille(lost, expected):
+    """Beside 5 % a loss of 5.2 % does: then the setting that changes nothing stays."""
+    assert expected == choose([setting(A, lost), setting(B, 0.05)], {A: 0, B: 2}).name
+
+
+@pytest.mark.parametrize(("lack", "expected"), [(1.2 * (1 + ALIKE) - 1e-6, A), (1.2 * (1 + ALIKE) + 1e-6, B), (1.255, A), (1.265, B)])
+def test_a_lack_of_room_counts_as_equal_up_to_five_per_cent(lack, expected):
+    assert expected == choose([setting(A, lack=lack), setting(B, lack=1.2)], {A: 0, B: 2}).name
+
+
+@pytest.mark.parametrize(("extra", "expected"), [(NOTABLE - 1e-6, B), (NOTABLE + 1e-6, A), (0.0099, B), (0.0101, A)])
+def test_room_is_worth_a_per_cent_of_time(extra, expected):
+    assert expected == choose([setting(A, 0.01, lack=1.5), setting(B, 0.01 + extra, lack=1.1)], {A: 0, B: 2}).name
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes", "expected"),
+    [
+        ([], {}, None),
+        ([setting(A), setting(B)], {A: 1, B: 0}, B),  # what changes least
+        ([setting(B), setting(A)], {A: 1, B: 1}, A),  # then fewer checkpoints
+        ([setting(("30 s", "unaligned")), setting(A)], {}, A),  # then the simpler protocol
+        ([setting(("30 s", "of my own")), setting(("30 s", "unaligned"))], {}, ("30 s", "unaligned")),
+        ([setting(A, completed=0.0), setting(B)], {}, B),
+        ([setting(A, breaks=("loss",)), setting(B, lost=0.5)], {}, B),
+        ([setting(A, breaks=("loss",)), setting(B, completed=0.0)], {}, None),
+        ([setting(A, lost=math.nan), setting(B)], {}, B),
+        ([setting(A, lost=math.inf)], {}, None),
+        ([setting(A, lack=1.2), setting(B, lost=0.5)], {}, B),  # room, whatever it costs
+    ],
+)  # fmt: skip
+def test_the_choice_among_settings(settings, changes, expected):
+    chosen = choose(settings, changes)
+
+    assert expected == (chosen and chosen.name)
+
+
+def test_means_are_drawn_from_their_distribution():
+    """The mean of 90, 100 and 110 is 100, off by 10 / sqrt(3) times Student's t of two degrees; a single run is off by a tenth."""
+    own = _drawn({A: {"": values(*({"recovery_ms": ms} for ms in (90.0, 100.0, 110.0)))}, B: {"": values({"recovery_ms": 100.0})}})
+    of_three, alone = (own[name][""][:, MEASURED.index("recovery_ms")] for name in (A, B))
+    loss = own[B][""][:, MEASURED.index("loss")]
+
+    assert (DRAWS, len(MEASURED)) == own[A][""].shape
+    assert 100 == pytest.approx(np.median(of_three), abs=1)
+    quartiles = np.quantile(of_three, [0.25, 0.75])
+    assert 2 * 0.816 * 10 / math.sqrt(3) == pytest.approx(quartiles[1] - quartiles[0], rel=0.1)  # quartiles of t lie at 0.816
+    assert (100, 10) == (pytest.approx(alone.mean(), abs=1), pytest.approx(alone.std(), rel=0.1))
+    assert (0.0, 0.003) == (pytest.approx(loss.mean(), abs=5e-4), pytest.approx(loss.std(), rel=0.1))
+    assert np.isnan(own[A][""][:, MEASURED.index("visible_ms")]).all()
+    assert {100.0} == set(own[A][""][:, MEASURED.index("checkpoint_p50_ms")])  # three equal runs are sure
+
+
+def test_settings_share_the_draws():
+    """Effects that all met cancel: the difference of two settings that spread alike is sure."""
+    spread = (90.0, 100.0, 110.0)
+    own = _drawn({name: {"": values(*({"recovery_ms": ms + offset} for ms in spread))} for name, offset in ((A, 0.0), (B, 7.0))})
+    before, after = (own[name][""][:, MEASURED.index("recovery_ms")] for name in (A, B))
+
+    assert 7 == pytest.approx(after - before)
+    several = _drawn({A: {world: values(*({"recovery_ms": ms} for ms in spread)) for world in ("a", "b")}})[A]
+    assert np.array_equal(several["a"], several["b"], equal_nan=True)
+
+
+def test_shares_of_the_choice_add_up():
+    """A recovery of 100 s, off by 10 s in a single run, keeps a limit of 105 s in seven of ten draws; else the other one is chosen."""
+    trials = {A: {"": values({"recovery_ms": 100_000.0})}, B: {"": values({"recovery_ms": 10_000.0, "loss": 0.3})}}
+    choice = redrawn(trials, Limits(recovery_ms=105_000.0), DAY_S, {A: 0, B: 1})
+
+    assert A == choice.chosen
+    assert 0.69 == pytest.approx(choice.same_setting, abs=0.05)
+    assert ((B, pytest.approx(1 - choice.same_setting)),) == choice.others
+    assert choice.same_setting == choice.same_protocol
+    alike = {A: trials[A], ("10 s", "aligned"): trials[B]}
+    assert 1.0 == redrawn(alike, Limits(recovery_ms=105_000.0), DAY_S, {}).same_protocol
+    nothing = redrawn({A: trials[A]}, Limits(recovery_ms=1.0), DAY_S, {})
+    assert (None, 1.0, 1.0, ()) == (nothing.chosen, nothing.same_setting, nothing.same_protocol, nothing.others)
+
+
+def test_draws_know_the_room_that_is_needed():
+    """Both keep the limit in all draws; the first one without room, which the margin of its predictions takes."""
+    sure = [{"recovery_ms": 100_000.0}] * 3
+    trials = {A: {"": values(*sure)}, B: {"": values(*({"recovery_ms": 50_000.0, "loss": 0.05},) * 3)}}
+
+    def chosen(margin):
+        return redrawn(trials, Limits(recovery_ms=110_000.0), DAY_S, {A: 0, B: 1}, margins=lambda _name, _column: margin).chosen
+
+    assert [A, A, B] == [chosen(margin) for margin in (0.0, 0.09, 0.11)]

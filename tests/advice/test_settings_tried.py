@@ -1,0 +1,168 @@
+"""Which settings are tried: barriers, intervals, and what each of them changes of the scenario."""
+
+import pytest
+
+from sim.advice.settings import (
+    Candidate,
+    Protocol,
+    allowed,
+    behind_the_barrier,
+    candidate,
+    dangers,
+    intervals,
+    protocols,
+    sinks_of,
+    todays_setting,
+    with_default_timeout,
+)
+from sim.scenario import loads
+from tests.advice.made_up import JOB
+
+S = 10**9
+NAMED = {protocol.name: protocol for protocol in protocols()}
+
+
+def scenario(**replaced):
+    """The job with some of its words replaced: checkpoint='...' and so on."""
+    text = JOB
+    for before, after in replaced.items():
+        text = text.replace({"checkpoint": "{interval: 30 s}", "sink": "service: 1 ms,", "end": "run:"}[before], after)
+    return loads(text).scenarios[0]
+
+
+def test_barriers_are_tried_from_the_smallest_change_to_the_largest():
+    """The order decides among equals; barriers of the first four stay aligned, or overtake after a second."""
+    names = ["aligned", "aligned, debloating", "aligned-timeout 1 s", "aligned-timeout 1 s, debloating", "unaligned"]
+
+    assert names == [protocol.name for protocol in protocols()]
+    assert [True, True, False, False, False] == [protocol.aligned for protocol in protocols()]
+    assert {True} == {protocol.is_configuration for protocol in protocols()}
+    assert ["aligned", "aligned", "aligned-timeout 1 s"] == [NAMED[name].barriers for name in names[:3]]
+    assert {"checkpoint.barriers": {"aligned-timeout": "1 s"}, "cluster.network.debloat": "on"} == NAMED[names[3]].point
+    assert {"checkpoint.barriers": "unaligned", "cluster.network.debloat": "off"} == NAMED["unaligned"].point
+
+
+@pytest.mark.parametrize(
+    ("recovery_ms", "visible_ms", "further"),
+    [
+        (None, None, []), (3999.0, None, [1]), (4000.0, None, [2]), (1999.0, None, []), (None, 45_000.0, [20]),
+        (240_000.0, 10_000.0, [5, 120]), (1e9, None, [3600]),
+    ],
+)  # fmt: skip
+def test_a_limit_brings_the_interval_of_half_of_it(recovery_ms, visible_ms, further):
+    """A whole interval is lost at worst: 4 s leave room for 2 s.  Below two seconds none is left."""
+    found = intervals(scenario(), recovery_ms=recovery_ms, visible_ms=visible_ms)
+
+    assert sorted([10, 30, 60, 180, 600, *further]) == [interval_ns // S for interval_ns in found]
+
+
+def test_todays_interval_is_on_the_ladder():
+    seven, none = (
+        [interval_ns // S for interval_ns in intervals(scenario(checkpoint=f"{{interval: {today}}}"), recovery_ms=None, visible_ms=None)]
+        for today in ("7 s", "off")
+    )
+
+    assert [7, 10, 30, 60, 180, 600] == seven
+    assert [10, 30, 60, 180, 600] == none
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "network", "expected"),
+    [
+        ("{interval: 30 s}", "", (30 * S, "aligned", True)),
+        ("{interval: off}", "", (None, "aligned", True)),
+        ("{interval: 5 s, barriers: unaligned}", "", (5 * S, "unaligned", False)),
+        ("{interval: 5 s, barriers: {aligned-timeout: 1 s}}", "", (5 * S, "aligned-timeout 1 s", False)),
+        ("{interval: 5 s, barriers: {aligned-timeout: 7 s}}", "", (5 * S, "aligned-timeout 7 s", False)),
+        ("{interval: 5 s}", "cluster: {network: {debloat: on}}\n", (5 * S, "aligned, debloating", True)),
+        ("{interval: 5 s, barriers: unaligned}", "cluster: {network: {debloat: on}}\n", (5 * S, "unaligned, debloating", False)),
+    ],
+)  # fmt: skip
+def test_todays_setting_is_what_the_job_says(checkpoint, network, expected):
+    interval_ns, protocol = todays_setting(scenario(checkpoint=checkpoint, end=f"{network}run:"))
+
+    assert expected == (interval_ns, protocol.name, protocol.aligned)
+    assert (protocol in protocols()) == (protocol.name in NAMED)
+
+
+def test_a_setting_changes_what_differs_from_today_and_nothing_else():
+    """Barriers are written only if they differ, debloating only if it is switched, a short timeout with any change."""
+    job, short = scenario(), scenario(checkpoint="{interval: 30 s, timeout: 599 s}")
+    debloated = scenario(end="cluster: {network: {debloat: on}}\nrun:")
+
+    assert {} == candidate(job, 30 * S, NAMED["aligned"]).point == candidate(short, 30 * S, NAMED["aligned"]).point
+    assert {"checkpoint.interval": "1 min"} == candidate(job, 60 * S, NAMED["aligned"]).point
+    assert {"checkpoint.interval": "1 min", "checkpoint.timeout": "10 min"} == candidate(short, 60 * S, NAMED["aligned"]).point
+    assert {"checkpoint.barriers": "unaligned"} == candidate(job, 30 * S, NAMED["unaligned"]).point
+    assert {"cluster.network.debloat": "on"} == candidate(job, 30 * S, NAMED["aligned, debloating"]).point
+    assert {"cluster.network.debloat": "off"} == candidate(debloated, 30 * S, NAMED["aligned"]).point
+    assert hash(Candidate("1 min", "unaligned", {})) == hash(candidate(job, 60 * S, NAMED["unaligned"]))  # whatever it changes
+    assert ("1 min", "unaligned") == candidate(job, 60 * S, NAMED["unaligned"]).name
+
+
+def test_one_checkpoint_at_a_time_where_barriers_overtake():
+    """Flink runs unaligned checkpoints alone; aligned ones stay as many as they are."""
+    several = scenario(checkpoint="{interval: 30 s, max-concurrent: 2}")
+
+    assert 1 == candidate(several, 30 * S, NAMED["unaligned"]).point["checkpoint.max-concurrent"]
+    assert "checkpoint.max-concurrent" not in candidate(several, 60 * S, NAMED["aligned"]).point
+    assert "checkpoint.max-concurrent" not in candidate(scenario(), 60 * S, NAMED["unaligned"]).point
+
+
+def test_a_timeout_below_ten_minutes_is_tried_with_ten():
+    now = NAMED["unaligned"]
+    longer = with_default_timeout(scenario(checkpoint="{interval: 30 s, timeout: 599 s}"), now)
+
+    assert ("unaligned, timeout 10 min", now.point, False) == (longer.name, longer.point, longer.aligned)
+    assert with_default_timeout(scenario(checkpoint="{interval: 30 s, timeout: 10 min}"), now) is None
+    assert with_default_timeout(scenario(), now) is None
+
+
+@pytest.mark.parametrize(
+    ("sink", "checkpoint", "is_tried"),
+    [
+        ("service: 1 ms,", "{interval: 30 s}", False),
+        ("service: 1 ms, snapshot: {pre-barrier: 1 ms},", "{interval: 30 s}", True),
+        ("service: 1 ms, flush: {files: 1, bytes: 1 MB},", "{interval: 30 s}", True),
+        ("service: 1 ms, snapshot: {pre-barrier: 1 ms},", "{interval: 30 s, operator-io: async}", False),
+    ],
+)  # fmt: skip
+def test_files_go_behind_the_barrier_where_operators_work_before_it(sink, checkpoint, is_tried):
+    found = behind_the_barrier(scenario(sink=sink, checkpoint=checkpoint), NAMED["aligned, debloating"])
+
+    assert is_tried == (found is not None)
+    if found is not None:
+        assert "aligned, debloating, operator files behind the barrier (FLINK-37375)" == found.name
+        assert NAMED["aligned, debloating"].point | {"checkpoint.operator-io": "async"} == found.point
+        assert (True, False) == (found.aligned, found.is_configuration)
+    assert not Protocol("x", {}, aligned=False).aligned
+
+
+def test_sinks_are_known_by_what_the_job_says_or_by_their_names():
+    """A connector counts wherever it is written, a name at the end of the job."""
+    named = loads(JOB.replace("sink:", "'IcebergFilesCommitter -> Sink':")).scenarios[0]
+
+    assert {"sink": None} == sinks_of(scenario())
+    assert "loses" == sinks_of(scenario(sink="service: 1 ms, connector: iceberg-v1,"))["sink"].overtaking
+    assert {"IcebergFilesCommitter -> Sink": "loses"} == {name: kind.overtaking for name, kind in sinks_of(named).items()}
+
+
+def test_a_sink_that_loses_records_forbids_barriers_that_overtake():
+    """It is a danger only where they may overtake today."""
+    overtaking = "{interval: 30 s, barriers: unaligned}"
+    lossy, safe = ({"sink": f"service: 1 ms, connector: {name},"} for name in ("iceberg-v1", "iceberg-v2"))
+
+    assert ["aligned", "aligned, debloating"] == [protocol.name for protocol in allowed(scenario(**lossy))]
+    assert protocols() == allowed(scenario(**safe)) == allowed(scenario())
+    assert [] == dangers(scenario(**lossy)) == dangers(scenario(**safe, checkpoint=overtaking)) == dangers(scenario(checkpoint=overtaking))
+    (danger,) = dangers(scenario(**lossy, checkpoint=overtaking))
+    assert danger.startswith("'sink' writes to Iceberg's FlinkSink, which loses records if barriers overtake data (apache/iceberg#15846")
+    assert danger.endswith("Instead: IcebergSink (iceberg-v2)")
+
+
+def test_debloating_keeps_the_target_of_the_job():
+    """Switching it on where it is on would set Flink's default."""
+    own = scenario(end="cluster: {network: {debloat: {target: 2 s}}}\nrun:")
+
+    assert {} == candidate(own, 30 * S, NAMED["aligned, debloating"]).point
+    assert {"checkpoint.barriers": {"aligned-timeout": "1 s"}} == candidate(own, 30 * S, NAMED["aligned-timeout 1 s, debloating"]).point
