@@ -293,3 +293,11 @@ def test_the_end_of_the_data_ends_all_windows_of_a_record():
 
     assert () == result.violations
     assert 1 == len(result.recoveries)
+
+
+def test_keys_of_tasks_that_had_finished_are_not_there():
+    """Behind a rescale a subtask may get key groups of such tasks alone: it begins with nothing, not with what the run had begun with."""
+    result = ran("keys-of-finished-tasks-rescaled")
+
+    assert () == result.violations
+    assert 1 == len(result.recoveries)

@@ -172,7 +172,7 @@ class TaskHost:
         state_bytes = 0
         if snapshot.finished and not snapshot.holds_state:
             self.state.leave_closed_operators()
-        if snapshot.parts:
+        if snapshot.checkpoint:  # without parts too: the keys that come here may be those of tasks that had finished
             state_bytes = yield from self.state.restore(self.context.storage, snapshot.checkpoint, snapshot.parts, snapshot.position.served)
         for part in self.parts:
             if (work := part.download(snapshot)) is not None:

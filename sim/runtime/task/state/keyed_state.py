@@ -182,14 +182,12 @@ class KeyedState(NoKeyedState):
         self._updates = 0
         self._rewritten(served)
         self.turnover.stand(together((snapshot.ages, share) for snapshot, share in parts), now_ns)
-        if not parts:
-            return 0
         stored = [(snapshot, share) for snapshot, share in parts if snapshot.handles]
         keyed = [KeyedPart(snapshot.type, snapshot.keyed.image, tuple(snapshot.handles), share) for snapshot, share in stored]
         restoring = self.backend.restore(checkpoint, keyed, now_ns)
+        self.turnover.resize(self.backend, served, 0, 0, now_ns)
         if not stored:
             return 0
-        self.turnover.resize(self.backend, served, 0, 0, now_ns)
         self.brought += [brought("keyed", snapshot, share, snapshot.handles) for snapshot, share in stored]
         if (yield from self._from_local_copy(storage, checkpoint, parts, restoring.work_ns)):
             return 0
