@@ -7,6 +7,7 @@ import pytest
 from sim.cells.cell import warm
 from sim.cells.local import no_watch
 from sim.cells.plan import cells
+from sim.sweeps import workers as room
 from sim.sweeps.spark import rows as spark_rows
 from sim.sweeps.spark import session as spark_session
 from sim.sweeps.workers import Workers
@@ -53,3 +54,46 @@ def test_processes_of_this_machine_need_no_block(study):
     warm("interpreted")
     planned = cells(study.scenarios)[:1]
     assert ["ok"] == [row["status"] for row in Workers(1).rows(planned, "interpreted", no_watch, check=True)]
+
+
+@pytest.mark.parametrize(("jobs", "cores", "count", "expected"), [(None, 8, 2, 2), (None, 1, 2, 1), (5, 8, 2, 5), (1, 8, 2, 1)])
+def test_there_are_as_many_processes_as_cores_and_no_more_than_cells(monkeypatch, study, jobs, cores, count, expected):
+    """Unless somebody says how many."""
+    given = []
+
+    def run_each(work, items, *, jobs, watch, died, skip):
+        given.append((jobs, died, skip))
+        yield from ((i, {"cell": item.id}) for i, item in enumerate(items))
+
+    monkeypatch.setattr(room, "warm", lambda engine: None)
+    monkeypatch.setattr(room, "cores", lambda: cores)
+    monkeypatch.setattr(room, "run_each", run_each)
+    planned = cells(study.scenarios)[:count]
+    own = no_watch.__eq__
+    rows = list(Workers(jobs).rows(planned, "interpreted", no_watch, True, own))
+
+    assert [cell.id for cell in planned] == [row["cell"] for row in rows]
+    assert [(expected, room.died, own)] == given
+
+
+def test_a_cell_runs_as_it_was_asked_for(monkeypatch, study):
+    """Its engine, its progress, and whether it is checked."""
+    monkeypatch.setattr(room, "timed", lambda *arguments, check: (arguments, check))
+
+    assert (("cell", "interpreted", print), False) == room._row("interpreted", False, "cell", print)
+
+
+def test_spark_gets_what_processes_get(monkeypatch, study):
+    """The same cells, engine, watch, checks and the same question what need not run."""
+    seen = []
+
+    @contextmanager
+    def session(master, *, conf):
+        yield master
+
+    monkeypatch.setattr(spark_session, "context", session)
+    monkeypatch.setattr(spark_rows, "rows_on", lambda *given, **named: seen.append((given, named)) or [])
+    with Workers(master="local[1]") as workers:
+        list(workers.rows([], "interpreted", no_watch, False, print))
+
+    assert [(("local[1]", []), {"engine": "interpreted", "watch": no_watch, "check": False, "skip": print})] == seen

@@ -8,37 +8,14 @@ from types import SimpleNamespace
 import pytest
 
 from sim.cells import cell
-from sim.cells.local import no_watch
-from sim.cells.plan import cells
-from sim.plane import warm
 from sim.runtime.run.manifest import code_version
 from sim.sweeps.spark import rows as room
 from sim.sweeps.spark import task
 from sim.sweeps.spark.java import MissingDependencyError
 from sim.sweeps.spark.rows import ClusterError
-from sim.sweeps.workers import Workers
+from tests.sweeps.spark.conftest import Java, PythonException
 
-pytest.importorskip("pyspark")
-pytestmark = pytest.mark.extra
-
-
-class Java:
-    """The Java side of a Spark context: its executors, and whether it runs."""
-
-    def __init__(self):
-        self.members, self.local, self.stopped = 1, False, False
-
-    def sc(self):
-        return self
-
-    def isLocal(self):
-        return self.local
-
-    def isStopped(self):
-        return self.stopped
-
-    def getExecutorMemoryStatus(self):
-        return SimpleNamespace(size=lambda: self.members)
+pytestmark = pytest.mark.usefixtures("pyspark")
 
 
 @pytest.fixture
@@ -70,6 +47,21 @@ def test_nobody_waits_for_executors_for_ever(jobs, java, now):
         jobs.check_executors()
 
 
+def test_five_minutes_without_an_executor_are_not_too_long(jobs, java, now):
+    """A second more is."""
+    now[0] = 300
+
+    jobs.check_executors()
+
+
+def test_executors_are_counted_every_five_seconds(jobs, java, now):
+    """Each look is a call of Java."""
+    for now[0] in (4, 5, 9, 10, 14.9):
+        jobs.check_executors()
+
+    assert 2 == java.looks
+
+
 @pytest.mark.parametrize("state", ["local", "stopped"])
 def test_where_there_are_no_executors_to_wait_for(jobs, java, now, state):
     """The driver does the work, or its jobs are about to fail and say why."""
@@ -94,8 +86,37 @@ def test_what_no_cell_is_to_blame_for(jobs, error_text, kind, message):
     assert "\n" not in str(error.value)
 
 
-def test_a_killed_executor_is_no_reason_to_stop(jobs):
-    assert jobs._raise_unless_killed(RuntimeError("most recent failure: ExecutorLostFailure (executor 1 exited)")) is None
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (RuntimeError("Py4JError: broken pipe"), ClusterError, "Spark cannot run cells: broken pipe"),
+        (RuntimeError("most recent failure: Lost task"), ClusterError, "Spark cannot run cells: Lost task"),
+        (PythonException("ValueError: no such host"), MissingDependencyError, "the executors cannot run cells: no such host"),
+    ],
+)
+def test_the_reason_is_the_rest_of_the_line(jobs, error, kind, message):
+    with pytest.raises(kind) as raised:
+        jobs._raise_unless_killed(error)
+
+    assert message == str(raised.value)
+
+
+@pytest.mark.parametrize("gone", ["stopped", "never there"])
+def test_a_cluster_that_is_gone_is_told_before_anything_else(jobs, java, gone):
+    if gone == "stopped":
+        java.stopped = True
+    else:
+        jobs._spark._jsc = None
+
+    with pytest.raises(ClusterError, match=r"^the Spark cluster is gone; the same command goes on from the rows that are kept$"):
+        jobs._raise_unless_killed(RuntimeError("ExecutorLostFailure"))
+
+
+@pytest.mark.parametrize(
+    "message", ["ExecutorLostFailure (executor 1 exited)", "Python worker exited unexpectedly", "exited with code 137"]
+)
+def test_a_killed_executor_is_no_reason_to_stop(jobs, message):
+    assert jobs._raise_unless_killed(RuntimeError(f"most recent failure: {message}")) is None
 
 
 def test_batches_grow_with_the_cluster(jobs):
@@ -106,6 +127,24 @@ def test_batches_grow_with_the_cluster(jobs):
     second = jobs.next_batch(coming)
 
     assert (4, 16, 80) == (len(first), len(second), len(list(coming)))
+
+
+@pytest.mark.parametrize(("cpu_s", "per_slot"), [(2.0, 1), (1.0, 1), (0.25, 4), (0.1, 10), (0.01, 64)])
+def test_short_cells_share_a_task_of_a_second(jobs, cpu_s, per_slot):
+    """Up to 64 of them; until one has ended each has a task."""
+    ready = Tasks(jobs, lambda tasks, cells: tasks.send(*({"cell": cell.id, "cpu_s": cpu_s} for cell in cells)))
+    jobs.run([a_cell("a"), a_cell("b"), a_cell("c")])
+    jobs.arrived()
+
+    assert [3] == ready.batches
+    assert 4 * per_slot == len(jobs.next_batch(iter(range(1000))))
+
+
+def test_a_cluster_without_a_slot_counts_as_one(jobs):
+    """Its executors are about to come."""
+    jobs._spark.defaultParallelism = 0
+
+    assert 1 == len(jobs.next_batch(iter(range(9))))
 
 
 RAISED = """\
@@ -196,6 +235,71 @@ def test_what_has_a_row_does_not_run_again(jobs):
     assert [3, 1] == tasks.batches
 
 
+def test_halves_of_what_has_no_row_are_tried_down_to_the_cell_that_kills(jobs):
+    """The first half has the odd one."""
+
+    def work(tasks, cells):
+        if any(cell.id == "deadly" for cell in cells):
+            raise RuntimeError("ExecutorLostFailure")
+        tasks.send(*({"cell": cell.id, "cpu_s": 1.0} for cell in cells))
+
+    tasks = Tasks(jobs, work)
+    jobs.run([a_cell(name) for name in ("a", "b", "deadly", "c", "d")])
+
+    assert {"a": None, "b": None, "c": None, "d": None, "deadly": "error"} == {row["cell"]: row.get("status") for row in jobs.arrived()}
+    assert [5, 3, 2, 1, 2] == tasks.batches
+
+
+def test_a_job_that_fails_while_all_ends_is_not_tried_again(jobs):
+    """Ctrl-C cancels it: its cells run with the next command."""
+
+    def work(tasks, cells):
+        jobs.stopped = True
+        raise RuntimeError("ExecutorLostFailure")
+
+    tasks = Tasks(jobs, work)
+
+    with pytest.raises(RuntimeError, match="ExecutorLostFailure"):
+        jobs.run([a_cell("a"), a_cell("b")])
+    assert ([2], []) == (tasks.batches, jobs.arrived())
+
+
+def test_a_cell_that_ran_twice_has_one_row(jobs):
+    """Its executor was lost, or Spark speculated."""
+    Tasks(jobs, lambda tasks, cells: tasks.send({"cell": "a", "cpu_s": 1.0}, {"cell": "a", "cpu_s": 2.0}))
+    jobs.run([a_cell("a")])
+
+    assert [{"cell": "a", "cpu_s": 1.0}] == jobs.arrived()
+    assert (1, 5) == (jobs.finished, jobs.simulated_ns)
+
+
+@pytest.mark.parametrize(("slots", "count", "tasks"), [(4, 3, 3), (4, 9, 4), (1, 64, 1), (1, 65, 2), (1, 128, 2), (2, 200, 4)])
+def test_a_batch_has_a_task_per_slot_and_64_cells_in_a_task_at_most(jobs, slots, count, tasks):
+    """Neighbours in a plan cost about the same: they are dealt out to tasks."""
+    dealt = []
+    jobs._spark.defaultParallelism = slots
+    jobs._spark.setJobDescription = lambda _: None
+    jobs._spark.parallelize = lambda lists, _: SimpleNamespace(
+        mapPartitions=lambda _: SimpleNamespace(collect=lambda: dealt.extend(map(pickle.loads, lists)))
+    )
+    jobs.run([a_cell(i) for i in range(count)])
+
+    assert tasks == len(dealt)
+    assert list(range(0, count, tasks)) == [cell.id for cell in dealt[0]]
+    assert max(map(len, dealt)) <= room.MOST_CELLS
+
+
+def test_a_job_says_how_many_cells_have_begun(jobs):
+    """On Spark's own pages."""
+    descriptions = []
+    Tasks(jobs, lambda tasks, cells: None)
+    jobs._spark.setJobDescription = descriptions.append
+    for names in ("abc", "de"):
+        jobs.run([a_cell(name) for name in names])
+
+    assert ["3 cells, 3 begun", "2 cells, 5 begun"] == descriptions
+
+
 @pytest.mark.parametrize(("sent", "expected"), [(("kernel-x.o", b"code"), ["compiled_on"]), (None, [])])
 def test_a_task_says_that_it_compiled_although_code_was_sent(monkeypatch, sent, expected):
     """Without a compiler on the driver nothing was sent, and nothing is worth telling."""
@@ -209,17 +313,3 @@ def test_a_task_says_that_it_compiled_although_code_was_sent(monkeypatch, sent, 
     keys = [key for line in lines for key in json.loads(line)]
 
     assert ([sent], expected) == (received, keys)
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("spark")
-def test_an_executor_does_not_compile(tmp_path, study):
-    """It finds nothing in its cache, and would keep there what it compiled."""
-    warm()
-    planned = cells(study.scenarios)[:1]
-    conf = {"spark.executorEnv.CKPTSIM_CACHE_DIR": str(tmp_path / "cache")}
-
-    with Workers(master="local[1]", conf=conf) as workers:
-        (row,) = workers.rows(planned, "compiled", no_watch, check=True)
-
-    assert ("ok", False) == (row["status"], (tmp_path / "cache").exists())

@@ -51,10 +51,9 @@ def test_the_line_that_says_why(log, error, why):
     assert why == reason(log, error)
 
 
-@pytest.mark.extra
+@pytest.mark.usefixtures("pyspark")
 def test_a_master_that_nobody_is_told_at_once(monkeypatch):
     """Spark would knock for minutes."""
-    pytest.importorskip("pyspark")
     monkeypatch.setattr(room.java, "prepare", lambda: None)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
