@@ -17,7 +17,13 @@ from sim.sweeps.precision import more_replications
         ([100.0, 99.0, 101.0], 20, 3),  # known to 2.5 %
         ([100.0, 97.0, 103.0], 2, 3),  # more than the most are there already: none is taken back
         ([100.0, 97.0, 103.0], 20, 6),  # 7.5 %: seven would do, twice as many is the most at once
+        ([100.0, 97.5, 102.5], 20, 5),  # 6.2 %: (6.2 / 5)^2 times as many
+        ([100.0, 97.5, 102.5], 4, 4),
+        ([-100.0, -97.5, -102.5], 20, 5),  # a mean below 0 is as well known
+        ([-100.0, -100.0, -100.0], 20, 3),
+        ([-5.0, 0.0, 5.0], 20, 6),  # a share of nothing
         ([10.0, 100.0, 300.0], 20, 6),
+        ([50.0], 20, 6),  # the others have no row yet: a single value has no interval
         ([10.0, 100.0, 300.0], 4, 4),
         ([], 20, 3),  # nothing is measured
         ([100.0, 300.0, math.nan], 20, 3),  # one failed: there is no mean to know

@@ -7,6 +7,8 @@ import pytest
 
 from sim.cells.plan import cells, with_baselines
 from sim.scenario import loads
+from sim.sweeps import results as room
+from sim.sweeps.batch import GoneError
 from sim.sweeps.results import collect
 from sim.sweeps.store import Store
 
@@ -120,3 +122,99 @@ def test_files_that_another_command_joins_meanwhile_are_looked_for_again(study, 
     monkeypatch.setattr(store, "kept", kept)
 
     assert [cell.id for cell in planned] == list(collect(store, planned)["cell"])
+
+
+NOTHING = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("bare", "own", "restarts", "change"),
+    [
+        (200.0, 150.0, 0.0, -0.25), (200.0, 250.0, 0.0, 0.25), (200.0, 150.0, None, -0.25), (200.0, 0.0, 0.0, -1.0),
+        (200.0, 150.0, 1.0, None), (0.0, 150.0, 0.0, None), (NOTHING, 150.0, 0.0, None), (200.0, NOTHING, 0.0, None),
+    ],
+)  # fmt: skip
+def test_throughput_is_held_against_that_without_checkpoints(study, tmp_path, bare, own, restarts, change):
+    """Nothing is said where one of both has none, or a job read records twice."""
+    store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
+    store.put([row(planned[0], bare), row(planned[1], own, restarts=restarts)])
+    found = collect(store, planned)["throughput_change"][1]
+
+    assert pd.isna(found) if change is None else found == pytest.approx(change)
+
+
+def test_without_its_baseline_a_cell_is_held_against_nothing(study, tmp_path):
+    """It has not run yet; another cell's throughput is no measure."""
+    store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
+    store.put([row(planned[2], 100.0), row(planned[1], 190.0)])
+
+    assert [True, True] == list(collect(store, planned)["throughput_change"].isna())
+
+
+def test_before_anything_has_run_there_is_a_table_without_rows(study, tmp_path):
+    """With all columns: whoever reads it needs no other way."""
+    store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
+    empty = collect(store, planned)
+    store.put([row(cell) for cell in planned])
+
+    assert 0 == len(empty)
+    assert list(empty.columns) == list(collect(store, planned).columns)
+    assert 3 == len(pd.read_parquet(tmp_path / "runs.parquet"))
+
+
+def test_where_cells_ran_is_told_in_the_order_of_their_names(study, tmp_path):
+    """A cell that stands in the plan twice ran once."""
+    store, planned = Store(tmp_path), cells([*study.scenarios, *study.scenarios])
+    store.put([row(cell, host=cell.id[:3]) for cell in store.missing(planned)])
+    collect(store, planned)
+    runs = pd.read_parquet(tmp_path / "runs.parquet")
+
+    names = sorted({cell.id for cell in planned})
+    assert [names, [name[:3] for name in names]] == [list(runs["cell"]), list(runs["host"])]
+    assert ["cell", "host", "attempt", "cpu_s", "wall_s"] == list(runs.columns)
+
+
+@pytest.mark.parametrize(("most", "kept"), [(3, True), (2, False)])
+def test_a_table_too_long_for_a_spreadsheet_has_no_csv(study, tmp_path, monkeypatch, most, kept):
+    """An old one of fewer rows would be taken for this one."""
+    monkeypatch.setattr(room, "MOST_IN_CSV", most)
+    (tmp_path / "results.csv").write_text("old")
+    store, planned = Store(tmp_path), with_baselines(cells(study.scenarios))
+    store.put([row(cell) for cell in planned])
+    collect(store, planned)
+
+    assert kept == (tmp_path / "results.csv").exists()
+    assert 3 == len(pd.read_parquet(tmp_path / "results.parquet"))
+
+
+@pytest.mark.parametrize(("part", "forgotten"), [(3, 0), (2, 1)])
+def test_after_a_long_table_no_names_stay_in_memory(study, tmp_path, monkeypatch, part, forgotten):
+    monkeypatch.setattr(room, "PART", part)
+    store, planned, seen = Store(tmp_path), with_baselines(cells(study.scenarios)), []
+    store.put([row(cell) for cell in planned])
+    monkeypatch.setattr(store, "forget", lambda: seen.append(True))
+
+    assert 3 == len(collect(store, planned))
+    assert forgotten == len(seen)
+
+
+@pytest.mark.parametrize(("losses", "fails"), [(2, False), (3, True)])
+def test_three_times_a_table_is_tried(study, tmp_path, monkeypatch, losses, fails):
+    """Files that go each time are not those of a sweep that joins its own."""
+    store, planned, tried = Store(tmp_path), cells(study.scenarios), []
+    store.put([row(cell) for cell in planned])
+    real = store.kept
+
+    def kept():
+        tried.append(True)
+        if len(tried) <= losses:
+            raise GoneError
+        return real()
+
+    monkeypatch.setattr(store, "kept", kept)
+    if fails:
+        with pytest.raises(GoneError):
+            collect(store, planned)
+    else:
+        assert 2 == len(collect(store, planned))
+    assert 3 == len(tried)

@@ -296,3 +296,148 @@ def test_rows_that_are_joined_while_they_are_compared_are_looked_for_again(plann
     monkeypatch.setattr(room.KeptRows, "contradicting", contradicting)
 
     assert {planned[0].id} == store.rows().keys()
+
+
+def batches(folder):
+    return list((folder / "cells").glob("*.parquet"))
+
+
+def test_files_become_one_when_a_sweep_ends(planned, tmp_path):
+    """One that was written alone stays as it is, and nothing is joined twice."""
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    alone = batches(tmp_path)
+    store.join()
+    assert alone == batches(tmp_path)
+    store.put([row(planned[1])])
+    store.join()
+    (joined,) = batches(tmp_path)
+
+    store.join()
+
+    assert [joined] == batches(tmp_path) != alone
+    assert {cell.id for cell in planned} == store.rows().keys() == Store(tmp_path).rows().keys()
+
+
+def test_files_of_other_commands_are_not_joined(planned, tmp_path):
+    """They join theirs."""
+    Store(tmp_path).put([row(planned[0])])
+    store = Store(tmp_path)
+    store.put([row(planned[1])])
+    store.join()
+
+    assert 2 == len(batches(tmp_path))
+
+
+def test_sixty_four_small_files_are_one(planned, tmp_path):
+    store = Store(tmp_path)
+    for k in range(room.JOINED - 1):
+        store.put([row(planned[0], host=str(k))])
+    assert room.JOINED - 1 == len(batches(tmp_path))
+    store.put([row(planned[1])])
+
+    assert 1 == len(batches(tmp_path))
+
+
+def test_a_file_that_was_set_aside_meanwhile_is_not_joined(planned, tmp_path):
+    """Another command did not trust it; the others stay as they are."""
+    store = Store(tmp_path)
+    for k in range(2):
+        store.put([row(planned[k])])
+    batches(tmp_path)[0].unlink()
+    store.join()
+
+    assert 1 == len(batches(tmp_path)) == len(Store(tmp_path).rows())
+
+
+@pytest.mark.parametrize(("count", "named", "rest"), [(1, 1, ""), (5, 5, ""), (6, 5, " and 1 more"), (8, 5, " and 3 more")])
+def test_five_files_are_named_in_a_line(planned, tmp_path, count, named, rest):
+    store = Store(tmp_path)
+    for k in range(count):
+        (tmp_path / "cells" / f"notes {k}").write_text("mine")
+    store.missing(planned)
+    (finding,) = store.findings()
+
+    listed = ", ".join(f"notes {k}: not of a sweep" for k in range(named))
+    assert f"skipped in {tmp_path / 'cells'}: {count} file{'s' if count > 1 else ''} ({listed}{rest})" == finding
+    assert [] == store.findings()
+
+
+def test_what_comes_later_is_told_later(planned, tmp_path):
+    """And what was told is not told again."""
+    store = Store(tmp_path)
+    for name in ("first", "second"):
+        (tmp_path / "cells" / name).write_text("mine")
+        store.missing(planned)
+        assert [f"skipped in {tmp_path / 'cells'}: 1 file ({name}: not of a sweep)"] == store.findings()
+
+
+def test_a_file_that_cannot_be_set_aside_is_skipped(planned, tmp_path, monkeypatch):
+    """A read-only folder of a finished sweep."""
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    cut(batches(tmp_path)[0])
+
+    def read_only(path, target):
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "replace", read_only)
+
+    other = Store(tmp_path)
+    assert planned == other.missing(planned)
+    assert other.findings()[0].startswith(f"skipped in {tmp_path / 'cells'}: 1 file (")
+
+
+def test_a_file_that_cannot_be_read_is_skipped_with_the_reason(planned, tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+
+    def unreadable(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(room, "checked", unreadable)
+
+    other = Store(tmp_path)
+    assert planned == other.missing(planned)
+    assert other.findings()[0].endswith(": Permission denied)")
+
+
+def test_what_is_new_of_others_is_told_once(planned, tmp_path):
+    """Results, and no failures."""
+    store, other = Store(tmp_path), Store(tmp_path)
+    store.missing(planned)
+    assert set() == store.new_results()
+    other.put([row(planned[0]), row(planned[1], status="error")])
+
+    assert [{planned[0].id}, set()] == [store.new_results(), store.new_results()]
+
+
+def test_rows_are_given_as_copies(planned, tmp_path):
+    """Who changes what was given changes nothing here."""
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    store.rows().clear()
+
+    assert [planned[0].id] == list(store.rows())
+
+
+def test_what_is_forgotten_is_read_again(planned, tmp_path):
+    store = Store(tmp_path)
+    store.put([row(planned[0])])
+    before = store.rows()
+    store.forget()
+
+    assert before == store.rows()
+
+
+def test_rows_that_wait_are_kept_once(planned, tmp_path, monkeypatch):
+    """A second passes from one batch to the next, not from the first on."""
+    now = [0.0]
+    monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
+    store = Store(tmp_path)
+    with store.keeping() as waiting:
+        for now[0], host in ((0.9, "a"), (1.0, "b"), (1.9, "c"), (2.1, "d")):
+            waiting.add(row(planned[0], host=host))
+        assert 2 == len(batches(tmp_path))
+
+    assert 2 == len(batches(tmp_path))

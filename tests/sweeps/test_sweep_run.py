@@ -1,10 +1,13 @@
 """A sweep file, run from Python: rows that are kept, and an answer."""
 
+from types import SimpleNamespace
+
+import pandas as pd
 import pytest
 
 from sim.sweeps import batch, results
 from sim.sweeps import run as room
-from sim.sweeps.run import run_sweep
+from sim.sweeps.run import SweepResult, run_sweep
 from sim.sweeps.store import Store
 from tests.conftest import STUDY
 
@@ -32,6 +35,7 @@ def test_a_sweep_from_python(file, tmp_path):
     assert "Mean over 2 seeds of a single window, with 95 % confidence for this window alone" == swept.sections[0].title
     assert swept.sentence.startswith("Least end_to_end_p50_ms")
     assert ["checkpoint duration, median"] == [axes.get_ylabel() for axes in swept.figure().axes]
+    assert "Which barriers?" == swept.figure().get_suptitle()
 
 
 def test_it_goes_on_where_it_was(file, tmp_path):
@@ -122,3 +126,76 @@ def test_another_command_is_told_and_begins_at_another_place(file, tmp_path):
 
     assert [True] == [owner.startswith("process ") for owner in others]
     assert 6 == len(swept.rows)
+
+
+def test_replications_are_added_until_a_mean_is_known(file, tmp_path):
+    """One setting is known by then; what has run does not run again, and no more run than the file says."""
+    file.write_text(SWEEP + "precision: {of: end_to_end_p50_ms, within: 1 %, most: 3}\n")
+    planned = []
+
+    def watching(cells, store):
+        planned.append((len(cells), len(store.missing(cells))))
+        return _silent()
+
+    swept = run_sweep(file, tmp_path / "rows", jobs=1, watching=watching)
+
+    assert [(6, 6), (8, 2)] == planned
+    assert 8 == len(swept.results)
+
+
+def test_a_mean_that_is_known_needs_no_more(file, tmp_path):
+    file.write_text(SWEEP + "precision: {of: completed, within: 50 %, most: 9}\n")
+
+    assert 6 == len(run_sweep(file, tmp_path / "rows", jobs=1).results)
+
+
+def test_without_a_folder_rows_are_kept_under_the_name_of_the_sweep(file, tmp_path, monkeypatch):
+    """Another sweep of the same name has another folder."""
+    monkeypatch.chdir(tmp_path)
+    first = run_sweep(file, jobs=1).folder
+    other = run_sweep(file, jobs=1, overrides=["run.seed=7"]).folder
+
+    assert {"runs"} == {str(folder.parent) for folder in (first, other)}
+    assert first != other
+    assert first.name.startswith("sweep-")
+    assert (first / "results.parquet").exists()
+
+
+def result_of(rows, finds_warm_up=True):
+    """A result whose scenarios find their warm-up themselves, or say how long it is."""
+    scenario = SimpleNamespace(run=SimpleNamespace(finds_warm_up=finds_warm_up))
+    scenarios = SimpleNamespace(different=[scenario])
+    columns = ("status", "strategy", "warmup_ms", "violations")
+    return SweepResult(SimpleNamespace(scenarios=scenarios, question=None), pd.DataFrame(rows, columns=columns), None)
+
+
+WARM = [
+    ("ok", "aligned", 4000.0, 0), ("ok", "aligned", 1000.0, 2), ("ok", "none", 99000.0, 0), ("error", "aligned", 77000.0, -1),
+    ("ok", "unaligned", 2000.0, 0),
+]  # fmt: skip
+
+
+def test_warm_ups_that_runs_determine_are_told():
+    """From the shortest to the longest of the settings; what failed, and jobs without checkpoints, say nothing."""
+    sentence = "Left out as warm-up, until checkpoints, queues and lag have settled: 1 s to 4 s, median 2 s."
+
+    assert sentence == result_of(WARM).left_out
+    assert "" == result_of(WARM, finds_warm_up=False).left_out
+    assert "" == result_of([("ok", "none", 1.0, 0)]).left_out
+
+
+def test_failures_and_broken_promises_are_apart():
+    """-1: nobody looked for violations."""
+    found = result_of(WARM)
+
+    assert ([3], [1]) == (list(found.failed.index), list(found.broken.index))
+
+
+def test_all_columns_are_read_again_where_only_some_were(monkeypatch, tmp_path):
+    """As many rows as are usual have all columns."""
+    monkeypatch.setattr(room, "read_results", lambda folder: folder)
+    monkeypatch.setattr(room, "MOST_COMPLETE", len(WARM))
+    assert result_of(WARM).results is not None
+    monkeypatch.setattr(room, "MOST_COMPLETE", len(WARM) - 1)
+
+    assert result_of(WARM).results is None

@@ -18,3 +18,28 @@ def test_what_a_person_waits_for(monkeypatch):
 
     now[0] = 20.0
     assert "1 failed, 9.0/min, slowest 7.2 s (bbbbbbbb)" == tally.text()
+
+
+def test_a_rate_of_one_a_second_is_told_by_the_second(monkeypatch):
+    """A slower one by the minute; without failures none are counted, and what took no time is the slowest only of its like."""
+    now = [0.0]
+    monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
+    tally = RowTally()
+    tally.seen({"cell": "a" * 20, "status": "ok", "wall_s": None})
+    now[0] = 1.0
+    assert "1.0/s, slowest 0.0 s (aaaaaaaa)" == tally.text()
+
+    now[0] = 1.01
+    tally.seen({"cell": "b" * 20, "status": "error"})
+    tally.seen({"cell": "c" * 20, "status": "error", "wall_s": 0.4})
+    now[0] = 4.0
+    assert "2 failed, 45.0/min, slowest 0.4 s (cccccccc)" == tally.text()
+
+
+def test_what_came_at_once_has_a_rate(monkeypatch):
+    """Rows that are there in the same moment."""
+    monkeypatch.setattr(room.time, "monotonic", lambda: 5.0)
+    tally = RowTally()
+    tally.seen({"cell": "a" * 20, "status": "ok", "wall_s": 0.0})
+
+    assert "1000000000.0/s, slowest 0.0 s (aaaaaaaa)" == tally.text()
