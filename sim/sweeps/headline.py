@@ -69,8 +69,8 @@ def _failing(question: Question, results: pd.DataFrame, found: Selection) -> Ite
         for key, value in zip(question.settings, standing.setting, strict=True):
             rows = rows[rows[key].astype(str) == value]
         yield f"With {_named(question, standing.setting)} {_what(rows, question)} in {_of(standing.failed, found)}{_reason(rows)}."
-    if len(failing) > MOST_NAMED:
-        yield f"{len(failing) - MOST_NAMED} more settings fail in some windows."
+    if (others := len(failing) - MOST_NAMED) > 0:
+        yield f"{others} more {'setting fails' if others == 1 else 'settings fail'} in some windows."
 
 
 def _without_checkpoints(question: Question, results: pd.DataFrame, found: Selection) -> Iterator[str]:
@@ -113,7 +113,8 @@ def _behind(question: Question, found: Selection) -> Iterator[str]:
         return
     does = COLUMNS[question.least].ends or "end"
     named = ", ".join(f"with {_short(standing.setting)} in {standing.behind}" for standing in late[:MOST_NAMED])
-    rest = f", with {len(late) - MOST_NAMED} more settings in some" if len(late) > MOST_NAMED else ""
+    unnamed = len(late) - MOST_NAMED
+    rest = f", with {unnamed} more setting{'s' if unnamed > 1 else ''} in some" if unnamed > 0 else ""
     others = "other " if found.hopeless else ""
     yield f"Of the {others}{found.compared} {found.sample}, the job does not {does} {named}{rest}."
 
@@ -133,7 +134,8 @@ def _unknown(question: Question, found: Selection) -> Iterator[str]:
 def _having(samples: Sequence[tuple[Setting, int]]) -> str:
     """``5 min has 8, 2 min has 20``."""
     named = ", ".join(f"{_short(setting)} has {sample:,}" for setting, sample in samples[:MOST_NAMED])
-    return named + (f", {len(samples) - MOST_NAMED} more have too few as well" if len(samples) > MOST_NAMED else "")
+    others = len(samples) - MOST_NAMED
+    return named + (f", {others} more {'has' if others == 1 else 'have'} too few as well" if others > 0 else "")
 
 
 def _unranked(question: Question, found: Selection) -> Iterator[str]:

@@ -138,7 +138,7 @@ NAMED = re.compile(r"(?:with checkpoint.interval|Take checkpoint.interval|next i
 
 def without_counts(sentence):
     sentence = re.sub(
-        r"apart from \d+ others?|\d+ more may keep| and \d+ more|\d+ more settings? fail|\d+ more settings in some|\d+ more have",
+        r"apart from \d+ others?|\d+ more may keep| and \d+ more|\d+ more settings? fails?|\d+ more settings? in some|\d+ more ha(?:s|ve)",
         "",
         sentence,
     )
