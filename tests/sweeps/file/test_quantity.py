@@ -20,6 +20,12 @@ from sim.sweeps.file.quantity import ParsedQuantity, QuantityError
         (1, 4, 0.999, False, 4),
         (1, 4, 0.5, False, 3),
         (0.5, 1.5, 0.25, False, 0.75),
+        (1, 1000, 0.5, True, 32),
+        (0.25, 0.75, 0.5, False, 0.5),
+        (0, 10, 1.0, False, 10),
+        (0.5, 1.5, 0.123456, False, 0.6235),
+        ("0 s", "1 s", 0.123456, False, "123.5 ms"),
+        ("0 B", "1 MB", 0.123456, False, "123.5 kB"),
     ],
 )
 def test_between(low, high, share, log, expected):
