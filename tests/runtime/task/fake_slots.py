@@ -1,0 +1,132 @@
+"""The slot of a task without a plane: tests say how far its records have come, and read off what its parts do to thread and plane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from sim.plane.seam.interface import Marker
+
+__all__ = ["FakeSlot"]
+
+
+class FakeClock:
+    """Calls in the order of their times."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._calls: list[tuple[int, int, Callable[[], None]]] = []
+        self._number = count()
+
+    def call_in(self, delay_ns: int, action: Callable[[], None]) -> None:
+        if delay_ns:
+            heappush(self._calls, (self.now + delay_ns, next(self._number), action))
+        else:
+            action()
+
+    @property
+    def next_ns(self) -> int | None:
+        """When the next call is due."""
+        return self._calls[0][0] if self._calls else None
+
+    def run(self, until_ns: int, before: Callable[[int], None] = lambda _: None) -> None:
+        """Everything due up to a time; `before`: called with the time of each call."""
+        while self._calls and self._calls[0][0] <= until_ns:
+            self.now, _, action = heappop(self._calls)
+            before(self.now)
+            action()
+        self.now = until_ns
+
+
+class Recorder:
+    """Writes down what is called, with its arguments."""
+
+    def __init__(self, log: list[tuple[Any, ...]]) -> None:
+        self._log = log
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *arguments, **named: self._log.append((name, *arguments, *named.values()))
+
+
+class FakeSlot:
+    """A task with a fake clock.  Mails run at once; `log` has what was done, in order."""
+
+    task = 0
+
+    def __init__(self, *, windows=(), log=None, channels=(0,), source=None, window=None, alignment=None) -> None:
+        self.env = FakeClock()
+        self.log: list[tuple[Any, ...]] = []
+        self.served, self.late, self.read = 0, 0, [0] * len(channels)
+        self.waited_ns = {"soft_ns": 0, "hard_ns": 0}
+        self.channels = list(channels)
+        self.vertex = SimpleNamespace(window=window, source=source)
+        self.checks = Recorder([])
+        self.job = Recorder(self.log)
+        self.thread = FakeThread(self.log)
+        plane = FakePlane(self)
+        layout = SimpleNamespace(vertex=[0], subtask=[0])
+        spec = SimpleNamespace(vertices=[SimpleNamespace(log=lambda _: log)])
+        scenario = SimpleNamespace(job=SimpleNamespace(event_time_windows=windows), run=SimpleNamespace(seed=1))
+        self.context = SimpleNamespace(env=self.env, plane=plane, layout=layout, spec=spec, scenario=scenario, names=[("task", 0)])
+
+    @property
+    def now(self) -> int:
+        return self.env.now
+
+    def sent(self) -> list[int]:
+        """The numbers of the markers that have left."""
+        return [row[2].number for row in self.log if row[0] == "forward"]
+
+    def calls(self, *names: str) -> list[tuple[Any, ...]]:
+        """What was done to plane, thread and JobManager since the last call, of these kinds or all."""
+        found = [row for row in self.log if not names or row[0] in names]
+        self.log.clear()
+        return found
+
+
+class FakeThread:
+    """Runs mails at once."""
+
+    def __init__(self, log: list[tuple[Any, ...]]) -> None:
+        self.mails_only = self.stopped = False
+        self._log = log
+
+    def post(self, mail: Callable[[], None]) -> None:
+        mail()
+
+    def let_go(self, until: int) -> None:
+        self._log.append(("let_go", until))
+
+    def occupy(self) -> None:
+        self._log.append(("occupy",))
+
+    def vacate(self) -> None:
+        self._log.append(("vacate",))
+
+
+class FakePlane:
+    """Stands where the slot says; writes verbs down."""
+
+    def __init__(self, slot: FakeSlot) -> None:
+        self._slot = slot
+
+    def position(self, _: int) -> SimpleNamespace:
+        slot = self._slot
+        return SimpleNamespace(served=slot.served, late=slot.late, records_out=np.array(slot.read))
+
+    def tasks(self, *_: str) -> list[dict[str, int]]:
+        return [self._slot.waited_ns]
+
+    def forward(self, task: int, marker: Marker) -> None:
+        self._slot.log.append(("forward", task, marker))
+
+    def pause(self, task: int, *, on: bool) -> None:
+        self._slot.log.append(("pause", task, on))
+
+    def report_written(self, task: int) -> None:
+        self._slot.log.append(("report_written", task))

@@ -1,0 +1,331 @@
+"""The watermarks of a source, look by look: when it looks, what it sends, when it is idle, when it waits for other sources."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from sim.model.job import Alignment, Source, Watermark, Window
+from sim.protocol.alignment import NO_LIMIT
+from sim.runtime.markers import ACTIVE, IDLE, WATERMARKS
+from sim.runtime.task.operator.windows.generator import WatermarkGenerator
+from tests.runtime.task.fake_slots import FakeSlot
+
+MS, SECOND = 10**6, 10**9
+FIVE_SECONDS = Window(5 * SECOND, "event")
+RECORD_NS = 10 * MS
+LOG = SimpleNamespace(segments=(1,), due=lambda ordinal: ordinal * RECORD_NS)
+WITHOUT_RATE = SimpleNamespace(segments=(), due=None)
+
+
+class Reading:
+    """A source task with 100 records per second, as far as it reads them."""
+
+    def __init__(self, log=LOG, windows=(FIVE_SECONDS,), chained=None, **watermark):
+        source = Source((), watermark=Watermark(**{"interval_ns": 200 * MS} | watermark))
+        self.slot = FakeSlot(windows=windows, log=log, channels=(), source=source)
+        self.generator = WatermarkGenerator(self.slot, source, chained)
+        self.looks = []
+        self.until_ns = 1 << 60
+
+    def run(self, until_ns, reads_until_ns=1 << 60):
+        """Records are read when they are due, up to a time.  What leaves at each look, by its time."""
+        found = {}
+
+        def before(now):
+            self.looks.append(now)
+            self.slot.served = min(now, reads_until_ns) // RECORD_NS + 1
+
+        sent = len(self.slot.sent())
+        while (now := self.slot.env.next_ns) is not None and now <= until_ns:
+            self.slot.env.run(now, before)
+            numbers = self.slot.sent()
+            if len(numbers) > sent:
+                found[now], sent = numbers[sent:], len(numbers)
+        self.slot.env.run(until_ns)
+        return found
+
+
+def test_a_source_looks_once_per_interval_at_a_phase_of_its_own():
+    reading = Reading(idle_timeout_ns=SECOND)
+    reading.generator.begin()
+    reading.run(2 * SECOND)
+    first, *others = reading.looks
+
+    assert 0 < first <= 200 * MS
+    assert [first + 200 * MS * number for number in range(1, 10)] == others
+    assert first == reading.generator._phase_ns
+
+
+def test_a_task_that_begins_later_looks_at_the_same_phase():
+    early, late = Reading(idle_timeout_ns=SECOND), Reading(idle_timeout_ns=SECOND)
+    early.generator.begin()
+    early.run(SECOND)
+    late.slot.env.run(450 * MS)
+    late.generator.begin()
+    late.run(SECOND)
+
+    assert [look for look in early.looks if look >= 450 * MS] == late.looks
+
+
+def test_a_look_that_is_due_now_comes_a_nanosecond_later():
+    reading = Reading(idle_timeout_ns=SECOND)
+    phase_ns = reading.generator._phase_ns
+    reading.slot.env.run(phase_ns)
+    reading.generator.begin()
+
+    assert phase_ns + 1 == reading.slot.env.next_ns
+
+
+def test_looks_that_can_find_nothing_are_left_out():
+    """A look for the end at 5 s and one for that at 10 s, each as soon as the watermark can have passed it."""
+    reading = Reading(lateness_ns=100 * MS)
+    reading.generator.begin()
+    left = reading.run(11 * SECOND)
+
+    assert [5 * SECOND, 10 * SECOND] == [number for numbers in left.values() for number in numbers]
+    for end_ns, at_ns in zip((5 * SECOND, 10 * SECOND), left, strict=True):
+        assert end_ns + 100 * MS <= at_ns < end_ns + 310 * MS
+    assert len(reading.looks) <= 5
+    assert all((look - reading.generator._phase_ns) % (200 * MS) == 0 for look in reading.looks)
+
+
+def test_a_watermark_leaves_as_a_marker_of_its_series_and_once():
+    reading = Reading(idle_timeout_ns=9 * SECOND)
+    reading.generator.begin()
+    reading.run(7 * SECOND)
+    ((_, task, marker),) = reading.slot.calls("forward")
+
+    assert (0, 5 * SECOND, WATERMARKS) == (task, marker.number, marker.series)
+
+
+def test_a_watermark_stays_behind_the_records_by_its_lateness():
+    """At 5.2 s the records have come to 5.1 s or more, with a lateness of 500 ms not to the end of the window."""
+    reading = Reading(idle_timeout_ns=9 * SECOND, lateness_ns=500 * MS)
+    reading.generator.begin()
+
+    assert {} == reading.run(5490 * MS)
+    assert [[5 * SECOND]] == list(reading.run(5720 * MS).values())
+
+
+def test_without_a_window_no_marker_leaves():
+    """A source that is aligned only."""
+    reading = Reading(windows=(), alignment=Alignment("g", 0, 100 * MS, 0))
+    reading.generator.begin()
+
+    assert {} == reading.run(2 * SECOND)
+    assert reading.generator._watermark_ns > SECOND
+
+
+def test_before_the_first_record_there_is_no_event_time():
+    reading = Reading()
+    assert 0 == reading.generator._event_time()
+    reading.slot.served = 1
+    assert 0 == reading.generator._event_time()
+    reading.slot.served = 3
+    assert 2 * RECORD_NS == reading.generator._event_time()
+    assert 0 == Reading(log=None).generator._event_time()
+
+
+def test_without_a_rate_records_come_as_far_as_the_look_that_finds_them():
+    reading = Reading(log=WITHOUT_RATE)
+    reading.slot.env.run(SECOND)
+    reading.slot.served = 4
+    reading.generator.begin()
+    assert 0 == reading.generator._event_time(), "they were there before"
+    reading.slot.served = 5
+    assert SECOND == reading.generator._event_time()
+    reading.slot.env.now = 2 * SECOND
+    assert SECOND == reading.generator._event_time()
+    reading.slot.served = 6
+    assert 2 * SECOND == reading.generator._event_time()
+
+
+@pytest.mark.parametrize("end", ["end_input", "mails_only"])
+def test_behind_the_end_no_watermark_follows(end):
+    reading = Reading(idle_timeout_ns=9 * SECOND)
+    reading.generator.begin()
+    reading.run(4 * SECOND)
+    if end == "end_input":
+        reading.generator.end_input()
+    else:
+        reading.slot.thread.mails_only = True
+
+    assert {} == reading.run(7 * SECOND)
+    assert reading.slot.env.next_ns is None
+
+
+class TestIdleness:
+    """No record for more than 2 s."""
+
+    def test_a_source_is_idle_and_active_again_with_its_next_watermark(self):
+        """Records up to 3 s, then none; the first look without a new one starts the clock."""
+        reading = Reading(idle_timeout_ns=2 * SECOND)
+        reading.generator.begin()
+        ((at_ns, numbers),) = reading.run(9 * SECOND, reads_until_ns=3 * SECOND).items()
+        assert [IDLE] == numbers
+        assert 5 * SECOND + 200 * MS < at_ns <= 5 * SECOND + 600 * MS
+        assert reading.generator.idle
+        ((_, numbers),) = reading.run(9200 * MS).items()
+        assert [ACTIVE, 5 * SECOND] == numbers
+        assert not reading.generator.idle
+
+    def test_a_record_alone_does_not_wake_it(self):
+        """Its watermark stays behind."""
+        reading = Reading(idle_timeout_ns=2 * SECOND, lateness_ns=SECOND)
+        reading.generator.begin()
+        reading.run(9 * SECOND, reads_until_ns=3 * SECOND)
+        reading.generator._watermark_ns = 4 * SECOND
+        assert {} == reading.run(9200 * MS, reads_until_ns=5 * SECOND)
+        assert reading.generator.idle
+        assert {} != reading.run(9600 * MS, reads_until_ns=5 * SECOND + RECORD_NS)
+
+    @pytest.mark.parametrize("wait", ["soft_ns", "hard_ns"])
+    def test_its_clock_stands_still_while_it_cannot_read(self, wait):
+        reading = Reading(idle_timeout_ns=2 * SECOND)
+        reading.generator.begin()
+        reading.run(4 * SECOND, reads_until_ns=3 * SECOND)
+        reading.slot.waited_ns[wait] = SECOND
+        ((at_ns, _),) = reading.run(9 * SECOND, reads_until_ns=3 * SECOND).items()
+        assert 6 * SECOND + 200 * MS < at_ns <= 6 * SECOND + 600 * MS
+
+    def test_without_a_timeout_it_is_never_idle(self):
+        reading = Reading()
+        reading.generator.begin()
+        assert {} == reading.run(60 * SECOND, reads_until_ns=3 * SECOND)
+
+
+class TestWindowsOfItsOwn:
+    """A window operator in the chain of the source."""
+
+    class Windows:
+        clock = None
+        fires = True
+        fired = ()
+
+        def fire(self, end_ns):
+            self.fired += (end_ns,)
+            return self.fires
+
+    def test_the_watermark_leaves_behind_what_it_ends(self):
+        windows = self.Windows()
+        reading = Reading(chained=windows, idle_timeout_ns=9 * SECOND)
+        reading.generator.begin()
+        assert {} == reading.run(6 * SECOND)
+        assert windows.clock is reading.generator
+        assert (5 * SECOND,) == windows.fired
+        reading.generator.outputs_written(at_end=False)
+        assert [5 * SECOND] == reading.slot.sent()
+
+    def test_where_it_ends_nothing_it_leaves_at_once(self):
+        windows = self.Windows()
+        windows.fires = False
+        reading = Reading(chained=windows, idle_timeout_ns=9 * SECOND)
+        reading.generator.begin()
+        assert [[5 * SECOND]] == list(reading.run(6 * SECOND).values())
+
+    def test_behind_the_last_outputs_none_leaves(self):
+        reading = Reading(chained=self.Windows())
+        reading.generator.outputs_written(at_end=True)
+        assert [] == reading.slot.sent()
+
+
+class TestAlignedSources:
+    """Reports every 300 ms; the limit judges the latest watermark."""
+
+    def reading(self, buffer=0, **watermark):
+        reading = Reading(alignment=Alignment("g", 0, 300 * MS, buffer), **watermark)
+        reading.generator.begin()
+        return reading
+
+    def reports(self, reading):
+        return [row[1:] for row in reading.slot.calls("report_watermark")]
+
+    def test_the_first_report_comes_after_an_interval(self):
+        reading = self.reading()
+        reading.run(299 * MS)
+        assert [] == self.reports(reading)
+        reading.run(900 * MS)
+        assert 3 == len(self.reports(reading))
+
+    def test_it_reports_its_watermark(self):
+        reading = self.reading()
+        reading.run(310 * MS)
+        (report,) = self.reports(reading)
+        assert (0, reading.generator._watermark_ns) == report
+        assert 100 * MS <= report[1] <= 300 * MS
+
+    def test_without_a_watermark_it_reports_nothing_and_goes_on(self):
+        reading = self.reading(lateness_ns=400 * MS)
+        reading.run(400 * MS)
+        assert [] == self.reports(reading)
+        reading.run(1200 * MS)
+        assert 3 == len(self.reports(reading)), "at 600, 900 and 1200 ms"
+
+    def test_an_idle_source_holds_nobody_back(self):
+        reading = self.reading(idle_timeout_ns=500 * MS)
+        reading.run(2200 * MS, reads_until_ns=SECOND)
+        assert (0, NO_LIMIT) == self.reports(reading)[-1]
+
+    def test_at_its_end_it_holds_nobody_back(self):
+        reading = self.reading()
+        reading.run(310 * MS)
+        self.reports(reading)
+        reading.generator.end_input()
+        reading.run(2 * SECOND)
+        assert [(0, NO_LIMIT)] == self.reports(reading)
+
+    def test_a_thread_that_takes_mails_only_reports_no_more(self):
+        reading = self.reading()
+        reading.slot.thread.mails_only = True
+        reading.run(2 * SECOND)
+        assert [] == self.reports(reading)
+
+    def pauses(self, reading):
+        return [row[1:] for row in reading.slot.calls("pause")]
+
+    def test_it_waits_beyond_the_limit_and_reads_on_below_it(self):
+        reading = self.reading()
+        reading.run(SECOND)
+        watermark_ns = reading.generator._watermark_ns
+        reading.generator.limited(watermark_ns)
+        assert [] == self.pauses(reading)
+        reading.generator.limited(watermark_ns - 1)
+        assert [(0, True)] == self.pauses(reading)
+        reading.generator.limited(watermark_ns - 2)
+        assert [] == self.pauses(reading), "it waits already"
+        reading.generator.limited(watermark_ns)
+        assert [(0, False)] == self.pauses(reading)
+
+    def test_its_own_next_watermark_may_be_beyond_the_limit(self):
+        reading = self.reading()
+        reading.run(SECOND)
+        reading.generator.limited(SECOND)
+        self.pauses(reading)
+        reading.run(1300 * MS)
+        assert [(0, True)] == self.pauses(reading)
+
+    def test_a_buffer_judges_the_watermark_of_two_reports_before(self):
+        reading = self.reading(buffer=2)
+        reading.generator.limited(0)
+        reading.run(590 * MS)
+        assert [] == self.pauses(reading)
+        reading.run(610 * MS)
+        assert [(0, True)] == self.pauses(reading)
+
+    def test_how_long_it_has_waited(self):
+        reading = self.reading()
+        reading.run(SECOND)
+        aligned, watermark_ns = reading.generator.aligned, reading.generator._watermark_ns
+        assert 0 == aligned.waited_ns
+        for limit_ns, until_ns, waited_ns in ((0, 1500, 500), (NO_LIMIT, 1600, 500), (watermark_ns - 1, 1700, 600)):
+            aligned.limited(limit_ns)
+            reading.slot.env.now = until_ns * MS
+            assert waited_ns * MS == aligned.waited_ns
+        assert aligned.waited_ns == reading.generator._stood_still_ns()
+
+    def test_a_limit_means_nothing_to_a_thread_that_takes_mails_only(self):
+        reading = self.reading()
+        reading.run(SECOND)
+        reading.slot.thread.mails_only = True
+        reading.generator.limited(0)
+        assert [] == self.pauses(reading)
