@@ -24,7 +24,7 @@ class PackedRows:
         self._packed: list[_Column] = [array("q") for _ in columns]
 
     def __len__(self) -> int:
-        return len(self._fresh) + len(self._packed[0])
+        return len(self._fresh) + (len(self._packed[0]) if self._packed else 0)
 
     def add(self, row: tuple[Any, ...]) -> None:
         """A cell per column."""

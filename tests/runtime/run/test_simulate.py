@@ -58,6 +58,15 @@ def test_tables_are_those_of_the_schema():
     assert [("source", 0), ("source", 1), ("stage0", 0)] == list(zip(result.tasks["vertex"], result.tasks["index"], strict=True))[:3]
 
 
+@pytest.mark.parametrize("table", ["series", "subtasks", "path", "files"])
+def test_a_table_without_columns_is_empty(table):
+    """Nobody asks for any of it."""
+    tables = simulate(scenario(chain(1), seconds=1), only={table: ()}).tables
+
+    assert 0 == len(tables[table])
+    assert all(len(tables[other]) for other in ("checkpoints", "subtasks", "tasks", "series", "path", "files") if other != table)
+
+
 def test_times_of_a_quiet_checkpoint_are_those_of_its_parts():
     """A job at rest on infinite storage: each step takes what the overheads say, nothing else.
 

@@ -1,0 +1,115 @@
+"""Where one job instance ends and the next begins: without a JobManager, with captured output, and what the tables say of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.metrics.journal import Happening
+from sim.model.faults import Fault, JobManagerDown, Rescale, Restart, When
+from sim.runtime.run.instances import Chain
+from sim.runtime.run.simulate import simulate
+from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
+from tests.runtime.job_chains import jobs
+
+RESCALED_NS = 3 * SECOND
+
+
+def rescaled(kind=ALIGNED, *, seconds=6, down_ms=None, sink_ns=2 * MS, **options):
+    """The sink gets a third subtask at 3 s; `down_ms`: from 2.9 s on there is no JobManager for so long."""
+    base = scenario(chain(2, rate=100, sink_ns=sink_ns), kind, seconds=seconds, interval_ms=400, **options)
+    faults = () if down_ms is None else (Fault(JobManagerDown(down_ms * MS), When((2900 * MS,))),)
+    return replace(base, restart=Restart("fixed-delay", delay_ns=10 * MS), faults=faults, rescale=(Rescale(RESCALED_NS, (("sink", 3),)),))
+
+
+def rescaled_ns(result):
+    return [row.time_ns for row in result.journal if row.happening is Happening.RESCALED]
+
+
+@pytest.mark.parametrize(("down_ms", "at_ns"), [(None, RESCALED_NS), (50, RESCALED_NS), (1500, 4400 * MS)])
+def test_a_rescale_waits_for_a_job_manager(down_ms, at_ns):
+    result = simulate(rescaled(down_ms=down_ms))
+
+    assert [at_ns] == rescaled_ns(result)
+    assert [2, 3] == [len(rows) for _, rows in result.tasks[result.tasks["vertex"] == "sink"].groupby("x_job")]
+    assert ("RUNNING", ()) == (result.job_status, result.violations)
+
+
+def test_without_a_job_manager_to_the_end_nothing_is_rescaled():
+    result = simulate(rescaled(seconds=4, down_ms=1500))
+
+    assert [] == rescaled_ns(result)
+    assert "FAILED: job 1 cannot begin: since 3 s there has been no JobManager to rescale it" == result.job_status
+    assert 4 * SECOND == result.ended_ns
+
+
+@pytest.mark.parametrize("on_downstream", [False, True])
+def test_captured_output_is_read_by_its_writers_or_by_its_readers(on_downstream):
+    """A slow sink: there is captured output of the stage, which is rescaled with its readers."""
+    ran = Chain(rescaled(UNALIGNED, sink_ns=12 * MS, recover_output_on_downstream=on_downstream), "compiled", check=True)
+    ran.run()
+    job = ran.instances[1]
+    overtaken = {job.names[task][0]: int(part.position.overtaken.sum()) for task, part in job.beginning.parts.items()}
+
+    assert () == job.violations()
+    assert (overtaken["source"] + overtaken["stage0"] == 0) == on_downstream
+
+
+@pytest.fixture(scope="module")
+def chained():
+    """Three jobs that claim."""
+    chained = Chain(jobs("claim"), "compiled", check=False)
+    chained.run()
+    return chained
+
+
+class TestTables:
+    def test_the_first_checkpoint_of_each_job_is_measured(self, chained):
+        for row, job in zip(chained.restore_rows(), chained.instances[1:], strict=True):
+            first = min(number for number, stats in job.stats.items() if stats.status == "COMPLETED")
+            stats = job.stats[first]
+
+            assert first == row.first_checkpoint
+            assert stats.latest_ack_ns - stats.trigger_ns == row.first_duration_ns
+            assert sum(part.written_bytes + part.persisted_bytes for part in stats.subtasks.values()) == row.first_written_bytes > 0
+
+    def test_captured_data_counts_as_written(self):
+        base = jobs("claim", count=2, seconds=5)
+        options = replace(base.checkpoint, barriers=UNALIGNED)
+        chained = Chain(replace(base, checkpoint=options), "compiled", check=False)
+        chained.run()
+        (row,) = chained.restore_rows()
+        parts = chained.instances[1].stats[row.first_checkpoint].subtasks.values()
+
+        assert sum(part.persisted_bytes for part in parts) > 0
+        assert sum(part.written_bytes + part.persisted_bytes for part in parts) == row.first_written_bytes
+
+    def test_each_file_has_one_row(self, chained):
+        rows = chained.file_rows()
+        keys = [row.file.key for row in rows]
+
+        assert len(keys) == len(set(keys))
+        assert {0, 1, 2} == {row.job for row in rows}, "the newest job that named it"
+        claimed = [row for row in rows if row.file.instance < row.job]
+        assert claimed
+        assert all(row.last_used >= 0 for row in claimed)
+
+    def test_a_file_that_is_there_is_needed_by_what_names_it(self, chained):
+        (snapshot,) = chained.snapshots()
+        named = {file.key for file in snapshot.files}
+
+        assert named == {row.file.key for row in chained.file_rows() if row.needed_by}
+        assert all((snapshot,) == row.needed_by for row in chained.file_rows() if row.needed_by)
+        assert all(chained.exists(file) for file in snapshot.files)
+
+    def test_what_was_claimed_is_the_newer_jobs(self, chained):
+        assert [2] == [snapshot.instance for snapshot in chained.snapshots()]
+
+
+def test_each_job_reports_its_progress_and_is_attached_before_it_runs():
+    attached, heard = [], []
+    chained = Chain(jobs("claim", count=2, seconds=4), "compiled", check=False, progress=heard.append, attach=attached.append, series=())
+    chained.run()
+
+    assert chained.instances == attached
+    assert [1, 2, 3, 4] == [now // SECOND for now in heard]
+    assert all(sampler.frame().empty for sampler in chained.samplers)
