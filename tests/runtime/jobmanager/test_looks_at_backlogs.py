@@ -9,7 +9,6 @@ from sim.model.job import Backlog
 from sim.runtime.jobmanager.backlog import LOOK_NS, _Enumerator
 from tests.runtime.task.fake_slots import FakeClock
 
-
 LOG = SimpleNamespace(total=1000, due=lambda ordinal: ordinal)
 
 
