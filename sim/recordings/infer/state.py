@@ -101,7 +101,7 @@ def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorde
     """Set what every record adds, if the sizes of the history rise along a line; the scenario then begins where the history does."""
     sizes = [(point, sum(_sizes(point, vertex))) for point in points if _sizes(point, vertex)]
     per_second = flow.per_second("records_in")
-    if len(sizes) < _LINE_POINTS or sizes[-1][1] <= _RISE * sizes[0][1] or per_second <= 0:
+    if len(sizes) < _LINE_POINTS or sizes[-1][1] <= _RISE * sizes[0][1] or not per_second > 0:  # or not a number
         return
     seconds, size_bytes = [point.trigger_timestamp / 1000 for point, _ in sizes], [size for _, size in sizes]
     if len(set(seconds)) < _LINE_POINTS:
