@@ -41,7 +41,7 @@ class Made:
     def load(self, *, busy, waiting=(0.0, 0.0, 0.0), records=(100.0, 100.0, 100.0), seconds=4, backlog=lambda _: 0):
         """The same load every second: shares and records/s of source, map and sink."""
         for i, vertex in enumerate(("source", "map", "sink")):
-            self.task(vertex, busy[i])
+            self.task(vertex, busy[i], records=records[i] * seconds)
         for second in range(1, seconds + 1):
             for i, vertex in enumerate(("source", "map", "sink")):
                 self.series.append({
@@ -51,9 +51,10 @@ class Made:
                 })  # fmt: skip
         return self
 
-    def task(self, vertex, busy, index=0):
+    def task(self, vertex, busy, index=0, records=0):
         self.tasks.append({
             "vertex": vertex, "index": index, "accumulateBusyTimeMs": 1000 * busy, "accumulateIdleTimeMs": 1000 * (1 - busy),
+            "numRecordsIn": records,
             "x_softBackPressuredTimeMs": 0.0, "x_hardBackPressuredTimeMs": 0.0,
         })  # fmt: skip
         return self
@@ -66,7 +67,7 @@ class Made:
                          "async_duration", "x_pre_barrier", "unaligned_checkpoint"],
             "series": ["time", "vertex", "numRecordsInPerSecond", "busy", "backPressured", "inputQueueSize", "outputQueueSize",
                        "backlog"],
-            "tasks": ["vertex", "index", "accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs",
+            "tasks": ["vertex", "index", "numRecordsIn", "accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs",
                       "x_hardBackPressuredTimeMs"],
             "path": ["id", "part", "vertex", "index", "upstream", "begin", "duration", "file", "acknowledged"],
         }  # fmt: skip

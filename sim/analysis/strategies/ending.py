@@ -13,6 +13,8 @@ from sim.analysis.strategies.rates import Tables
 
 _SILENT = 3
 """So many intervals without a trigger: checkpoints have ended."""
+_ROUNDED = 0.5
+"""Rates are rounded: less than a record is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +56,19 @@ def _after_last_record(run: Tables, end_s: float) -> tuple[float, pd.DataFrame]:
     series, rows = run["series"], run["checkpoints"]
     served = series.loc[series["numRecordsInPerSecond"] > 0, "time"]
     last_s = min(end_s, float(served.max())) if len(served) else 0.0
-    late = (rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] >= 1e3 * last_s)
-    return end_s - last_s, rows[late]
+    late = rows[(rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] >= 1e3 * last_s)]
+    if _served_after_samples(run):
+        return 0.0, late.tail(1)  # a last second that is not whole has no sample, so the time of its records is not known
+    return end_s - last_s, late
+
+
+def _served_after_samples(run: Tables) -> bool:
+    """Whether tasks of the last job served more records than samples saw: a sample is taken once a second."""
+    tasks, series = run["tasks"], run["series"]
+    if "x_job" in tasks.columns:
+        last = tasks["x_job"].max()
+        tasks, series = tasks[tasks["x_job"] == last], series[series["x_job"] == last]
+    return bool(tasks["numRecordsIn"].sum() > series["numRecordsInPerSecond"].sum() + _ROUNDED)
 
 
 def last_trigger_s(runs: Sequence[Tables], ends_s: Sequence[float], interval_s: float) -> float:

@@ -36,6 +36,15 @@ def test_what_passes_after_the_last_record(made):
     assert (0, None) == counted(none, 10.2)[:2]
 
 
+def test_what_passes_after_the_last_sample_is_not_known(made):
+    """Records came in the last second, which is not whole: any of its checkpoints may have been in front of them."""
+    run = ended(made, 10.1, 10.3)
+    run["tasks"]["numRecordsIn"] += 30
+
+    assert (1, 3, 50.0) == counted(run, 10.4)
+    assert 0 == finish([run], [10.4], 0).idle_s
+
+
 def counted(tables, end_s):
     found = finish([tables], [end_s], 0)
     return found.checkpoints, found.final, found.final_ms
