@@ -72,7 +72,7 @@ class CatchUp:
                 served = self.context.plane.served()
                 if any(served[task] > begun for task, begun in self.readers.items()):
                     self.stats.first_record_ns = self.env.now
-            elif (distance := self._distance()) <= len(self.tasks):  # but for the record each is about to emit or to take
+            elif (distance := self._distance()) <= len(self.tasks) and self.stats.running_ns >= 0:  # one record each is at hand
                 self.stats.caught_up_ns = self.env.now
                 return
             else:

@@ -89,3 +89,23 @@ def test_a_failure_that_is_not_recovered_from_lasts_for_the_duration():
 
     assert 80_000_000_000 == result.ended_ns
     assert [-1] == result.recoveries["caught_up"].tolist()
+
+
+SLOW_RESTORE = """\
+version: 1
+job:
+  source: {source: {rate: 4/s, record: 100 B}, parallelism: 4}
+  map: {input: {source: hash}, parallelism: 4}
+  sink: {input: {map: hash}, state: {size: 24 MB}, parallelism: 4}
+checkpoint: {interval: 1 s, restore-rate: 2 MB/s}
+faults: [FAULTS]
+run: {duration: 12 s}
+"""
+
+
+def test_a_job_that_still_restores_has_not_caught_up():
+    """The sink reads its state for 3 s; meanwhile so few records come that each task has one to take."""
+    (row,) = recoveries(5.3, text=SLOW_RESTORE.replace("kill: sink", "kill: map"))
+
+    assert 2000 < row["running"] - row["first_record"]
+    assert row["running"] <= row["caught_up"] < row["running"] + 500
