@@ -9,13 +9,17 @@ from sim.protocol.reasons import FailureReason
 from sim.protocol.vocabulary import CheckpointRequested, RequestKind, Savepoint, SchedulerStopped
 from sim.runtime.context import Context
 from sim.runtime.jobmanager.coordinator_host import CoordinatorHost
+from sim.storage.work import in_own_turn
 
 
 def schedule(context: Context, coordinator: CoordinatorHost) -> None:
-    """Schedule every action of the scenario."""
+    """Schedule every action of the scenario.  One that is due at once finds the job as it has begun."""
     for action in context.scenario.actions:
         in_its_time = lambda action=action: request(context, coordinator, action)  # noqa: E731
-        context.env.call_in(max(0, action.at_ns - context.env.now), in_its_time)
+        if action.at_ns > context.env.now:
+            context.env.call_in(action.at_ns - context.env.now, in_its_time)
+        else:
+            in_own_turn(context.env, in_its_time)
 
 
 def request(context: Context, coordinator: CoordinatorHost, action: Action) -> None:
