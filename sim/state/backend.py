@@ -45,7 +45,9 @@ class Backend(Protocol):
 
 
 def canonical(size_bytes: int, rate_bytes_per_second: int | None, sync_ns: int) -> FrozenState:
-    """A canonical savepoint: one sorted stream over all entries, bound by the processor with any backend (FLIP-203)."""
+    """A canonical savepoint: one sorted stream over all entries, if any, bound by the processor with any backend (FLIP-203)."""
+    if not size_bytes:
+        return FrozenState(sync_ns)
     work_ns = 0 if rate_bytes_per_second is None else size_bytes * SECOND // rate_bytes_per_second
     return FrozenState(sync_ns, (WriteStep((File("savepoint", size_bytes, "savepoint"),), 1, work_ns, slows_task=True),))
 

@@ -31,7 +31,8 @@ class RocksDb:
     """
 
     def __init__(self, state: State, size_bytes: int, options: StateOptions, shared: CompactionThread | None = None) -> None:
-        entry_bytes = state.value_bytes if state.turns_over else min(state.value_bytes, size_bytes)
+        is_whole = state.turns_over or not size_bytes  # a subtask without state writes entries of the usual size, if any
+        entry_bytes = state.value_bytes if is_whole else min(state.value_bytes, size_bytes)
         self.state = state
         self.options = options
         thread = shared if state.lsm.compaction_thread == "task-manager" else None

@@ -301,3 +301,28 @@ def test_keys_of_tasks_that_had_finished_are_not_there():
 
     assert () == result.violations
     assert 1 == len(result.recoveries)
+
+
+def test_a_subtask_of_rocksdb_begins_without_a_byte():
+    """Two bytes are divided among three subtasks: the third opens an empty tree, fails and is rescaled with it."""
+    result = ran("rocksdb-with-fewer-bytes-than-subtasks")
+
+    assert () == result.violations
+    assert "FINISHED" == result.job_status
+    assert ["task", "rescale"] == result.recoveries["kind"].tolist()
+
+
+def test_a_canonical_savepoint_without_a_byte_is_none():
+    """One byte of state lies in one of two subtasks; the savepoint of the other one holds no stream of keys."""
+    result = ran("canonical-savepoint-without-a-byte")
+
+    assert () == result.violations
+    assert [0, 1] == sorted(set(result.checkpoints["x_job"]))
+
+
+def test_a_job_is_stopped_as_it_begins():
+    """The timer of periodic checkpoints is set when the job begins, and so before the stop that takes it away."""
+    result = ran("stopped-as-it-begins")
+
+    assert () == result.violations
+    assert ["SYNC_SAVEPOINT", "CHECKPOINT"] == result.checkpoints["checkpoint_type"].tolist(), "the last one, as data has ended"
