@@ -39,6 +39,7 @@ from tests.worlds.settings import (
     draw_scheduler,
     draw_storage,
 )
+from tests.worlds.together import draw_together
 from tests.worlds.wrong import WRONG
 
 __all__ = ["FOLDER", "document", "text"]
@@ -85,6 +86,7 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_exchanges(draw, world)
     draw_scheduler(draw, world)
     draw_logs(draw, world)
+    draw_together(seed, world)
     _fit_weights(job)
     if wrong in WRONG:
         WRONG[wrong](world)
