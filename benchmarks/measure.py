@@ -38,7 +38,10 @@ def python_of(checkout: Path) -> str:
 
 
 def measured_in(checkout: Path, benchmark: str, *arguments: str) -> dict[str, float]:
-    """What the checkout's own script `benchmark` prints as JSON, run by another process."""
+    """What a script prints as JSON, run by another process with the checkout's code.
+
+    `benchmark`: the name of the checkout's own script, or a whole path, for one that older checkouts do not have.
+    """
     command = [python_of(checkout), str(checkout / "benchmarks" / benchmark), *arguments]
     environment = os.environ | {"PYTHONPATH": str(checkout)}
     done = subprocess.run(command, cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True, check=True)

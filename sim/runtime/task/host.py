@@ -36,6 +36,9 @@ from sim.storage import work as storage_work
 class TaskHost:
     """The host of one attempt of a task."""
 
+    _channel_state_failed: frozenset[int] = frozenset()
+    """Snapshots whose channel state failed before their asynchronous phase.  Tasks share the empty set: each of its own takes 216 B."""
+
     def __init__(
         self, slot: Slot, steps: EqualSteps, state: SubtaskState, transit: BarriersInTransit, ending_of: Callable[[int], TaskEnding],
         committer_of: Callable[[str], SinkCommitter],
@@ -61,7 +64,6 @@ class TaskHost:
         self.thread.freed = self.free
         self._outputs = self.context.outputs(slot.task)
         self._polled_at_first_barrier: dict[int, int] = {}
-        self._channel_state_failed: frozenset[int] = frozenset()  # before the asynchronous phase began
 
     @property
     def machine(self) -> TaskCheckpointing:

@@ -39,19 +39,19 @@ class TaskParts:
         self.context = slot.context
         self.committer_of = committer_of
         self.drained = drained
-        self._parts: list[TaskPart] = []
+        self._parts: tuple[TaskPart, ...] = ()
         for feature in task_features():
             if (part := feature.attach(slot, self)) is not None:
-                self._parts.append(part)
+                self._parts += (part,)  # a later one may ask for it
         self._before_barrier, self._work_before_barrier = self._acting(TaskPart.before_barrier), self._acting(TaskPart.work_before_barrier)
         self._leaving, self._cutting = self._acting(TaskPart.leaves), self._acting(TaskPart.cut)
         self._keeping = self._acting(TaskPart.waiting)
         self._when_answered: Callable[[], None] = lambda: None
         self._when_written: Callable[[], None] | None = None  # outputs that were let go before a barrier
 
-    def _acting(self, moment: Callable[..., object]) -> list[TaskPart]:
+    def _acting(self, moment: Callable[..., object]) -> tuple[TaskPart, ...]:
         """The parts that do anything at a moment of every snapshot, which is a method of `TaskPart`: most do nothing."""
-        return [part for part in self._parts if getattr(type(part), moment.__name__) is not moment]
+        return tuple(part for part in self._parts if getattr(type(part), moment.__name__) is not moment)
 
     def __iter__(self) -> Iterator[TaskPart]:
         return iter(self._parts)

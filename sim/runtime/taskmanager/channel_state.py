@@ -51,6 +51,9 @@ class ChannelStateWriter:
     `members`: the tasks that share its files; `host`: their task manager.
     """
 
+    _gone: frozenset[int] = frozenset()
+    """Members that have finished.  Writers share the empty set: each of its own takes 216 B."""
+
     def __init__(self, env: TwoPlaneEnvironment, storage: CheckpointStorage, members: list[int], host: int = 0) -> None:
         self.env = env
         self.storage = storage
@@ -58,7 +61,6 @@ class ChannelStateWriter:
         self.host = host
         self.on_file: Callable[[int, Iterable[int], FileId, int], None] | None = None  # told of each file: checkpoint, tasks, id, bytes
         self.on_inlined: Callable[[int, Iterable[int]], None] | None = None  # told what needs none: checkpoint, tasks
-        self._gone: frozenset[int] = frozenset()  # members that have finished
         self._files: dict[int, _File] = {}
         self._requests: list[_Request] = []  # the first one is being served
 
@@ -70,7 +72,8 @@ class ChannelStateWriter:
 
     def join(self, task: int) -> None:
         """A member begins, perhaps after a restart."""
-        self._gone -= {task}
+        if task in self._gone:
+            self._gone -= {task}
 
     def leave(self, task: int) -> None:
         """A member has finished: the group no longer waits for its data (ChannelStateWriteRequestExecutor#releaseSubtask)."""
