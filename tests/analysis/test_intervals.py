@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sim.analysis.intervals import half_width
+from sim.analysis.intervals import critical, half_width
 
 
 def test_half_width():
@@ -22,3 +22,12 @@ def test_nineteen_of_twenty_hold_the_mean():
     covered = np.mean([abs(sample.mean() - 7) <= half_width(sample) for sample in samples])
 
     assert 0.95 == pytest.approx(covered, abs=0.015)
+
+
+def test_the_interval_is_wider_where_more_is_asked_of_it():
+    """Student's t of two degrees: 4.303 for 95 %, 9.925 for 99 %.  Two to four have a deviation of 1 and an error of 1 / sqrt(3)."""
+    assert 4.303 == pytest.approx(critical(3, 0.95), rel=1e-3)
+    assert [4.303 / math.sqrt(3), 9.925 / math.sqrt(3)] == pytest.approx(
+        [half_width([2, 3, 4], 0.95), half_width([2, 3, 4], 0.99)], rel=1e-3
+    )
+    assert math.inf == critical(1, 0.95) == half_width([])

@@ -48,6 +48,7 @@ def observed(**fields):
     barriers = SimpleNamespace(timeout_ns=200 * MILLISECOND, record=SimpleNamespace(overtakes=False, has_deadline=False))
     scenario = SimpleNamespace(job=SimpleNamespace(vertices=[vertex] * 3), checkpoint=SimpleNamespace(barriers=barriers))
     layout = SimpleNamespace(writer=np.array([0, 1]), reader=np.array([2, 2]), vertex=[0, 1, 2], outputs=[[0], [1], []])
+    layout.task_partitions, layout.partitions = [[0], [1], []], [(0, 0, [0]), (1, 0, [1])]
     stats = SimpleNamespace(latest_ack_ns=900, failed_ns=-1, status="COMPLETED", savepoint_format="", subtasks={})
     context = SimpleNamespace(scenario=scenario, layout=layout, names=[("a", 0), ("b", 0), ("c", 0)], stats={1: stats}, **fields)
     return ObservedInstance(context, paths=SimpleNamespace(story=lambda _: []))

@@ -103,6 +103,7 @@ class Recorder:
         self.measured = measured
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
+        self.shared: dict[tuple[str, str], float] = {}  # seconds of fixtures that several tests share, by (node, name)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -111,11 +112,26 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item):
         self.measured.switch_context(item.nodeid)
+        begun, made_before = time.process_time(), sum(self.shared.values())
+        try:
+            return (yield)
+        finally:
+            own = time.process_time() - begun - (sum(self.shared.values()) - made_before)
+            self.seconds[item.nodeid] = round(own + self.shared_s(item), 4)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest):
         begun = time.process_time()
         try:
             return (yield)
         finally:
-            self.seconds[item.nodeid] = round(time.process_time() - begun, 4)
+            if fixturedef.scope != "function":
+                self.shared[request.node.nodeid, fixturedef.argname] = time.process_time() - begun
+
+    def shared_s(self, item: pytest.Item) -> float:
+        """What the shared fixtures of a test take: alone, in a child, it has to bring them about."""
+        names = set(getattr(item, "fixturenames", ()))
+        return sum(seconds for (node, name), seconds in self.shared.items() if name in names and item.nodeid.startswith(node))
 
 
 def record(folder: str, files: Sequence[str]) -> None:

@@ -92,3 +92,92 @@ def test_groups_stand_side_by_side():
     assert ["load low", "load high"] == [low.get_title(), high.get_title()]
     assert (3, 2) == (len(lines(low)[0][1]), len(lines(high)[0][1]))
     assert (low.get_ylim(), low.get_xlim()) == (high.get_ylim(), high.get_xlim())
+
+
+COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999"]
+"""Okabe and Ito's."""
+
+
+def test_a_panel_is_as_large_as_all_others():
+    """4.5 inches wide beside 4.5 for the legend, 2.6 high and 1.2 for what stands around it."""
+    columns = ["end_to_end_p50_ms", "persisted_bytes"]
+    alone, four = (answer_picture(groups, ["interval", "barriers"], names) for groups, names in (
+        ({"": results()}, columns[:1]), ({"a": results(), "b": results()}, columns),
+    ))  # fmt: skip
+
+    assert [(9.0, 3.8), (13.5, 6.4)] == [tuple(map(float, figure.get_size_inches().round(6))) for figure in (alone, four)]
+    assert (120, 1, 4) == (alone.get_dpi(), len(alone.axes), len(four.axes))
+    assert ["a", "b", "", ""] == [axes.get_title() for axes in four.axes]
+    assert ["checkpoint duration, median", "", "in-flight data per\ncheckpoint", ""] == [axes.get_ylabel() for axes in four.axes]
+    assert [None, True, None, None] == [axes.get_legend() and True for axes in four.axes]
+
+
+def test_lines_have_colours_and_marks_of_their_own():
+    """Lines of nine combinations: from the ninth on colours come again, with another mark."""
+    figure = answer_picture(
+        {"": results(("10 s", "20 s"), [f"way {i}" for i in range(9)])}, ["interval", "barriers"], ["end_to_end_p50_ms"]
+    )
+    drawn = [bars[0] for bars in figure.axes[0].containers]
+
+    assert [*COLOURS, COLOURS[0]] == [line.get_color() for line in drawn]
+    assert [*"os^Dv<>P", "s"] == [line.get_marker() for line in drawn]
+    assert {(5, 1.2, "-")} == {(line.get_markersize(), line.get_linewidth(), line.get_linestyle()) for line in drawn}
+    assert "barriers" == figure.axes[0].get_legend().get_title().get_text()
+
+
+def test_lines_are_shifted_so_that_bars_do_not_hide_each_other():
+    """By two per cent of the axis: on a logarithmic one, which begins at a factor above five, by a power of its length."""
+    linear, log = (
+        [x for x, _ in lines(answer_picture({"": results(values)}, ["interval", "barriers"], ["end_to_end_p50_ms"]).axes[0])]
+        for values in (("10 s", "50 s"), ("10 s", "51 s"))
+    )
+
+    assert [[1e10 - 0.01 * 4e10, 5e10 - 0.01 * 4e10], [1e10 + 0.01 * 4e10, 5e10 + 0.01 * 4e10]] == [pytest.approx(x) for x in linear]
+    assert [[1e10 * 5.1**-0.01, 5.1e10 * 5.1**-0.01], [1e10 * 5.1**0.01, 5.1e10 * 5.1**0.01]] == [pytest.approx(x) for x in log]
+
+
+def test_bars_are_intervals_and_arrows_mean_more_than_this():
+    """1000, 1001 and 1002 are off by 2.48; one that had not ended has an arrow of 14 points upwards."""
+    rows = results(("10 s", "20 s"), ("aligned",))
+    rows["unfinished"] = ["end_to_end_p50_ms" if interval == "20 s" else "" for interval in rows["interval"]]
+    axes = answer_picture({"": rows}, ["interval"], ["end_to_end_p50_ms"], [Limit("end_to_end_p50_ms", at_least=1500)]).axes[0]
+    ((_, _, (bars,)),) = axes.containers
+    (first, second) = (segment[:, 1] for segment in bars.get_segments())
+
+    assert [1001 - 2.484, 1001 + 2.484] == pytest.approx(first, abs=1e-3)
+    assert first[1] - first[0] == pytest.approx(second[1] - second[0]) or second[0] == second[1]
+    (arrow,) = axes.texts
+    assert ((2e10, 2001 + 0), (0, 14)) == (pytest.approx(arrow.xy), arrow.get_position())
+    assert [1500] == [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"]
+    assert {(1, "#555555")} == {(line.get_linewidth(), line.get_color()) for line in axes.lines if line.get_linestyle() == "--"}
+
+
+@pytest.mark.parametrize(("length", "rotation", "side"), [(45, 0, "center"), (46, 30, "right")])
+def test_long_names_of_values_are_turned(length, rotation, side):
+    """From more than ninety letters on."""
+    figure = answer_picture({"": results(("a" * length, "b" * 45), ("aligned",))}, ["interval"], ["end_to_end_p50_ms"])
+
+    assert {(rotation, side)} == {(tick.get_rotation(), tick.get_horizontalalignment()) for tick in figure.axes[0].get_xticklabels()}
+
+
+def test_the_setting_with_most_quantities_is_the_axis():
+    """Values of two kinds, or a single one, are none."""
+    rows = results(("10 s", "20 s"), ("1 MB", "2 MB", "5 MB"))
+    figure = answer_picture({"": rows}, ["interval", "barriers"], ["end_to_end_p50_ms"])
+
+    assert ("barriers", 2, "linear") == (figure.axes[0].get_xlabel(), len(lines(figure.axes[0])), figure.axes[0].get_xscale())
+    alone = answer_picture({"": results(("10 s", "20 s"), ("1 MB",))}, ["barriers", "interval"], ["end_to_end_p50_ms"])
+    assert "interval" == alone.axes[0].get_xlabel()
+    assert [False, False] == [figure.axes[0].spines[side].get_visible() for side in ("top", "right")]
+    assert {0.3} == {line.get_alpha() for line in figure.axes[0].get_xgridlines()}
+
+
+def test_ticks_are_at_most_six_unless_others_are_asked_for():
+    axes = Figure().subplots()
+    axes.set_ylim(0, 100)
+    counted = []
+    for most in (6, 3):
+        set_ticks(axes.yaxis, "completed", most)
+        counted.append([tick.get_text() for tick in axes.get_yticklabels()])
+
+    assert [["0", "20", "40", "60", "80", "100"], ["0", "50", "100"]] == counted

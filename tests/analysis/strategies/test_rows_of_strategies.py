@@ -1,0 +1,280 @@
+"""Rows of strategies and single checkpoints: which number stands where."""
+
+import math
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from sim.analysis.strategies.ending import finish, last_trigger_s
+from sim.analysis.strategies.not_completed import not_completed
+from sim.analysis.strategies.rates import KeepingUp, backlog_per_second, emitted_per_second, served_per_second
+from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
+from sim.analysis.strategies.single import Single, singles
+from sim.analysis.strategies.storage_use import storage_use, storage_use_table
+from sim.analysis.strategies.summary import summarize
+from sim.analysis.strategies.warm_up import settled_after
+from sim.quantities.prices import S3_STANDARD
+
+
+@pytest.fixture
+def summary(saturated, edges):
+    return summarize([saturated(5700, 3100, persisted=7_600_000, times=12).tables()], edges)
+
+
+def row_of(summary, **others):
+    return StrategyRow("aligned", (("barriers", "aligned"),), "", "RUNNING", summary, **others)
+
+
+def cells(*lines):
+    header, rows = texts(lines)
+    return dict(zip(header, rows[0], strict=True))
+
+
+def test_a_row_for_a_terminal(summary):
+    """Twelve checkpoints have a p90 and no p99; nobody works before the barrier, all sources emit what is due."""
+    assert {
+        "strategy": "aligned", "completed (n)": "12", "p50": "5.7 s", "p90": "5.7 s", "max": "5.7 s", "written": "1 kB",
+        "start delay": "3.1 s", "alignment": "0 ms", "sync": "0 ms", "async": "0 ms", "in flight": "7.6 MB", "throughput": "100/s",
+        "vs none": "-", "busiest": "sink 99 %", "back-pressured": "source 90 %",
+    } == cells(row_of(summary))  # fmt: skip
+
+
+def test_cells_that_say_more(summary):
+    """Failures without interruptions, until when it ran, what falls short, what it costs, of which vertices throughput is."""
+    worse = replace(summary, failed=5, interrupted=2, emitted_per_second=98.4, offered_per_second=100.0, most_backpressured_share=0.004)
+    found = cells(row_of(worse, failed=True, until_s=90.0, baseline_per_second=110.0, sinks=("sink",), sources=("a", "b")))
+
+    assert ("12, 3 failed, 2 interrupted, job failed", "100/s until 90 s", "98.4/s of 100/s", "-9.1 %", "-") == tuple(
+        found[name] for name in ("completed (n)", "throughput (sink)", "emitted (2 vertices)", "vs none", "back-pressured")
+    )
+    assert "12, 2 interrupted" == cells(row_of(replace(summary, failed=2, interrupted=2)))["completed (n)"]
+    assert "source 0 %" == cells(row_of(replace(summary, most_backpressured_share=0.005)))["back-pressured"]
+
+
+@pytest.mark.parametrize(("before_ms", "cell"), [(0.4, None), (0.5, "0.5 ms"), (40.0, "40 ms")])
+def test_work_before_the_barrier_has_a_column_where_there_is_any(summary, before_ms, cell):
+    assert cell == cells(row_of(replace(summary, path=replace(summary.path, pre_barrier_ms=before_ms)))).get("pre-barrier")
+
+
+@pytest.mark.parametrize(("share", "busiest"), [(0.61, ("sink[0]", 0.61)), (0.59, ("sink", 0.5))])
+def test_a_subtask_is_named_that_is_busier_than_its_vertex_by_a_tenth(summary, share, busiest):
+    assert busiest == row_of(replace(summary, busy_share=0.5, busiest_subtask_share=share)).busiest
+
+
+def test_who_falls_short_and_who_is_over(summary):
+    """By more than 1.5 %; a job that restarted is judged before its first fault."""
+    short = replace(summary, emitted_per_second=98.4, offered_per_second=100.0)
+    overload = KeepingUp(80.0, 100.0, 12.0)
+
+    assert (98.4, 100.0) == row_of(short).shortfall == row_of(short, overload=overload).shortfall
+    assert row_of(replace(short, emitted_per_second=98.6)).shortfall is None
+    assert row_of(short, steady=False).shortfall is None
+    assert (80.0, 100.0) == row_of(short, steady=False, overload=overload).shortfall
+    assert [False, True, True] == [
+        row_of(short).is_over,
+        row_of(short, until_s=3.0).is_over,
+        replace(row_of(short), status="FINISHED").is_over,
+    ]
+    assert ["aligned", "it"] == [row_of(short).called, row_of(short, name="it").called]
+    assert math.isnan(row_of(short, baseline_per_second=0.0).throughput_change)
+    assert (-0.5, 1.0) == tuple(row_of(short, baseline_per_second=base).throughput_change for base in (200.0, 50.0))
+    assert [True, False] == [KeepingUp(emitted, 100.0, 1.0).falls_short for emitted in (98.4, 98.6)]
+
+
+def test_a_table_for_machines(summary, made, edges):
+    """A percentile without its sample is missing; what finishes has three columns of its own."""
+    run = made().checkpoint(2000, 40).load(busy=(0, 0, 0)).tables()
+    run["checkpoints"]["x_finalization"] = 10.0
+    ended = finish([run], [9.0], 100.0)
+    plain, full = table([row_of(summary), row_of(summary, finish=ended, overload=KeepingUp(80.0, 100.0, 12.0))]).to_dict("records")
+
+    assert ("aligned", "RUNNING", 5700.0) == (plain["barriers"], plain["status"], plain["end_to_end_p90_ms"])
+    assert math.isnan(plain["end_to_end_p99_ms"])
+    assert (80.0, 100.0, 12.0) == tuple(full[f"overload_{name}"] for name in ("emitted_per_second", "due_per_second", "until_s"))
+    assert (5.0, 0.0) == (full["finish_idle_s"], full["finish_checkpoints"])
+    assert all(math.isnan(full[name]) for name in ("final_checkpoint_ms", "last_trigger_s", "baseline_per_second"))
+    assert math.isnan(plain["finish_idle_s"])
+
+
+def test_the_end_of_several_runs_is_their_mean(made):
+    """Both have their last record at 4 s, and end at 10 s and 14 s with a checkpoint that takes 50 ms; one has two of them."""
+    runs = [
+        made().checkpoint(5000, 40).load(busy=(0, 0, 0)).tables(),
+        made().checkpoint(4000, 30).checkpoint(9000, 40).load(busy=(0, 0, 0)).tables(),
+    ]
+    for run in runs:
+        run["checkpoints"]["x_finalization"] = 10.0
+    found = finish(runs, [10.0, 14.0], 7.0)
+
+    assert (12.0, 8.0, 1.5, 1, " of replication 0", 50.0, 7.0) == (
+        found.at_s, found.idle_s, found.checkpoints, found.final, found.of, found.final_ms, found.committed
+    )  # fmt: skip
+    runs[0]["checkpoints"]["x_job"] = 2
+    assert (" of job 2", " of job 2 of replication 0") == (finish(runs[:1], [10.0], 7.0).of, finish(runs, [10.0, 14.0], 7.0).of)
+    early = finish(runs[1:], [3.0], 0.0)
+    assert (0.0, 2) == (early.idle_s, early.checkpoints)  # the job was over before its last second was
+    idle = made().checkpoint(500, 40).load(busy=(0, 0, 0), records=(0, 0, 0)).tables()
+    idle["checkpoints"]["x_finalization"] = 0.0
+    assert 5.0 == finish([idle], [5.0], 0.0).idle_s
+
+
+@pytest.mark.parametrize(
+    ("restarts", "end_s", "expected"),
+    [([], 10.1, 4.0), ([], 10.0, math.nan), ([(1000.0, 6000.0)], 12.1, 4.0), ([(1000.0, 6000.0)], 12.0, math.nan),
+     ([(1000.0, 0.0)], 10.1, 4.0), ([(1000.0, -1.0)], 99.0, math.nan)],
+)  # fmt: skip
+def test_checkpoints_have_ended_after_three_intervals_of_silence(made, restarts, end_s, expected):
+    """Each lasts two seconds; it counts since the last trigger at 4 s or since the job runs again."""
+    run = made().checkpoint(2000, 40).checkpoint(4000, 40).tables() | {"recoveries": pd.DataFrame(restarts, columns=["failed", "running"])}
+
+    assert expected == pytest.approx(last_trigger_s([run], [end_s], 2.0), nan_ok=True)
+    assert 0.0 == last_trigger_s([made().tables() | {"recoveries": run["recoveries"][:0]}], [7.0], 2.0)
+
+
+def test_single_checkpoints_are_those_that_exist(made):
+    """The median of four is the second quickest; of two runs the replication is named; an interrupted one is nobody's failure."""
+    first, second = made(), made()
+    for ms in (100, 400, 300):
+        first.checkpoint(1000, ms, size=ms, persisted=7).part("sync", "sink", ms - 10)
+    second.checkpoint(1000, 200).part("sync", "sink", 150)
+    second.checkpoint(2000, 900, status="FAILED", failure="JOB_FAILOVER_REGION")
+    second.checkpoint(3000, 800, status="FAILED", failure="CHECKPOINT_EXPIRED").part("sync", "sink", 5).part("finalisation", "", 700)
+    found = singles([first.tables(), second.tables()])
+
+    assert "checkpoint 1 of replication 1" == str(found.median)
+    assert (200.0, 150.0) == (found.median.duration_ms, found.median.path.sync_ms)
+    assert (2, 0, 400.0, 400.0, 7.0, 390.0, "") == (
+        found.slowest.number, found.slowest.replication, found.slowest.duration_ms, found.slowest.written_bytes,
+        found.slowest.persisted_bytes, found.slowest.path.sync_ms, found.slowest.cut_off,
+    )  # fmt: skip
+    assert (3, 1, "finalisation", 5.0) == (found.failed.number, found.failed.replication, found.failed.cut_off, found.failed.path.sync_ms)
+    assert found.first_upload is None
+    assert (None, None, None, None) == tuple(singles([first.tables()], warmup_s=1.001))
+    assert (1, None) == (singles([first.tables()], warmup_s=1.0).median.number - 2, singles([first.tables()]).median.replication)
+
+
+def test_a_checkpoint_of_a_chain_names_its_job(made):
+    """Ids go on from job to job, and paths are those of the same job."""
+    run = made().checkpoint(0, 100).part("sync", "sink", 90).tables()
+    both = {
+        name: pd.concat([run[name].assign(x_job=job, **({"duration": job * 10**6} if name == "path" else {})) for job in (1, 2)])
+        if name in ("checkpoints", "path") else run[name] for name in run
+    }  # fmt: skip
+    found = singles([both]).median
+
+    assert ("checkpoint 1 of job 1", 1.0) == (str(found), found.path.sync_ms)
+    assert "checkpoint 7" == str(Single(7, None, None, 1.0, 1.0, 1.0, found.path))
+
+
+def test_summaries_have_each_quantile_in_its_place(made, edges):
+    """They take 100 to 1100 ms: the median is 600, nine in ten take at most 1000, the longest 1100."""
+    run = made()
+    for k in range(11):
+        run.checkpoint(1000 * k, 100 * (k + 1), size=10 * k, persisted=k).part("upload", "sink", 100 * (k + 1))
+    run.checkpoint(20_000, 5, status="FAILED", failure="late").checkpoint(21_000, 5, status="FAILED", failure="JOB_FAILOVER_REGION")
+    run.checkpoint(22_000, 5, status="FAILED", failure="JOB_FAILOVER_REGION")
+    row = summarize([run.load(busy=(0.2, 0.2, 0.2)).tables()], edges)
+
+    assert (600, 1000, 1090, 1100) == (
+        row.end_to_end_p50_ms,
+        row.end_to_end_p90_ms,
+        pytest.approx(row.end_to_end_p99_ms),
+        row.end_to_end_max_ms,
+    )
+    assert (5, 5, 50) == (row.persisted_bytes, row.persisted_mean_bytes, row.checkpointed_bytes)
+    assert (3, 2, "late") == (row.failed, row.interrupted, row.failure)
+    assert (600, 1050) == (row.path.upload_ms, row.tail.upload_ms)  # the slowest tenth: 1000 and 1100
+    assert (100, 100, 100) == (row.throughput_per_second, row.emitted_per_second, row.offered_per_second)
+
+
+@pytest.mark.parametrize(("shares", "vertex"), [((0.5, 0.48, 0.1), "map"), ((0.5, 0.479, 0.1), "source"), ((0.5, 0.1, 0.48), "sink")])
+def test_within_two_per_cent_the_last_vertex_is_the_bottleneck(made, edges, shares, vertex):
+    assert vertex == summarize([made().load(busy=shares).tables()], edges).bottleneck
+
+
+def test_the_hottest_subtask_is_found(made, edges):
+    """A subtask that has no time at all counts as idle."""
+    run = made().load(busy=(0.1, 0.2, 0.3)).task("map", 0.9, index=3).task("map", 0.4, index=1)
+    run.tasks.append(dict.fromkeys(run.tasks[0], 0.0) | {"vertex": "sink", "index": 5})
+    row = summarize([run.tables()], edges)
+
+    assert ("map", 3, pytest.approx(0.9)) == (row.bottleneck, row.busiest_subtask, row.busiest_subtask_share)
+
+
+def test_rates_are_of_sinks_and_of_sources(made, edges):
+    load = pd.DataFrame({"numRecordsInPerSecond": [100.0, 40.0, 7.0]}, index=["source", "map", "sink"])
+
+    assert (7.0, 47.0, 100.0) == (
+        served_per_second(load, edges, ()),
+        served_per_second(load, edges, ["sink"]),
+        emitted_per_second(load, edges),
+    )
+    assert math.isnan(served_per_second(load[:0], edges, ()))
+    assert math.isnan(emitted_per_second(load[:0], edges))
+    series = made().load(busy=(0, 0, 0), seconds=10, backlog=lambda second: 7 * second).tables()["series"]
+    assert (7.0, 7.0, 0.0) == (backlog_per_second(series, 0.0), backlog_per_second(series, 4.0), backlog_per_second(series, 10.0))
+
+
+@pytest.mark.parametrize(
+    ("values", "count"),
+    [
+        ([1, 5], 0),
+        ([9, 5, 5], 1),
+        ([5.5, 5, 5], 0),
+        ([5.6, 5, 5], 1),
+        ([4.5, 5, 5], 0),
+        ([4.4, 5, 5], 1),
+        ([9, 8, 5, 5], 2),
+        ([9, 8, 7, 5], 0),
+    ],
+)
+def test_an_extreme_by_more_than_a_tenth_is_left_out(values, count):
+    """At the beginning, and not beyond the first half."""
+    assert count == settled_after(pd.Series(values, dtype=float).to_numpy())
+
+
+def test_bounds_of_those_that_did_not_complete(made):
+    """The median of two, the longest, the parts up to then; an end that came as soon as completed ones take says nothing."""
+    run = made().checkpoint(0, 300).checkpoint(1000, 500, status="FAILED", failure="CHECKPOINT_EXPIRED").part("behind data", "sink", 400)
+    run.part("sync", "sink", 100).checkpoint(2000, 900, status="FAILED", failure="CHECKPOINT_EXPIRED").part("behind data", "sink", 900)
+    run.checkpoint(3000, 100, status="FAILED", failure="other").checkpoint(9600, -1, status="IN_PROGRESS")
+    expired, failed = not_completed([run.tables()], [10_000.0 - 5])
+
+    assert ("expired", 2, 700.0, 900.0) == (expired.fate, expired.count, expired.median_ms, expired.longest_ms)
+    assert {"start delay": 650.0, "alignment": 0.0, "pre-barrier": 0.0, "sync": 50.0, "async": 0.0} == expired.parts_ms
+    assert ("sync", "failed", {}) == (expired.cut_off, failed.fate, failed.parts_ms)
+    assert ["under way at the end"] == [found.fate for found in not_completed([run.tables()], [10_001.0])][2:]
+    assert ["failed"] == [found.fate for found in not_completed([run.tables()], [10_000.0], warmup_s=3.0)][:1]
+
+
+REQUESTS = pd.DataFrame(
+    [(0.0, 10, 1, 2, 5e9, 0.0, 1e9), (10.0, 20, 2, 4, 1e9, 2e9, 3e9), (30.0, 40, 0, 0, 0.0, 1e9, 5e9)],
+    columns=["time", "put", "list", "get", "written", "read", "stored"],
+)
+
+
+def test_an_object_store_is_asked_so_often_an_hour():
+    """From 10 s to 50 s, a ninetieth of an hour, it answers 60 PUT, 2 LIST and 4 GET.  First it holds 3 GB, then 5 GB, and moves 4 GB."""
+    use = storage_use([{"requests": REQUESTS}], [50.0], warmup_s=10.0)
+
+    assert [60 * 90, 2 * 90, 4 * 90, 4e9, 4e9 * 90] == pytest.approx(
+        [use.put_requests_per_hour, use.list_requests_per_hour, use.get_requests_per_hour, use.stored_bytes, use.moved_bytes_per_hour]
+    )
+    several = storage_use([{"requests": REQUESTS}, {"requests": REQUESTS[:1]}], [50.0, 50.0])
+    assert ((70 + 10) * 72 / 2, (1e9 * 10 + 3e9 * 20 + 5e9 * 20) / 50 / 2 + 0.5e9) == pytest.approx(
+        (several.put_requests_per_hour, several.stored_bytes)
+    )
+    assert not storage_use([{"requests": REQUESTS[:0]}], [50.0]).is_known
+    assert not storage_use([{"requests": REQUESTS}], [10.0], warmup_s=10.0).is_known
+
+
+def test_the_table_of_an_object_store():
+    """Strategies without one have no numbers; without any there is no table."""
+    known, unknown = storage_use([{"requests": REQUESTS}], [50.0], warmup_s=10.0), storage_use([{"requests": REQUESTS[:0]}], [50.0])
+    found = storage_use_table({"a": known, "b": unknown}, S3_STANDARD)
+    cost = 730 * ((5400 + 180) * 0.005 + 360 * 0.0004) / 1000 + 4 * 0.023
+
+    assert [["a", "5400", "180", "360", "4 GB", "360 GB", f"{cost:.2f} USD"], ["b", *["-"] * 6]] == found.rows
+    assert len(found.header) == 7
+    assert storage_use_table({"b": unknown}, S3_STANDARD) is None
