@@ -132,6 +132,15 @@ def test_of_several_files_the_longest_and_the_slowest_place_are_named(monkeypatc
     assert causes.slow([PathPart(PathKind.SYNC, 0, 1, 2)]) is None
 
 
+def test_a_file_that_never_became_durable_took_until_the_end(monkeypatch):
+    """The last acknowledgement came after 900 ns: longer than the other file took, though the failure is not known."""
+    causes, parts = uploads(monkeypatch, stored(("a",), 1, 0, 100), stored(("b",), 1, 50, None))
+
+    assert "2 files one after the other, the longest b was not durable when the checkpoint was given up" == causes.text(parts)
+    causes.context.stats[1].latest_ack_ns, causes.context.stats[1].failed_ns = -1, 200
+    assert "the longest b was" in causes.text(parts)
+
+
 @pytest.mark.parametrize(("anew", "is_told"), [(2_100_000, True), (2_000_000, False)])
 def test_compactions_are_told_that_rewrote_more_than_half(monkeypatch, anew, is_told):
     causes, parts = uploads(monkeypatch, stored(("a",), anew, 0, SECOND), stored(("b",), 4_000_000 - anew, SECOND, 2 * SECOND))
@@ -175,6 +184,9 @@ def test_a_commit_on_the_task_thread_is_said():
     causes.context.scenario.job.vertices[2].commit = SimpleNamespace(time_ns=5)
 
     assert "the commit makes the output visible, on the task thread" == causes.text([part_of(PathKind.COMMIT)])
+    assert "the commit makes the output visible, on the task thread" == causes.text(
+        [part_of(PathKind.COMMIT, task=0)]
+    )  # vertices are alike
     causes.context.scenario.job.vertices[2].commit.time_ns = 0
     assert "the commit makes the output visible" == causes.text([part_of(PathKind.COMMIT)])
     assert "the commit makes the output visible" == causes.text([part_of(PathKind.COMMIT, task=-1, channel=-1)])

@@ -4,6 +4,7 @@ import pytest
 
 from sim.explain.choice import NoCheckpointError, accounts, verified
 from sim.explain.close_up import look
+from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
 
 TEXT = """
@@ -63,3 +64,6 @@ def test_a_simulated_change_is_no_shorter_than_its_bound(run):
     assert {"without the synchronous part", "with storage that takes no time"} == set(bounds) == set(simulated)
     assert all(took_ns is not None and bounds[change] <= took_ns for change, took_ns in simulated.items())
     assert simulated["without the synchronous part"] < slowest.path.duration_ns / 2
+    (without,) = [change.scenario for change in slowest.changes if change.change == "without the synchronous part"]
+    table = simulate(without).checkpoints.set_index("id")
+    assert round(1e6 * table.loc[slowest.stats.number, "end_to_end_duration"]) == simulated["without the synchronous part"]

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from sim.explain.account import NOTABLE, Account, AccountLine
+from sim.explain.close_up import look
 from sim.explain.slow_files import SlowPlace, _nodes, _slowest, slow_file
 from sim.explain.text import WIDTH, duration, sentence, text, title
 from sim.explain.what_if import WhatIf, changed, what_if
@@ -265,3 +266,13 @@ def test_all_nodes_of_all_blocks_are_on_the_way_of_a_file():
 
 def test_a_file_on_a_disk_has_no_slow_place():
     assert slow_file(None, SimpleNamespace(disk=True)) is None
+
+
+@pytest.mark.parametrize(("share", "expected"), [("100 %", SlowPlace(Fraction(20), "the stream was a slow one")), ("0 %", None)])
+def test_a_stream_of_flat_storage_is_slow_as_a_whole(share, expected):
+    """A file within another one is as slow as that."""
+    (instance,) = look(loads(JOB.replace("share: 10 %", f"share: {share}").replace("12 s", "1500 ms")).scenarios[0]).instances
+    files = instance.context.storage.files
+
+    assert expected == slow_file(instance.context, files[0])
+    assert expected == slow_file(instance.context, SimpleNamespace(disk=False, inside=0))

@@ -66,6 +66,23 @@ def test_jobs_that_began_from_a_snapshot(run):
     assert ["it", "2", "1/9 native", "-", "-", "-", "never", "no: it is the job's"] == list(none.values())
 
 
+@pytest.mark.parametrize(
+    ("claim", "deletable", "free_ms", "cells"),
+    [
+        ("claim", False, -1.0, ["never", "no: it is the job's"]),
+        ("no-claim", False, 0.0, ["0 ms", "no"]),
+        ("no-claim", True, 6000.0, ["6 s", "yes"]),
+        ("claim", True, 6000.0, ["6 s", "yes"]),
+    ],
+)
+def test_an_old_snapshot_may_go_at_once_or_never(run, claim, deletable, free_ms, cells):
+    """Checkpoint 0 is a first one as well."""
+    run["restores"] = table(RESTORES, (1, claim, 0, 7, "checkpoint", 0.0, 0, "full", 10**9, 5000.0, 10**9, 5000.0, free_ms, deletable))
+    (row,) = section(run, "Jobs that began from a snapshot")
+
+    assert ["it", "1", "0/7 checkpoint", "0 full", "1 GB", "5 s", *cells] == list(row.values())
+
+
 def test_what_is_kept_and_what_others_lose(run):
     """Chains show their owners; removing a job's directory is told where a later job still names files in it."""
     run["checkpoints"].loc[0, "savepointFormat"] = "NATIVE"

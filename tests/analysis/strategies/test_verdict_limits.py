@@ -189,3 +189,17 @@ def test_who_finishes_and_who_stops_is_empty_of_jobs_that_go_on(saturated, edges
     assert stopped_sentence(repeated[:4]).startswith("With a, b, a and b checkpoints end")
     assert "none is triggered after 3 s" in stopped_sentence([*repeated, replace(rows[0], last_trigger_s=3.0)])
     assert math.isnan(rows[0].last_trigger_s)
+
+
+def test_the_longest_first_upload_is_named(made, edges):
+    """It takes 9 s under b and 4 s under a; with a single strategy it needs no name."""
+
+    def uploading(label, ms):
+        run = made().checkpoint(0, ms, size=4e9, state=4e9).part("upload", "sink", ms)
+        for k in range(1, 4):
+            run.checkpoint(1000 * k, 70, size=1e6, state=4e9).part("sync", "sink", 60)
+        return line(label, run.load(busy=(0, 0, 0.5)), edges)
+
+    text = verdict([uploading("a", 4000), uploading("b", 9000)])
+    assert text.endswith(" Checkpoint 1 (b) uploads everything, 4 GB in 9 s: it has a row of its own, and all else is about later ones.")
+    assert " Checkpoint 1 uploads everything, 4 GB in 4 s: it" in verdict([uploading("a", 4000)])
