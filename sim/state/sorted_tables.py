@@ -84,32 +84,47 @@ def _pieces(tables: Iterable[Table], density: Density) -> Iterator[Piece]:
     """Ranges over which the same tables lie, in order; ranges without entries are left out."""
     tables = sorted(tables, key=lambda table: table.first)
     bounds = sorted({bound for table in tables for bound in (table.first, table.last)})
-    rest = loaded_rest = 0  # what rounding left over goes to the next range, so that no key gets lost
+    rest = loaded_rest = over = 0  # what rounding left over goes to the next range, so that no key gets lost
     begun, covering = 0, list[Table]()
+    pieces = list[Piece]()
     for first, last in pairwise(bounds):
         covering = [table for table in covering if table.last > first]
         while begun < len(tables) and tables[begun].first == first:
             covering.append(tables[begun])
             begun += 1
-        present, present_loaded = _union(covering, last - first, density)
+        present, present_loaded, beyond = _union(covering, last - first, density)
         entries = _rounded(present + rest)
         loaded = min(entries, _rounded(present_loaded + loaded_rest))
         rest, loaded_rest = present + rest - entries * _UNIT, present_loaded + loaded_rest - loaded * _UNIT
+        over += beyond
         if entries:
-            yield Piece(first, last, entries, loaded)
+            pieces.append(Piece(first, last, entries, loaded))
+    return iter(_spread(pieces, _rounded(over + rest), density) if over else pieces)
 
 
-def _union(tables: Sequence[Table], width: int, density: Density) -> tuple[int, int]:
-    """(different keys, of these loaded ones) on so many places that lie within all these tables, in fixed point."""
+def _spread(pieces: list[Piece], over: int, density: Density) -> list[Piece]:
+    """Put keys for which their range has no place where there is one: rounding had made it too full."""
+    for i, piece in enumerate(pieces):
+        if not over:
+            break
+        taken = max(0, min(over, density.within(piece.last - piece.first) - piece.entries))
+        pieces[i] = piece._replace(entries=piece.entries + taken, loaded=piece.loaded + taken)
+        over -= taken
+    return pieces
+
+
+def _union(tables: Sequence[Table], width: int, density: Density) -> tuple[int, int, int]:
+    """(different keys, of these loaded ones, loaded ones beyond its places) on so many places within all these tables, in fixed point."""
     loaded, missed = 0, _UNIT
     for table in tables:
         span = max(density.within(table.last - table.first), table.entries)  # rounding must not make a table too full
         loaded += _UNIT * table.loaded // span
         others = span - table.loaded  # keys that are in the table only if they were updated
         missed = missed * (span - table.entries) // others if others else 0
-    loaded = min(loaded, _UNIT)
+    beyond = max(0, loaded - _UNIT)
+    loaded -= beyond
     missed = (_UNIT - loaded) * missed // _UNIT
-    return density.within(width * (_UNIT - missed)), density.within(width * loaded)
+    return density.within(width * (_UNIT - missed)), density.within(width * loaded), density.within(width * beyond)
 
 
 def _rounded(fixed: int) -> int:

@@ -224,6 +224,13 @@ def test_a_merge_is_cut_where_tables_are_full():
     assert [(0, 110, 60), (110, 170, 60), (170, 200, 30)] == [piece[:3] for piece in pieces]
 
 
+def test_a_merge_of_few_keys_with_many_tables_loses_none():
+    """Four keys at a time are rounded into the same ranges, until these have more than they have places for."""
+    tree = LsmTree(Lsm(memtable_bytes=100, table_bytes=1000), 800, 100)
+
+    assert 800 == sum(entries for level in sizes(tree) for entries in level)
+
+
 def test_a_flush_holds_each_key_once():
     """1000 writes to 1000 keys: 1000 * (1 - 1/e) of them, to the nearest."""
     tree = LsmTree(NEVER_FULL, 1000, 100)

@@ -326,3 +326,8 @@ def test_a_job_is_stopped_as_it_begins():
 
     assert () == result.violations
     assert ["SYNC_SAVEPOINT", "CHECKPOINT"] == result.checkpoints["checkpoint_type"].tolist(), "the last one, as data has ended"
+
+
+def test_memtables_of_one_entry_lose_no_key():
+    """Their few keys were rounded into ranges that had no place for them."""
+    assert () == ran("memtables-of-one-entry").violations
