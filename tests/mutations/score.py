@@ -73,7 +73,7 @@ def digest(*paths: Path) -> str:
     return total.hexdigest()
 
 
-def judge(mutants: list[Mutant], budget_s: float) -> list[Trial]:
+def judge(room: str, mutants: list[Mutant], budget_s: float) -> list[Trial]:
     """In the order given, from what is known and what is tried now."""
     results = Results()
     trials = {mutant: trial for mutant in mutants if (trial := results.known(mutant)) is not None}
@@ -86,7 +86,7 @@ def judge(mutants: list[Mutant], budget_s: float) -> list[Trial]:
 
     missing = [mutant for mutant in mutants if mutant not in trials]
     if missing:
-        reached = touched.read({mutant.file.split("/")[1] for mutant in missing})
+        reached = touched.read({room})
         try_all([asked_about(mutant, reached, budget_s) for mutant in missing], report, reached.seconds)
     return [trials[mutant] for mutant in mutants if mutant in trials]
 
@@ -104,7 +104,7 @@ def print_line(line: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--room", choices=touched.ROOMS, action="append", help="all without it")
+    parser.add_argument("--room", choices=(*touched.ROOMS, *touched.PARTS), action="append", help="or a part of one; all without it")
     parser.add_argument("--sample", type=int, help="this many changes of a room; all without it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--file", help="only changes of files whose name contains this")
@@ -114,7 +114,7 @@ def main() -> int:
     known = scores.equivalents()
     for room in options.room or touched.ROOMS:
         mutants = [mutant for mutant in sample(room, options.sample, options.seed) if not options.file or options.file in mutant.file]
-        trials = judge([mutant for mutant in mutants if mutant.key not in known], options.budget)
+        trials = judge(room, [mutant for mutant in mutants if mutant.key not in known], options.budget)
         survivors = [trial for trial in trials if not trial.noticed]
         for trial in survivors:
             print_line(description(trial))

@@ -25,10 +25,16 @@ import pytest
 
 from tests.mutations.changes import ROOT, Mutant, text_of
 
-__all__ = ["AT_IMPORT", "KEPT", "ROOMS", "Touched", "read"]
+__all__ = ["AT_IMPORT", "KEPT", "PARTS", "ROOMS", "Touched", "read"]
 
 ROOMS = tuple(sorted({path.parent.name for path in (ROOT / "sim").glob("*/__init__.py")} - {"examples"}))
 """The rooms of the package."""
+PARTS = tuple(
+    sorted(
+        f"{room}/{path.name}" for room in ROOMS for path in (ROOT / "tests" / room).glob("*/") if (ROOT / "sim" / room / path.name).is_dir()
+    )
+)
+"""Folders of rooms that have tests of their own."""
 _FOLDERS = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")}
 JUDGES = tuple(sorted(_FOLDERS - {"live", "mutations"}))
 """The folders whose tests are asked.  Those of `live` need a real Flink."""
@@ -205,12 +211,14 @@ def is_current(folder: str, file: str) -> bool:
 
 def read(needed: Iterable[str] = JUDGES) -> Touched:
     """What is recorded.  Files of tests in the folders that are needed are recorded now where they are new or have changed."""
+    places = tuple(f"tests/{place}/" for place in needed)
     seconds: dict[str, float] = {}
     functions: dict[tuple[str, str], Ran] = {}
     files: dict[str, set[str]] = {}
     for folder in (AT_IMPORT, *JUDGES):
         current = [file for file in test_files(folder) if is_current(folder, file)]
-        if (folder == AT_IMPORT or folder in needed) and (missing := sorted({*test_files(folder)} - {*current})):
+        lacking = {*test_files(folder)} - {*current}
+        if missing := sorted(file for file in lacking if folder == AT_IMPORT or file.startswith(places)):
             subprocess.run([sys.executable, "-m", "tests.mutations.touched", folder, *missing], cwd=ROOT, check=True)
             current += missing
         for kept in (json.loads(recorded(folder, file).read_text()) for file in current):
