@@ -67,15 +67,25 @@ def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]
     results: dict[str, tuple[Result, ...]] = {}
     baselines: dict[str, Result] = {}
     errors: dict[str, str] = {}
+    bare: list[Result] = []
     for cell, outcome in ended:
         if isinstance(outcome, str):
             errors[label(cell.scenario)] = outcome
             continue
         if cell.is_baseline:
             baselines[identity(baseline(cell.scenario))] = outcome
-        if not cell.is_baseline or cell.scenario.axes:
+        if cell.is_baseline and not cell.scenario.axes:
+            bare.append(outcome)
+        else:
             results[label(cell.scenario)] = (*results.get(label(cell.scenario), ()), outcome)
+    if bare and not results and not errors:
+        results[label(bare[0].scenario)] = tuple(_asked_for(bare))
     return Comparison(question, name, results, baselines, errors)
+
+
+def _asked_for(bare: list[Result]) -> list[Result]:
+    """Of runs without periodic checkpoints those of the study, which has no others; the baselines beside them write nothing at all."""
+    return [run for run in bare if identity(run.scenario) != identity(baseline(run.scenario))] or bare
 
 
 def folder_names(planned: Sequence[Cell]) -> dict[str, str]:

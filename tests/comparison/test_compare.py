@@ -48,3 +48,14 @@ def test_labels(study):
     assert "interval 1 s, aligned" == labels[0]
     assert "interval 2 s, aligned-timeout 1 s" == labels[-1]
     assert ["aligned"] == [label(scenario) for scenario in loads(text + "checkpoint: {interval: 1 s}\n").scenarios]
+
+
+def test_a_job_without_periodic_checkpoints_is_an_answer():
+    """Its baseline, which takes no savepoint either, is no replication of it."""
+    text = "version: 1\njob:\n  a: {source: {rate: 100/s, record: 100 B}}\n  b: {input: {a: hash}}\ncheckpoint: {interval: off}\n"
+    comparison = compare(loads(f"{text}actions: [{{savepoint: native, at: 1 s}}]\nrun: {{duration: 3 s}}\n"), jobs=1)
+    (run,) = comparison.results["no checkpoints"]
+
+    assert ["no checkpoints"] == list(comparison.table["strategy"])
+    assert ["SAVEPOINT"] == run.checkpoints["checkpoint_type"].tolist()
+    assert ["no checkpoints"] == list(compare(loads(f"{text}run: {{duration: 3 s}}\n"), jobs=1).table["strategy"])

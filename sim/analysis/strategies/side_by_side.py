@@ -113,7 +113,7 @@ def texts(strategies: Sequence[StrategyRow]) -> tuple[list[str], list[list[str]]
         rows += [_not_completed_texts(line.label, found) for found in line.not_completed]
     header = list(rows[0]) if rows else ["strategy"]
     for column, without in _OPTIONAL.items():
-        if all(row[column] in without for row in rows):
+        if rows and all(row[column] in without for row in rows):
             header.remove(column)
     named = {"throughput": _of_vertices("throughput", [line.sinks for line in strategies]),
              "emitted": _of_vertices("emitted", [line.sources for line in strategies])}  # fmt: skip
