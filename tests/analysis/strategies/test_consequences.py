@@ -195,3 +195,71 @@ def test_a_run_is_over_when_its_job_is():
     row = consequences([run(), run()], [60_000.0, 90_000.0])
 
     assert 75 == row.ended_s
+
+
+@pytest.mark.parametrize(("slower_ms", "is_same"), [(1_110.0, True), (1_112.0, False)])
+def test_downtimes_are_alike_up_to_a_tenth_of_the_longer_one(slower_ms, is_same):
+    """1000 ms beside them, so a tenth is more than 100 ms."""
+    quick, slow = (consequences([run(recoveries=[(1_000.0, 1_000 + ms, 9_000.0, ms, 50)])], [10_000.0]) for ms in (1_000.0, slower_ms))
+
+    assert is_same == (consequences_sentence(["a", "b"], [quick, slow]) == "A failure costs the same under all of them.")
+
+
+def test_one_bound_hides_the_cost():
+    """Also where the others have caught up after the same time."""
+    open_one = consequences([run(recoveries=[(1_000.0, 3_000.0, -1.0, 2_000.0, 50)])], [9_000.0])
+    closed = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 50)])], [9_000.0])
+
+    assert "" == consequences_sentence(["a", "b"], [open_one, closed])
+
+
+def test_sums_are_means_per_run():
+    """Two runs commit 100 and 300 records, and lose 6 of them; each restarts once on the mean."""
+    runs = [
+        run([(100, 4_000.0, False, 6)], recoveries=[(1_000.0, 3_000.0, 5_000.0, 2_000.0, 50)] * 2),
+        run([(150, 4_000.0, False, 0), (150, 4_000.0, False, 0)]),
+    ]
+    row = consequences(runs, [20_000.0, 30_000.0])
+
+    assert (1.5, 200.0, 3.0, 1.0, 25.0) == (row.commits, row.committed_records, row.lost_records, row.restarts, row.ended_s)
+    assert 4_000 / 50_000 == pytest.approx(row.disturbed_share)
+
+
+def test_a_restart_at_the_very_beginning_is_one():
+    first, second = (0.0, 0.0, 0.0, 0.0, 10), (99_000.0, -1.0, -1.0, -1.0, 0)
+    row = consequences([run(recoveries=[first, second])], [100_000.0])
+
+    assert (10.0, 500.0, 500.0) == (row.replayed_records, row.downtime_ms, row.caught_up_ms)
+
+
+def test_what_is_for_good_and_what_only_did_not_happen():
+    """A job that died after a restart has a downtime, one that died at once is down for good, a calm one was never down."""
+    back = (1_000.0, 3_000.0, 9_000.0, 2_000.0, 50)
+    rows = [consequences([run(recoveries=[back])], [1e4], died=True), consequences([run()], [1e4], died=True), consequences([run()], [1e4])]
+    header, cells = consequences_texts(["a", "b", "c"], ["died", "dead", "runs"], rows)
+    found = [dict(zip(header, row, strict=True)) for row in cells]
+
+    assert [("1", "2 s", "8 s"), ("0", "for good", "never"), ("0", "-", "-")] == [
+        tuple(row[name] for name in ("restarts", "downtime", "caught up after")) for row in found
+    ]
+    assert ["died", "dead", "0 ms"] == [row["largest lag"] for row in found]
+    assert "lost" not in header
+
+
+def test_a_job_without_committers_has_its_output_at_once():
+    """Beside one that commits; what is lost has a column where anything is."""
+    commits, none = consequences([run([(100, 4_000.0, False, 7)])], [1e4]), consequences([run()], [1e4])
+    header, cells = consequences_texts(["a", "b"], ["", ""], [commits, none], at_once=[False, True])
+    found = [dict(zip(header, row, strict=True)) for row in cells]
+
+    assert [("1", "100", "more than 7 s", "7"), ("0", "0", "at once", "0")] == [
+        tuple(row[name] for name in ("commits", "committed", "visible p50", "lost")) for row in found
+    ]
+
+
+def test_overloaded_ones_are_named_the_worst_first():
+    slow = consequences([run(recoveries=[(1_000.0, 3_000.0, 9_000.0, 2_000.0, 5_000)], lags=[7.0])], [10_000.0])
+    quick = consequences([run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)], lags=[2.0])], [10_000.0])
+
+    assert " b and a cannot keep up before" in consequences_sentence(["a", "b"], [quick, slow], overloaded=["a", "b", "c"])
+    assert "cannot keep up" not in consequences_sentence(["a", "b"], [quick, slow], overloaded=["c"])

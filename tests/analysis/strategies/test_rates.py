@@ -1,5 +1,7 @@
 """Records per second: what failures repeat is no throughput, and a job that cannot keep up is told from one that failed."""
 
+import math
+
 import pandas as pd
 import pytest
 
@@ -57,3 +59,12 @@ def test_a_backlog_that_is_worked_off_is_none(made, edges):
 
     assert keeping_up([waves], edges) is None
     assert keeping_up([short], edges) is None
+
+
+def test_a_fault_in_the_last_second_is_one_after_the_run(made, edges):
+    """It did not happen before anything was looked at: until when is not said."""
+    growing = made().load(busy=(0, 0, 1), seconds=20, backlog=lambda second: 50 * second).tables()
+
+    assert [True, True, False] == [math.isnan(keeping_up([growing], edges, faults_s=[at]).until_s) for at in (21.0, 20.0, 19.0)]
+    assert keeping_up([growing], edges, warmup_s=12.0) is not None
+    assert keeping_up([growing], edges, warmup_s=13.0) is None, "seven seconds tell nothing"

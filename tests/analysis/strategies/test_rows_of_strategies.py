@@ -3,16 +3,20 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from sim.analysis.strategies.ending import finish, last_trigger_s
+from sim.analysis.strategies.first_upload import first_uploads
 from sim.analysis.strategies.not_completed import not_completed
+from sim.analysis.strategies.path import _sums
 from sim.analysis.strategies.rates import KeepingUp, backlog_per_second, emitted_per_second, served_per_second
 from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
 from sim.analysis.strategies.single import Single, singles
 from sim.analysis.strategies.storage_use import storage_use, storage_use_table
 from sim.analysis.strategies.summary import summarize
+from sim.analysis.strategies.unfinished_checkpoints import durations_of_checkpoints
 from sim.analysis.strategies.warm_up import settled_after
 from sim.quantities.prices import S3_STANDARD
 
@@ -232,6 +236,67 @@ def test_rates_are_of_sinks_and_of_sources(made, edges):
 def test_an_extreme_by_more_than_a_tenth_is_left_out(values, count):
     """At the beginning, and not beyond the first half."""
     assert count == settled_after(pd.Series(values, dtype=float).to_numpy())
+
+
+def test_sums_do_not_add_up_rounding_errors():
+    """Ten times 0.1 is 1, in each group for itself; what has no values is 0."""
+    sums = _sums(np.array([0.1] * 10 + [0.2] * 5), np.array([0] * 10 + [2] * 5), 3)
+
+    assert [1.0, 0.0, 1.0] == sums.tolist()
+    assert [3.0, 7.0] == _sums(np.array([1.0, 7.0, 2.0]), np.array([0, 1, 0]), 2).tolist()
+
+
+def test_durations_that_did_not_end_are_bounds(made):
+    """100 to 1000 ms of completed ones after the warm-up; one failed after 2 s, one is under way for 5 s."""
+    run = made().checkpoint(0, 9_999)
+    for k in range(1, 11):
+        run.checkpoint(1000 * k, 100 * k)
+    run.checkpoint(11_000, 2000, status="FAILED").checkpoint(15_000, -1, status="IN_PROGRESS")
+    found = durations_of_checkpoints(run.tables()["checkpoints"], 20_000.0, 1000.0)
+
+    assert {"end_to_end_p50_ms": (650.0, False), "end_to_end_max_ms": (5000.0, True)} == {
+        column: tuple(found[column]) for column in ("end_to_end_p50_ms", "end_to_end_max_ms")
+    }
+    assert (1900.0, True) == (pytest.approx(found["end_to_end_p90_ms"].value), found["end_to_end_p90_ms"].is_bound)
+    assert 2000 < found["end_to_end_p99_ms"].value < 5000
+    completed = durations_of_checkpoints(run.tables()["checkpoints"][:11], 20_000.0, 1000.0)
+    assert [(550.0, False), (910.0, False), (991.0, False), (1000.0, False)] == [
+        (pytest.approx(own.value), own.is_bound) for own in completed.values()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "later", "expected"),
+    [(900, 100, True), (899, 100, False), (900, 450, False), (900, 449, True), (0, 0, False)],
+)
+def test_a_first_upload_writes_nine_tenths_and_more_than_twice_what_later_ones_do(made, size, later, expected):
+    """It refers to 1000 bytes, and so do later ones."""
+    run = made().checkpoint(0, 100, size=size, state=1000)
+    for k in range(1, 4):
+        run.checkpoint(1000 * k, 100, size=later, state=1000)
+
+    assert [expected, False, False, False] == first_uploads(run.tables()["checkpoints"]).tolist()
+
+
+@pytest.mark.parametrize(("referred", "expected"), [(200, False), (201, True)])
+def test_later_checkpoints_refer_to_more_than_twice_what_they_write(made, referred, expected):
+    run = made().checkpoint(0, 100, size=1000, state=1000)
+    for k in range(1, 4):
+        run.checkpoint(1000 * k, 100, size=100, state=referred)
+
+    assert expected == first_uploads(run.tables()["checkpoints"])[0]
+
+
+def test_data_in_flight_is_no_state(made):
+    """150 of the 1000 bytes that the first one writes: what is left are less than nine tenths of its state."""
+    runs = []
+    for persisted in (0, 150):
+        run = made().checkpoint(0, 100, size=850 + persisted, state=900 + persisted, persisted=persisted)
+        runs.append(run.checkpoint(1000, 100, size=10, state=900).checkpoint(2000, 100, size=10, state=900))
+
+    assert [True, True] == [bool(first_uploads(run.tables()["checkpoints"])[0]) for run in runs]
+    few = made().checkpoint(0, 100, size=950, state=1050, persisted=150).checkpoint(1000, 100, size=10, state=900)
+    assert not first_uploads(few.tables()["checkpoints"])[0]
 
 
 def test_bounds_of_those_that_did_not_complete(made):

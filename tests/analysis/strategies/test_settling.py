@@ -82,6 +82,13 @@ def test_a_failure_is_no_warm_up():
     assert 3000.0 == ms_of(queues=[1, 2, 3, 9, 5, 9, 4, 8, 9, 5], failed=[60_000.0])
 
 
+def test_a_first_millisecond_is_no_warm_up():
+    """The first checkpoint is an extreme, and the next one is triggered with it: nothing is left out, for no cause."""
+    assert WarmUpEnd(0) == warm_up([run((0, 9000, 4000), (1, 500, 10), *STEADY)])
+    assert WarmUpEnd(1_000_000, "the size of checkpoints") == warm_up([run((0, 9000, 4000), (2, 502, 10), *STEADY)])
+    assert WarmUpEnd(1_000_000, "the size of checkpoints") == warm_up([run((0, 9000, 4000), (1.5, 502, 10), *STEADY)])
+
+
 def test_replications_leave_out_the_longest():
     first, second = run(queues=[1, 3, 6, 9, 8, 9, 10, 8, 9, 8]), run((21, 9000, 4000), *STEADY)
 

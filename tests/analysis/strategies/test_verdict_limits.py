@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from sim.analysis.strategies.ending import Finish
 from sim.analysis.strategies.sentences.finishing import finish_sentence, stopped_sentence
 from sim.analysis.strategies.sentences.verdict import verdict
 from sim.analysis.strategies.side_by_side import StrategyRow
@@ -203,3 +204,31 @@ def test_the_longest_first_upload_is_named(made, edges):
     text = verdict([uploading("a", 4000), uploading("b", 9000)])
     assert text.endswith(" Checkpoint 1 (b) uploads everything, 4 GB in 9 s: it has a row of its own, and all else is about later ones.")
     assert " Checkpoint 1 uploads everything, 4 GB in 4 s: it" in verdict([uploading("a", 4000)])
+
+
+def test_interrupted_checkpoints_alone_are_no_verdict(made, edges):
+    """They fail by no fault of their own, and none was completed: also where no first upload was."""
+    run = made().checkpoint(9000, 70, status="FAILED", failure="JOB_FAILOVER_REGION").load(busy=(0, 0, 0.5))
+    interrupted = "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer."
+
+    assert interrupted == verdict([line("a", run, edges)])
+
+
+def test_one_job_that_is_over_hides_the_throughput_of_all(saturated, made, edges):
+    lines = [line(name, served(saturated, made, records), edges) for name, records in (("a", 100), ("b", 130))]
+
+    assert verdict(lines).endswith("b serves 130/s, a 100/s.")
+    over = replace(lines[0], steady=False, until_s=9.0, status="FINISHED")
+    assert "serves" not in verdict([over, lines[1]])
+
+
+@pytest.mark.parametrize(
+    ("early_s", "late_s", "is_later"), [(0.1, 0.199, False), (0.1, 0.201, True), (9.0, 9.99, False), (9.0, 10.01, True)]
+)
+def test_ends_within_a_tenth_are_the_same(saturated, edges, early_s, late_s, is_later):
+    """A tenth of a second at least, and a tenth of the later time."""
+
+    def ending(name, at_s):
+        return line(name, saturated(70, 0), edges, finish=Finish(at_s, 0.0, 1, 1, "", 50.0, 100.0))
+
+    assert is_later == (", and at " in finish_sentence([ending("a", early_s), ending("b", late_s)]))

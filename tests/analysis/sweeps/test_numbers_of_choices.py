@@ -286,3 +286,16 @@ def test_a_key_that_varies_alone_has_all_of_the_variance():
     (found,) = effects(rows, ["a", "b"], "y").to_dict("records")
 
     assert {"axis": "a", "first": 1.0, "total": 1.0} == found
+
+
+@pytest.mark.parametrize(
+    ("limit", "leads"),
+    [(Limit("lag_s", at_most=2.0), True), (Limit("lag_s", at_least=2.0), True), (Limit("lag_s", at_most=1.99), False),
+     (Limit("lag_s", at_least=2.01), False)],
+)  # fmt: skip
+def test_a_leader_may_lie_on_a_limit(limit, leads):
+    """Equal values have no spread: their interval is the value itself."""
+    rows = rows_of({"10 s": [1.0, 1.0], "30 s": [3.0, 3.0]}).assign(lag_s=2.0)
+    found = losers_of(rows, Rule(("checkpoint.interval",), COLUMN, (limit,), 1), [("10 s",), ("30 s",)])
+
+    assert leads == (found == {("30 s",): COLUMN})

@@ -71,7 +71,7 @@ def _sentence(lines: Sequence[StrategyRow]) -> str:
     if worst.failed or _failures(worst) or worst.summary.standstill:
         return _failing(worst, sound)
     if not sound:
-        return "Only first uploads were completed after the warm-up: run longer"
+        return "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer"
     slow, fast = max(sound, key=_median_ms), _best(sound, _median_ms)
     if not is_noise(_median_ms(slow), _median_ms(fast)):
         return _joined(_cause(slow, several), _instead(fast, slow), _throughput(fast, slow))

@@ -1,0 +1,238 @@
+"""Where the time of a setting goes, on rows whose parts can be added up on paper."""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from sim.advice.levers.flight import FLOATING, INTERVAL, MIN_PAUSE, SEGMENTS, TIMEOUT
+from sim.advice.levers.lever import (
+    ALIGNMENT,
+    CHANNEL_STATE,
+    EXPIRY,
+    HICCUPS,
+    LOSS,
+    MESSAGES,
+    OUTAGE,
+    QUEUE,
+    REPLAY,
+    RESTORE,
+    SYNC,
+    UPLOAD,
+    Lever,
+)
+from sim.advice.levers.machines import CORES, FILE_MERGING, PARALLELISM, PREFIXES
+from sim.advice.levers.situation import COLUMNS, _checkpoint_parts, _shares, dominant, recovery_parts
+from sim.advice.levers.state import CHANGELOG, LOCAL_RECOVERY, TRANSFER_THREADS
+from sim.advice.running.work import work_s
+from sim.scenario import loads
+from tests.advice.levers.test_levers import JOB, situation
+from tests.advice.made_up import JOB as SMALL
+
+S = 10**9
+NO_ROWS = pd.DataFrame({"downtime_ms": [], "caught_up_ms": []})
+
+
+def parts_of(rows, *, has_residuals=False):
+    return {part: ms for part, ms in _checkpoint_parts(pd.DataFrame(rows), has_residuals=has_residuals).items() if ms}
+
+
+def test_parts_are_means_over_runs_and_some_are_joined():
+    """The alignment timeout is a wait behind data, and an asynchronous thread at other work one for uploads."""
+    first = {column: float(i) for i, column in enumerate(COLUMNS.values(), 1)}
+    second = {column: 3 * ms for column, ms in first.items()}
+
+    assert {
+        QUEUE: 2 * (1 + 2), ALIGNMENT: 6, "pre-barrier": 8, SYNC: 10, "asynchronous work": 12, UPLOAD: 2 * (7 + 8), CHANNEL_STATE: 18,
+        MESSAGES: 20,
+    } == parts_of([first, second])  # fmt: skip
+    assert {QUEUE: 5.0} == parts_of([{"tail_queue_ms": 5.0, "tail_sync_ms": math.nan}])
+    assert {} == parts_of([])
+
+
+def test_hiccups_are_what_slow_checkpoints_spend_beyond_the_usual():
+    """In parts that residuals of a history make longer, and only where there are any."""
+    row = {
+        "tail_messages_ms": 50.0,
+        "path_messages_ms": 20.0,
+        "tail_sync_ms": 5.0,
+        "path_sync_ms": 9.0,
+        "tail_queue_ms": 7.0,
+        "path_queue_ms": 1.0,
+    }
+
+    assert {MESSAGES: 20.0, HICCUPS: 30.0, SYNC: 5.0, QUEUE: 7.0} == parts_of([row], has_residuals=True)
+    assert {MESSAGES: 50.0, SYNC: 5.0, QUEUE: 7.0} == parts_of([row])
+    assert {MESSAGES: 50.0} == parts_of([{"tail_messages_ms": 50.0}], has_residuals=True)
+
+
+def setting(*breaks, completed=1.0, interval="10 s"):
+    return SimpleNamespace(breaks=breaks, completed=completed, interval=interval)
+
+
+def shares(*breaks, parts=None, expired=False, completed=1.0):
+    return _shares(
+        setting(*breaks, completed=completed), {UPLOAD: 30.0, SYNC: 10.0} if parts is None else parts, NO_ROWS, 0.0, expired=expired
+    )
+
+
+def test_each_broken_limit_counts_alike():
+    """Checkpoints are three quarters upload; with a loss beside them all of that is half."""
+    assert {UPLOAD: 0.75, SYNC: 0.25} == shares("checkpoint_ms") == shares("visible_ms")
+    assert {LOSS: 1.0} == shares("loss")
+    assert {UPLOAD: 0.375, SYNC: 0.125, LOSS: 0.5} == shares("checkpoint_ms", "loss")
+    assert {EXPIRY: 0.5, UPLOAD: 0.375, SYNC: 0.125} == shares("checkpoint_ms", expired=True)
+    assert {} == shares() == shares("checkpoint_ms", parts={})
+    assert {EXPIRY: 1.0} == shares(completed=0.0)
+    assert {LOSS: 1.0} == shares("loss", completed=0.0)
+
+
+def test_a_recovery_is_divided_by_what_was_left_to_do():
+    """20 s down, 15 s of them without slots, and 10 s to catch up with 29 s of records: the outage brought 15 of these."""
+    rows = pd.DataFrame({"downtime_ms": [20_000.0], "caught_up_ms": [30_000.0]})
+    parts = recovery_parts(setting(), rows, 15_000.0)
+
+    assert {OUTAGE: 15_000 + 10_000 * 15 / 29, RESTORE: 5000.0, REPLAY: 10_000 * 14 / 29} == pytest.approx(parts)
+    assert {OUTAGE: 1.0} == recovery_parts(setting(), rows, math.inf)
+    never = recovery_parts(setting(), rows.assign(caught_up_ms=math.nan), 0.0)
+    assert {OUTAGE: 0.0, RESTORE: 20_000.0, REPLAY: 20_000.0} == never  # as long as it is down, at least
+    assert {OUTAGE: 0.0, RESTORE: 0.0, REPLAY: 0.0} == recovery_parts(setting(), NO_ROWS, 9.0)
+    short = recovery_parts(setting(), rows, 99_000.0)
+    assert (20_000 + 10_000 * 20 / 29, 0.0) == (pytest.approx(short[OUTAGE]), short[RESTORE])
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"milliseconds": {QUEUE: 18_000.0, UPLOAD: 2000.0}}, "18 s of 20 s: barriers wait behind data"),
+        ({"milliseconds": {QUEUE: 18_000.0, UPLOAD: 2000.0}, "full": "sink"}, "18 s of 20 s: barriers wait behind data ('sink' is full)"),
+        ({"milliseconds": {SYNC: 18_000.0}, "full": "sink"}, "18 s of 18 s: synchronous parts"),
+        ({"milliseconds": {UPLOAD: 2000.0}, "uploaded_bytes": 4e9}, "2 s of 2 s: upload of state (4 GB at 2 GB/s)"),
+        ({"milliseconds": {UPLOAD: 2000.0}}, "2 s of 2 s: upload of state"),
+        ({"breaks": ("recovery_ms",), "recovery": {OUTAGE: 9000.0, REPLAY: 1000.0}, "milliseconds": {SYNC: 1.0}},
+         "9 s of 10 s of recovery: until a lost task manager's slots are replaced"),
+        ({"breaks": ("recovery_ms", "loss"), "recovery": {OUTAGE: 9000.0}, "milliseconds": {SYNC: 1.0}}, "1 ms of 1 ms: synchronous parts"),
+        ({"breaks": ("recovery_ms",), "recovery": {}, "milliseconds": {SYNC: 1.0}}, "1 ms of 1 ms: synchronous parts"),
+        ({"milliseconds": {SYNC: 0.0}}, ""),
+    ],
+)  # fmt: skip
+def test_the_part_that_takes_most_is_named(changed, text):
+    assert text == dominant(replace(situation(), **changed))
+
+
+def proposed(lever, where):
+    return [(change.name, change.point) for change in lever.proposes(where)]
+
+
+def test_a_lever_helps_by_the_shares_of_its_parts():
+    lever = Lever("x", frozenset({UPLOAD, SYNC}), lambda _: iter(()), costs="")
+
+    assert 0.75 == lever.share(situation(**{UPLOAD: 0.5, SYNC: 0.25, QUEUE: 0.25}))
+    assert 0.0 == lever.share(situation(**{QUEUE: 1.0}))
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "pause", "checkpoint_ms", "applies"),
+    [
+        (10, "0 s", 5001.0, True),
+        (10, "0 s", 5000.0, False),
+        (10, "10 s", 6000.0, False),
+        (10, "9 s", 6000.0, True),
+        (30, "0 s", 14_999.0, False),
+    ],
+)
+def test_a_pause_is_tried_where_checkpoints_take_half_of_the_interval(interval_s, pause, checkpoint_ms, applies):
+    where = replace(situation(JOB.replace("{interval: 10 s}", f"{{interval: 10 s, min-pause: {pause}}}")), checkpoint_ms=checkpoint_ms)
+
+    found = proposed(MIN_PAUSE, replace(where, interval_ns=interval_s * S))
+    assert ([(f"pause {interval_s} s", {"checkpoint.min-pause": f"{interval_s} s"})] if applies else []) == found
+
+
+@pytest.mark.parametrize(("timeout", "longer"), [("1 min", "1 h"), ("10 min", "1 h"), ("20 min", "2 h")])
+def test_a_timeout_that_is_too_short_becomes_six_times_as_long(timeout, longer):
+    """Ten minutes at least before that."""
+    text = JOB.replace("{interval: 10 s}", f"{{interval: 10 s, timeout: {timeout}}}")
+
+    assert [(f"timeout {longer}", {"checkpoint.timeout": longer})] == proposed(TIMEOUT, situation(text, **{EXPIRY: 0.5}))
+    assert [] == proposed(TIMEOUT, situation(text, **{UPLOAD: 1.0}))
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "others"), [(10, [5, 15]), (1, [2]), (3600, [1800]), (60, [30, 120]), (7, [5, 10])]
+)  # fmt: skip
+def test_the_next_shorter_and_the_next_longer_interval_are_tried(interval_s, others):
+    found = [change.interval_ns // S for change in INTERVAL.proposes(replace(situation(), interval_ns=interval_s * S))]
+
+    assert others == found
+
+
+@pytest.mark.parametrize(
+    ("cluster", "segments", "floating"),
+    [
+        ("", True, False), ("network: {segment-size: 8 KiB}", False, False), ("network: {segment-size: 16 KiB}", True, False),
+        ("network: {debloat: on}", False, False),
+        ("profile: '1.20'", True, True),
+        ("profile: '1.20', network: {floating-buffers-per-gate: 2}", True, False),
+        ("profile: '1.20', network: {debloat: on}", False, False),
+        ("profile: '1.20', network: {floating-buffers-per-gate: 3}", True, True),
+    ],
+)  # fmt: skip
+def test_smaller_buffers_are_tried_where_flink_uses_them(cluster, segments, floating):
+    """Debloating sizes them by itself, and Flink 2 has no floating buffers per gate."""
+    where = situation(JOB + (f"cluster: {{{cluster}}}\n" if cluster else ""))
+
+    assert ([("segments of 8 KiB", {"cluster.network.segment-size": "8 KiB"})] if segments else []) == proposed(SEGMENTS, where)
+    assert ([("2 floating buffers", {"cluster.network.floating-buffers-per-gate": 2})] if floating else []) == proposed(FLOATING, where)
+
+
+def test_machines_are_doubled():
+    """Cores where they are limited, subtasks of the vertex that is full, prefixes of a store that limits requests."""
+    full = situation(JOB + "cluster: {cores: 3}\n", full="count")
+    store = JOB.replace("storage: {bandwidth: 100 MB/s}", "storage: {object-store: {bandwidth: 100 MB/s, prefixes: 2, requests: 100/s}}")
+
+    assert [("6 cores", {"cluster.cores": 6})] == proposed(CORES, full)
+    assert [] == proposed(CORES, situation()) == proposed(PARALLELISM, situation())
+    assert ["2 x parallelism of count"] == [name for name, _ in proposed(PARALLELISM, full)]
+    assert [("16 prefixes", {"storage.object-store.prefixes": 16})] == proposed(PREFIXES, situation(store))
+    assert [] == proposed(PREFIXES, situation()) == proposed(PREFIXES, situation(store.replace(", requests: 100/s", "")))
+
+
+@pytest.mark.parametrize(("subtasks", "profile", "applies"), [(96, "2.x", True), (95, "2.x", False), (96, "1.15", False)])
+def test_files_are_merged_from_a_hundred_subtasks_on(subtasks, profile, applies):
+    """96 beside the four of the others."""
+    text = JOB.replace("ship: hash, weights: [1, 2]", "ship: hash").replace(
+        "service: 500 us, parallelism: 2", f"service: 500 us, parallelism: {subtasks}"
+    )
+    where = situation(text.replace("{input: {count: forward}", "{input: {count: hash}") + f"cluster: {{profile: '{profile}'}}\n")
+
+    assert ([("merged files", {"storage.file-merging": "on"})] if applies else []) == proposed(FILE_MERGING, where)
+
+
+@pytest.mark.parametrize(
+    ("state", "checkpoint", "levers"),
+    [
+        ("size: 1 GB", "", {CHANGELOG, LOCAL_RECOVERY}),
+        ("size: 1 GB, backend: rocksdb", "", {CHANGELOG, LOCAL_RECOVERY, TRANSFER_THREADS}),
+        ("size: 1 GB, changelog: on", ", local-recovery: true", set()),
+        ("size: 1 GB, backend: rocksdb", ", transfer-threads: 16", {CHANGELOG, LOCAL_RECOVERY}),
+        ("size: 1 GB, backend: rocksdb", ", transfer-threads: 15", {CHANGELOG, LOCAL_RECOVERY, TRANSFER_THREADS}),
+    ],
+)  # fmt: skip
+def test_levers_of_state_apply_where_they_change_something(state, checkpoint, levers):
+    where = situation(JOB.replace("size: 1 GB", state).replace("interval: 10 s", f"interval: 10 s{checkpoint}"))
+    points = {CHANGELOG: {"job.count.state.changelog": "on"}, LOCAL_RECOVERY: {"checkpoint.local-recovery": True},
+              TRANSFER_THREADS: {"checkpoint.transfer-threads": 16}}  # fmt: skip
+
+    assert {lever: points[lever] for lever in levers} == {lever: found[0][1] for lever in points if (found := proposed(lever, where))}
+
+
+def test_work_is_a_sum_of_cells_tasks_checkpoints_and_records():
+    """Four tasks for 3 s with 5 checkpoints, and 200 records a second through two vertices."""
+    job = loads(SMALL).scenarios[0]
+
+    assert 0.06 + 4 * (4e-5 * 3 + 7e-4 * 5) + 1e-8 * 200 * 3 * 2 == pytest.approx(
+        work_s({"completed": 5, "emitted_per_second": 200.0}, job)
+    )
+    assert 0.06 + 4 * 4e-5 * 2 == pytest.approx(work_s({"ended_s": 2.0, "completed": math.inf}, job))

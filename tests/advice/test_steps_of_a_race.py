@@ -1,0 +1,311 @@
+"""Steps of a race, one at a time: what runs how often, what is left out, and what counts as run."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from sim.advice.course import run_until_sure
+from sim.advice.judgement import Limits
+from sim.advice.ladder import _neighbours, _not_worth, try_intervals, try_neighbours, try_optimum, try_shorter
+from sim.advice.levers.search import Levers, Pulled, _simpler, _writes_in_full
+from sim.advice.levers.state import CHANGELOG, LOCAL_RECOVERY
+from sim.advice.race import LONG_RUNS, Race, finished
+from sim.advice.running.bounds import CERTAINTY, GRID, LEVERS, RACE, NothingRanError, TimeUpError
+from sim.advice.settings import candidate, protocols
+from sim.advice.trials import TASK, Bench
+from sim.scenario import loads
+from sim.units import parse_duration
+from tests.advice.levers.test_levers import situation
+from tests.advice.made_up import DAY_S, JOB, row
+from tests.advice.test_race import MadeUp
+
+S = 10**9
+NAMED = {protocol.name: protocol for protocol in protocols()}
+
+
+def raced(job, run, *settings, most=12, mtbf_s=DAY_S, affords=None, levers=None, failure="task-manager", **limits):
+    """A race in which these settings, (interval [s], protocol), have run once."""
+    options = {} if affords is None else {"affords": affords}
+    options |= {} if levers is None else {"levers": levers}
+    race = Race(Bench(job, {}, patience_ns=0, failure=failure), Limits(**limits), mtbf_s, run, most, **options)
+    race.protocols = dict(NAMED)
+    for interval_s, protocol in settings:
+        race.replicate([setting_of(race, interval_s, protocol)], 1)
+    return race
+
+
+def setting_of(race, interval_s, protocol="aligned"):
+    return candidate(race.scenario, interval_s * S, NAMED[protocol])
+
+
+def seconds(settings):
+    return sorted({parse_duration(own.interval) // S for own in settings})
+
+
+class Costly(MadeUp):
+    """Recoveries and losses by interval [s]: a recovery [ms], a loss."""
+
+    def __init__(self, by_interval, duration_ms=100.0):
+        super().__init__({})
+        self.by_interval, self.duration_ms = by_interval, duration_ms
+
+    def row(self, axes, k, more_ms):
+        recovery_ms, loss = self.by_interval[parse_duration(axes["interval"]) // S]
+        again = {"downtime_ms": 1000.0, "replayed_records": 0.4 * (recovery_ms - 1000), "caught_up_ms": recovery_ms}
+        return row(axes, k, self.duration_ms, throughput_per_second=400.0 * (1 - loss), throughput_change=-loss, **again)
+
+
+def test_a_setting_runs_as_often_as_is_asked_for_and_no_more(job):
+    run = MadeUp({"aligned": 100.0})
+    race = raced(job, run, (30, "aligned"))
+    own = setting_of(race, 30)
+    race.replicate([own], 3)
+    race.replicate([own], 2)
+
+    assert {own: 3} == race.runs
+    assert 3 == len(race.trials[own.name][""]) == race.settings[0].runs
+    assert (6, 6) == (race.seen(own.name), race.settings[0].checkpoints)
+
+
+@pytest.mark.parametrize(("limit_ms", "reason"), [(56_600, ""), (56_400, "recovery takes too long at 1 min already")])
+def test_longer_intervals_are_given_up_where_recovery_is_over_its_limit_by_15_per_cent(job, limit_ms, reason):
+    """65 s at one minute: 1.15 times the limit are 65.09 s, or 64.86 s."""
+    race = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), (60, "aligned"), recovery_ms=limit_ms)
+
+    assert reason == _not_worth(race, 180 * S)
+    assert "" == _not_worth(race, 60 * S) == _not_worth(race, 10 * S)
+
+
+class Visible(MadeUp):
+    """Output of aligned checkpoints is visible after 5 s, of others as `duration` says."""
+
+    def row(self, axes, k, more_ms):
+        return super().row(axes, k, more_ms) | {"visible_p99_ms": 5000.0 if axes["protocol"] == "aligned" else self.duration["other"]}
+
+
+@pytest.mark.parametrize(("other_ms", "reason"), [(2300.0, ""), (2301.0, "output takes too long at 30 s already")])
+def test_longer_intervals_are_given_up_where_output_is_late(job, other_ms, reason):
+    """The best protocol counts."""
+    race = raced(job, Visible({"other": other_ms}), (30, "aligned"), (30, "unaligned"), visible_ms=2000)
+
+    assert reason == _not_worth(race, 60 * S)
+
+
+@pytest.mark.parametrize(("recovery_s", "reason"), [(17, ""), (18, "a failure would cost more than all that fewer checkpoints save")])
+def test_longer_intervals_are_given_up_where_a_failure_costs_more_than_they_save(job, recovery_s, reason):
+    """Recoveries of 17 s each hour: 0.8 x 17 s are less than 1.02 x (1 s + 16 s / 1.8) and 3.6 s, a per mille; for 18 s they are more."""
+    run = Costly({30: (recovery_s * 1000, 0.0)})
+    race = raced(job, run, (30, "aligned"), mtbf_s=3600.0)
+
+    assert reason == _not_worth(race, 60 * S)
+
+
+def test_neighbours_are_one_step_away_and_have_not_run(job):
+    race = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), (60, "aligned"))
+
+    assert [20] == seconds(_neighbours(race, ("30 s", "aligned")))
+    assert [120] == seconds(_neighbours(race, ("1 min", "aligned")))
+    assert [1800] == seconds(_neighbours(race, ("60 min", "aligned")))
+    assert [2] == seconds(_neighbours(race, ("1 s", "aligned")))
+    limited = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), recovery_ms=20_000)
+    assert [20] == seconds(_neighbours(limited, ("30 s", "aligned")))  # a longer one cannot help
+
+
+def test_steps_beside_the_best_setting_go_on_while_they_are_better(job):
+    """Three at the most: recovery asks for ever shorter intervals, from 120 s to 60, 30 and 20 s."""
+    run = MadeUp({"aligned": 100.0})
+    race = raced(job, run, (120, "aligned"), recovery_ms=1000, failure=TASK)
+    try_neighbours(race)
+
+    assert [20, 30, 60, 120] == seconds(race.settings)
+    stays = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"))
+    try_neighbours(stays)
+    assert [20, 30, 60] == seconds(stays.settings)
+
+
+@pytest.mark.parametrize(("limit_ms", "expected"), [(8_000, [1, 2, 5, 10]), (14_000, [5, 10]), (30_000, [10])])
+def test_ever_shorter_intervals_run_while_limits_ask_for_them(job, limit_ms, expected):
+    """A recovery takes 5 s and the interval, and has to have a fifth of room."""
+    race = raced(job, MadeUp({"aligned": 100.0}), (10, "aligned"), recovery_ms=limit_ms, failure=TASK)
+    try_shorter(race)
+
+    assert expected == seconds(race.settings)
+
+
+def test_the_interval_of_theory_is_tried_where_checkpoints_cost_something(job):
+    """Half a second each and a failure every 5 h: 136 s by renewal, and 2 min are the nearest that people write."""
+    for cost_s, expected in ((0.5, [30, 120]), (0.0, [30])):
+        race = raced(job, MadeUp({"aligned": 100.0}, cost_s=cost_s), (30, "aligned"), mtbf_s=18_000.0)
+        try_optimum(race)
+
+        assert expected == seconds(race.settings)
+
+
+@pytest.mark.parametrize(("loss", "cost_s"), [(0.003, 0.09), (0.0029, 0.0)])
+def test_a_cost_shows_from_three_per_mille_on(job, loss, cost_s):
+    """Where it shows best, as seconds of a checkpoint."""
+    race = raced(job, Costly({30: (6000, loss), 60: (6000, loss / 2)}), (30, "aligned"), (60, "aligned"))
+
+    assert cost_s == pytest.approx(race.cost_s)
+
+
+@pytest.mark.parametrize(("limit_share", "expected"), [(GRID - 0.01, [10, 30]), (GRID, [10, 30, 60, 180])])
+def test_the_grid_of_intervals_has_its_share_of_the_budget(job, limit_share, expected):
+    """The shortest interval and today's always run."""
+    race = raced(job, MadeUp({"aligned": 100.0}), affords=lambda _steady, _failing, share: share <= limit_share)
+    try_intervals(race)
+
+    assert expected == seconds(race.settings)
+    assert 0 < GRID < LEVERS < CERTAINTY < RACE < 1
+
+
+@pytest.mark.parametrize(
+    ("spread", "same_setting", "runs"), [(0.0, True, 3), (0.3, False, 8)]
+)  # fmt: skip
+def test_settings_run_more_often_until_nearly_all_draws_agree(job, spread, same_setting, runs):
+    """Three times at least, then twice as often; at most as often as is allowed."""
+    race = raced(
+        job, MadeUp({"aligned": 990.0, "unaligned": 60.0}, spread=spread), (30, "aligned"), (30, "unaligned"), most=8, checkpoint_ms=1290
+    )
+    race.replicate_until_sure()
+
+    assert runs == race.runs[setting_of(race, 30)]
+    assert same_setting == (race.choice().same_setting >= 0.95)
+
+
+def test_today_and_the_choice_run_twice_where_no_more_is_afforded(job):
+    race = raced(job, MadeUp({"aligned": 9000.0, "unaligned": 60.0, "aligned-timeout 1 s": 70.0}), (30, "aligned"), (30, "unaligned"),
+                 (30, "aligned-timeout 1 s"), checkpoint_ms=1000)  # fmt: skip
+    race.repeat()
+
+    assert [2, 2, 1] == [race.runs[setting_of(race, 30, name)] for name in ("aligned", "aligned-timeout 1 s", "unaligned")]
+    once = raced(job, MadeUp({"aligned": 100.0}), (30, "aligned"), most=1)
+    once.repeat()
+    assert {1} == set(once.runs.values())
+
+
+class Longer(MadeUp):
+    """Long runs have a longest checkpoint of their own."""
+
+    longest_ms = 900.0
+
+    def row(self, axes, k, more_ms):
+        row = super().row(axes, k, more_ms)
+        return row | ({"end_to_end_max_ms": self.longest_ms + k} if axes["trial"] == "long" else {})
+
+
+@pytest.mark.parametrize(
+    ("longest_ms", "runs", "kept"), [(900.0, LONG_RUNS, True), (998.0, LONG_RUNS, True), (999.0, LONG_RUNS, False), (1001.0, 1, False)]
+)
+def test_a_long_run_that_breaks_the_limit_is_not_repeated(job, longest_ms, runs, kept):
+    """Its longest checkpoint is what the setting is judged by; the third run has one that takes 2 ms more."""
+    run = Longer({"aligned": 100.0})
+    run.longest_ms = longest_ms
+    race = raced(job, run, (30, "aligned"), checkpoint_ms=1000)
+    race.confirm()
+    name = ("30 s", "aligned")
+
+    assert ({name: longest_ms + runs - 1}, {name: 100 * runs}) == (race.longer_ms, race.long_checkpoints)
+    assert {runs} == set(race.long_trials.values())
+    assert (kept, kept) == (race.confirmed and race.chosen is not None, race.chosen is not None)
+    assert (2 + 100 * runs, True) == (race.settings[0].checkpoints, race.settings[0].ran_long)
+    without = raced(job, Longer({"aligned": 100.0}), (30, "aligned"))
+    without.confirm()
+    assert ({}, True) == (without.longer_ms, without.confirmed)
+
+
+def test_a_long_run_with_a_failed_checkpoint_has_no_longest():
+    """Interrupted ones do not count; the world with fewest checkpoints is the one that counts."""
+    race = Race.__new__(Race)
+    common = {"trial": "long", "status": "ok", "strategy": "x", "interval": "30 s", "protocol": "aligned", "interrupted": 1}
+    rows = [common | {"world": world, "failed": 1, "completed": count, "end_to_end_max_ms": ms}
+            for world, count, ms in (("a", 90, 300.0), ("a", 95, 200.0), ("b", 99, 700.0))]  # fmt: skip
+    others = [rows[0] | change for change in ({"status": "failed"}, {"strategy": "none"}, {"interval": "60 s"}, {"trial": "failure"})]
+
+    def longest(*found):
+        race.run = lambda _steady, _failing: pd.DataFrame([*found, *(own | {"end_to_end_max_ms": 9e9} for own in others)])
+        return race.longest([], ("30 s", "aligned"))
+
+    assert (700.0, 99) == longest(*rows)
+    assert (math.inf, 99) == longest(*rows[:2], rows[2] | {"failed": 2})
+    assert (math.inf, 99) == longest(*rows[:2], rows[2] | {"end_to_end_max_ms": math.nan})
+    assert (math.inf, 0) == longest()
+
+
+def test_what_counts_as_run_when_time_is_up(job):
+    """Both rows of a replication, in each world, and the throughput without checkpoints that it is held against."""
+    race = raced(job, MadeUp({"aligned": 100.0}))
+    own, other = setting_of(race, 30), setting_of(race, 30, "unaligned")
+
+    def rows_of(setting, *kept, **changes):
+        common = {"interval": "30 s", "protocol": setting.protocol, "status": "ok", "throughput_change": 0.1} | changes
+        rows = [common | {"trial": trial, "replication": k} for k in range(2) for trial in ("undisturbed", "failure")]
+        return [rows[place] for place in kept]
+
+    def counted(*rows, worlds=1):
+        return finished({own: 2, other: 2}, pd.DataFrame(rows), worlds)
+
+    assert {own: 2} == counted(*rows_of(own, 0, 1, 2, 3), *rows_of(other, 0))
+    assert {own: 1, other: 2} == counted(*rows_of(own, 0, 1, 2), *rows_of(other, 0, 1, 2, 3))
+    assert {} == counted(*rows_of(own, 0, 2, 3), *rows_of(other, 2, 3))  # the first replication is missing
+    assert {} == counted(*rows_of(own, 0, 1, 2, 3), worlds=2)
+    assert {own: 1} == counted(*rows_of(own, 0, 1), *rows_of(own, 2, 3, throughput_change=math.nan))
+    assert {own: 2} == counted(*rows_of(own, 0, 1), *rows_of(own, 2, 3, throughput_change=math.nan, status="failed"))
+
+
+def test_time_that_is_up_before_anything_ran_is_an_error(job):
+    def late(_steady, _failing):
+        raise TimeUpError(
+            pd.DataFrame({name: [] for name in ("interval", "protocol", "trial", "replication", "status", "throughput_change")})
+        )
+
+    with pytest.raises(NothingRanError, match="give more with --within"):
+        run_until_sure(raced(job, late))
+
+
+@pytest.mark.parametrize(
+    ("state", "checkpoint", "in_full"),
+    [("", "", False), (", state: {size: 1 MB}", "", True), (", state: {size: 1 MB, changelog: on}", "", False),
+     (", state: {size: 1 MB, backend: rocksdb}", "", True), (", state: {size: 1 MB, backend: rocksdb}", ", incremental: true", False),
+     (", state: {size: 1 MB}", ", incremental: true", True)],
+)  # fmt: skip
+def test_state_is_written_in_full_without_increments_and_changelog(state, checkpoint, in_full):
+    text = JOB.replace("service: 1 ms,", f"service: 1 ms{state},").replace("30 s}", f"30 s{checkpoint}}}")
+
+    assert in_full == _writes_in_full(loads(text).scenarios[0])
+
+
+def test_simpler_settings_have_todays_parts_fewer_levers_and_other_intervals(job):
+    """Today is 30 s, aligned; what was found is 10 s, unaligned, with two levers."""
+    race = raced(job, MadeUp({"aligned": 100.0}))
+    levers = list(situation_levers())
+    pulled = Pulled(10 * S, NAMED["unaligned"], tuple(levers))
+    found = [(own.interval_ns // S, own.protocol.name, [change.name for change in own.changes]) for own in _simpler(race, pulled)]
+    both = [change.name for change in levers]
+
+    assert [
+        (30, "aligned", both), (30, "unaligned", both), (10, "aligned", both), (10, "unaligned", both[1:]), (10, "unaligned", both[:1]),
+        (5, "unaligned", both), (15, "unaligned", both), (20, "unaligned", both),
+    ] == found  # fmt: skip
+    alone = [own.changes for own in _simpler(race, Pulled(10 * S, NAMED["unaligned"], tuple(levers[:1])))]
+    assert () not in alone  # without its only lever it has run
+
+
+def situation_levers():
+    """RocksDB and the changelog, as changes of a job with state on the heap."""
+    for lever in (LOCAL_RECOVERY, CHANGELOG):
+        yield next(lever.proposes(situation()))
+
+
+def test_a_pulled_setting_is_called_by_its_barriers_and_levers(job):
+    race = raced(job, MadeUp({"aligned": 100.0}))
+    first, second = situation_levers()
+    pulled = Pulled(10 * S, NAMED["unaligned"]).with_change(first).with_change(second)
+    own = pulled.candidate(race)
+
+    assert ("10 s", "unaligned, local recovery, changelog") == own.name
+    assert {"checkpoint.interval", "checkpoint.barriers", "checkpoint.local-recovery", "job.count.state.changelog"} == set(own.point)
+    assert not race.protocols[own.protocol].aligned
+    assert race.protocols[own.protocol].is_configuration
+    assert {} == Levers().tried
