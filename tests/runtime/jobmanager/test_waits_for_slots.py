@@ -1,0 +1,188 @@
+"""The waits of an adaptive job, one by one: for slots before it starts, for a cooldown and a checkpoint before it is rescaled."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from sim.metrics.journal import Happening
+from sim.model.faults import Restart
+from sim.runtime.jobmanager.elasticity import Elasticity
+from tests.laws.small_jobs import SECOND, chain, scenario
+from tests.runtime.task.fake_slots import FakeClock
+
+RESTART = Restart(
+    scheduler="adaptive", stabilization_ns=10 * SECOND, cooldown_ns=30 * SECOND, rescale_stabilization_ns=20 * SECOND,
+    resource_wait_ns=300 * SECOND,
+)  # fmt: skip
+SECOND_RESTART = 2
+
+
+class Job:
+    """A job on three task managers; those that are lost come back at the times that a test says [s]."""
+
+    def __init__(self, lost=(), absent=(), profile="2.x", interval_ns=5 * SECOND, completed=4, indispensable=False, **restart):
+        self.env = FakeClock()
+        self.back_ns = {number: at_s * SECOND for number, at_s in dict(lost).items()}
+        self.current, self.completed, self.log = SECOND_RESTART, completed, []
+        base = scenario(chain(1))
+        base = replace(base, restart=replace(RESTART, **restart), cluster=replace(base.cluster, profile=profile))
+        base = replace(base, checkpoint=replace(base.checkpoint, interval_ns=interval_ns))
+        managers = SimpleNamespace(
+            returning=self.returning,
+            without_any=lambda missing: len(missing) == 3,
+            can_do_without=lambda missing: len(missing) < 3 and not (missing and indispensable),
+            absent={number: SimpleNamespace(given_ns=at_s * SECOND) for number, at_s in dict(absent).items()},
+        )
+        note = lambda happening, detail: self.log.append((self.env.now, happening, detail))  # noqa: E731
+        context = SimpleNamespace(env=self.env, scenario=base, note=note)
+        outcome = SimpleNamespace(
+            rescale=lambda missing: self.log.append((self.env.now // SECOND, "rescaled", set(missing))),
+            fail=lambda reason: self.log.append((self.env.now // SECOND, "failed", reason)),
+        )
+        self.coordinator = SimpleNamespace(on_completed=None, machine=self)
+        self.elasticity = Elasticity(context, managers, self.coordinator, outcome, lambda restart: restart == self.current)
+
+    def returning(self):
+        return {number: at_ns for number, at_ns in self.back_ns.items() if at_ns > self.env.now}
+
+    @property
+    def latest_completed(self):
+        return self.completed
+
+    def run(self, until_s):
+        self.env.run(until_s * SECOND)
+        log, self.log[:] = list(self.log), []
+        return log
+
+
+class TestBeforeItStarts:
+    def test_with_all_slots_it_starts(self):
+        assert not Job().elasticity.waits(SECOND_RESTART)
+
+    def test_other_schedulers_wait_for_all_slots(self):
+        assert not Job({0: 60}, scheduler="default").elasticity.waits(SECOND_RESTART)
+
+    def test_slots_that_are_back_before_they_are_stable_are_waited_for(self):
+        assert not Job({0: 10}).elasticity.waits(SECOND_RESTART)
+        assert Job({0: 11}).elasticity.waits(SECOND_RESTART)
+
+    def test_it_goes_on_without_those_that_are_missing_when_slots_are_stable(self):
+        job = Job({0: 60})
+        assert job.elasticity.waits(SECOND_RESTART)
+        assert [(10, "rescaled", {0})] == job.run(100)
+
+    def test_one_that_is_back_meanwhile_is_used(self):
+        job = Job({0: 5, 1: 60})
+        assert job.elasticity.waits(SECOND_RESTART)
+        assert [(10, "rescaled", {1})] == job.run(100)
+
+    def test_without_any_it_waits_for_the_first_one_and_then_until_slots_are_stable(self):
+        job = Job({0: 40, 1: 90, 2: 95})
+        assert job.elasticity.waits(SECOND_RESTART)
+        assert [(50, "rescaled", {1, 2})] == job.run(100)
+
+    def test_a_job_that_cannot_do_without_them_waits(self):
+        assert not Job({0: 60}, indispensable=True).elasticity.waits(SECOND_RESTART)
+
+    def test_without_a_checkpoint_there_is_nothing_to_begin_from(self):
+        assert not Job({0: 60}, completed=0).elasticity.waits(SECOND_RESTART)
+
+    def test_a_later_restart_takes_over(self):
+        job = Job({0: 60})
+        job.elasticity.waits(SECOND_RESTART)
+        job.current += 1
+        assert [] == job.run(100)
+
+    def test_while_none_can_be_spared_it_looks_again_when_the_next_one_is_back(self):
+        """At 10 s all are gone."""
+        job = Job({0: 60})
+        job.elasticity.waits(SECOND_RESTART)
+        job.back_ns |= {1: 15 * SECOND, 2: 70 * SECOND}
+        assert [(15, "rescaled", {0, 2})] == job.run(100)
+
+
+class TestWithoutAnySlot:
+    @pytest.mark.parametrize(("back_s", "fails"), [(300, False), (301, True)])
+    def test_it_fails_in_the_end(self, back_s, fails):
+        job = Job({0: back_s, 1: 900, 2: 900})
+        job.elasticity.waits(SECOND_RESTART)
+        reason = "no slot for as long as it waits for resources"
+        failed = [(300 * SECOND, Happening.GIVEN_UP, reason), (300, "failed", reason)]
+        assert (failed if fails else []) == job.run(300)
+
+    def test_in_reactive_mode_it_waits_for_ever(self):
+        job = Job({0: 400, 1: 900, 2: 900}, reactive=True)
+        job.elasticity.waits(SECOND_RESTART)
+        assert [(400, "rescaled", {1, 2})] == job.run(500)
+
+    def test_a_later_restart_has_its_own_time(self):
+        job = Job({0: 400, 1: 900, 2: 900})
+        job.elasticity.waits(SECOND_RESTART)
+        job.current += 1
+        assert [] == job.run(350)
+
+
+class TestWhileItRuns:
+    """Deployed at 3 s without the first task manager, which is back at 50 s."""
+
+    def running(self, **options):
+        job = Job(absent={0: 50}, **options)
+        job.elasticity.executes(SECOND_RESTART, 3 * SECOND)
+        return job
+
+    def complete(self, job, at_s):
+        before = job.run(at_s)
+        job.coordinator.on_completed()
+        return before + job.run(at_s)
+
+    def test_it_is_rescaled_with_the_next_checkpoint(self):
+        job = self.running()
+        assert [] == self.complete(job, 49)
+        assert [(52, "rescaled", set())] == self.complete(job, 52)
+
+    def test_without_a_checkpoint_it_is_rescaled_when_three_are_overdue(self):
+        assert [(65, "rescaled", set())] == self.running().run(200)
+
+    def test_or_after_so_long_as_is_configured(self):
+        assert [(57, "rescaled", set())] == self.running(rescale_delay_ns=7 * SECOND).run(200)
+
+    @pytest.mark.parametrize("options", [{"profile": "1.20"}, {"interval_ns": None}], ids=["before 2.0", "no interval"])
+    def test_others_wait_for_no_checkpoint(self, options):
+        assert [(50, "rescaled", set())] == self.running(**options).run(200)
+
+    def test_a_cooldown_comes_first(self):
+        job = Job(absent={0: 10}, profile="1.20")
+        job.elasticity.executes(SECOND_RESTART, 3 * SECOND)
+        assert [(33, "rescaled", set())] == job.run(200)
+
+    def test_some_that_are_back_are_used_when_they_are_stable(self):
+        job = Job({1: 90}, absent={0: 50, 1: 90}, profile="1.20")
+        job.elasticity.executes(SECOND_RESTART, 3 * SECOND)
+        assert [(70, "rescaled", {1})] == job.run(200)
+
+    def test_a_job_with_all_slots_is_not_rescaled(self):
+        job = Job()
+        job.elasticity.executes(SECOND_RESTART, 3 * SECOND)
+        assert job.env.next_ns is None
+
+    def test_other_schedulers_do_not_rescale(self):
+        assert self.running(scheduler="default").env.next_ns is None
+
+    def test_a_later_restart_waits_anew(self):
+        job = self.running()
+        job.current += 1
+        assert [] == self.complete(job, 52)
+        assert [] == job.run(200)
+
+    def test_a_deployment_forgets_that_a_checkpoint_was_waited_for(self):
+        job = self.running()
+        job.run(51)
+        job.elasticity.executes(SECOND_RESTART + 1, 51 * SECOND)
+        assert [] == self.complete(job, 52)
+
+    def test_a_checkpoint_rescales_no_job_that_cannot_do_without(self):
+        job = self.running(indispensable=True)
+        job.run(51)
+        job.back_ns = {1: 99 * SECOND}
+        assert [] == self.complete(job, 52)
