@@ -1,0 +1,228 @@
+"""The parts of one task, as its host calls them: what is waited for before a barrier leaves, and before the data ends."""
+
+from types import SimpleNamespace
+
+import pytest
+import simpy
+
+from sim.plane.seam.interface import NoticeKind
+from sim.runtime.task.part import TaskPart, WaitingBytes
+from sim.runtime.task.parts import TaskParts, task_features
+from sim.storage.failures import StorageFailed
+
+OWN_NS, PART_NS, WORK_NS = 10, 3, 20
+COMMAND = SimpleNamespace(checkpoint=5, work=("flush",))
+
+
+class BusyPart(TaskPart):
+    """A part that does something at every moment, as a test says."""
+
+    before_ns, works, fails, lets_go, owes, listening, dropping = 0, False, False, False, False, False, False
+
+    def __init__(self, env, log):
+        self.env, self.log = env, log
+
+    @property
+    def listens(self):
+        return self.listening
+
+    @property
+    def drops(self):
+        return self.dropping
+
+    @property
+    def owes_outputs(self):
+        return self.owes
+
+    def before_barrier(self, checkpoint):
+        self.log.append(("before barrier", checkpoint))
+        return self.before_ns
+
+    def work_before_barrier(self, checkpoint, pieces):
+        return self.work(pieces) if self.works else None
+
+    def work(self, what):
+        yield self.env.timeout(WORK_NS)
+        if self.fails:
+            raise StorageFailed("gone")
+        self.log.append(("work", what, self.env.now))
+
+    def leaves(self):
+        return self.lets_go
+
+    def cut(self, checkpoint, snapshot):
+        snapshot.append(checkpoint)
+
+    def waiting(self):
+        return WaitingBytes(2, 3)
+
+    def upload(self, checkpoint):
+        return self.work(("upload", checkpoint)) if self.works else None
+
+    def end_input(self):
+        self.log.append(("end input", self.env.now))
+
+    def work_at_end(self):
+        return self.work("end") if self.works else None
+
+    def watermark_arrived(self, channel, number):
+        self.log.append(("watermark", channel, number))
+
+    def outputs_written(self, *, at_end):
+        self.log.append(("written", at_end))
+
+
+class Task:
+    """A task with two such parts; the first one is `part`."""
+
+    def __init__(self, monkeypatch, late=0):
+        self.env, self.log, self.snapshot, self.late = simpy.Environment(), [], [], late
+        self.env.call_in = self.call_in
+        made = [BusyPart(self.env, self.log), BusyPart(self.env, self.log)]
+        features = [SimpleNamespace(attach=lambda *_, part=part: part) for part in (made[0], None, made[1])]
+        monkeypatch.setattr("sim.runtime.task.parts.task_features", lambda: features)
+        record = lambda name: lambda *facts: self.log.append((name, *facts))  # noqa: E731
+        self.thread = SimpleNamespace(stopped=False, written=lambda: False)
+        for verb in ("occupy", "vacate", "begin_yield", "end_yield", "freed"):
+            setattr(self.thread, verb, record(verb))
+        contents = SimpleNamespace(cut=lambda checkpoint, task, fill, finished: (fill(self.snapshot), self.log.append(("cut", finished))))
+        plane = SimpleNamespace(position=lambda _: SimpleNamespace(late=self.late))
+        slot = SimpleNamespace(
+            context=SimpleNamespace(env=self.env, plane=plane), task=1, thread=self.thread, contents=contents,
+            checks=SimpleNamespace(input_ended=lambda _: None), job=SimpleNamespace(fail_task=record("fail task")),
+        )  # fmt: skip
+        self.parts, self.part, self.other = TaskParts(slot, None, lambda: False), *made
+
+    def call_in(self, delay_ns, action):
+        if delay_ns:
+            self.env.timeout(delay_ns).callbacks.append(lambda _: action())
+        else:
+            action()
+
+    def done(self):
+        self.log.append(("done", self.env.now))
+
+    def notice(self, kind):
+        self.parts.on_notice(SimpleNamespace(kind=kind, channel=4, number=9))
+
+    def log_until(self, until_ns=None):
+        if until_ns is not None:
+            self.env.run(until=until_ns)
+        log, self.log[:] = list(self.log), []
+        return log
+
+
+@pytest.fixture
+def task(monkeypatch):
+    return Task(monkeypatch)
+
+
+class TestBeforeTheBarrier:
+    def before(self, task, own_ns=0):
+        task.parts.before_barrier(COMMAND, own_ns, task.done)
+        return [row for row in task.log_until() if row[0] != "before barrier"]
+
+    def test_without_work_the_barrier_leaves_at_once(self, task):
+        assert [("done", 0)] == self.before(task)
+
+    def test_the_times_of_the_operator_and_of_all_parts_add_up(self, task):
+        task.part.before_ns = task.other.before_ns = PART_NS
+        assert [("occupy",)] == self.before(task, OWN_NS)
+        assert [] == task.log_until(OWN_NS + 2 * PART_NS - 1)
+        assert [("done", 16)] == task.log_until(OWN_NS + 2 * PART_NS + 1)
+
+    def test_work_follows_one_piece_after_the_other(self, task):
+        task.part.works = task.other.works = True
+        assert [("occupy",)] == self.before(task, OWN_NS)
+        assert [("work", ("flush",), 30), ("work", ("flush",), 50), ("done", 50)] == task.log_until(99)
+
+    def test_work_that_fails_fails_the_task(self, task):
+        task.part.works = task.part.fails = True
+        self.before(task)
+        assert [("fail task", 1, "flush: gone"), ("freed",)] == task.log_until(99)
+
+    def test_work_that_fails_in_a_task_that_stopped_is_just_over(self, task):
+        task.part.works = task.part.fails = True
+        self.before(task)
+        task.thread.stopped = True
+        assert [("done", WORK_NS)] == task.log_until(99)
+
+    def test_outputs_that_leave_before_it_are_written_first(self, task):
+        task.other.lets_go = True
+        assert [("vacate",)] == self.before(task)
+        task.notice(NoticeKind.WRITTEN)
+        assert [("done", 0)] == task.log_until()
+        task.notice(NoticeKind.WRITTEN)
+        assert [("written", False)] * 2 == task.log_until(), "others are those of a window"
+
+    def test_a_thread_that_stopped_lets_nothing_go(self, task):
+        task.part.lets_go = task.thread.stopped = True
+        assert [("done", 0)] == self.before(task)
+
+
+class TestSnapshots:
+    @pytest.mark.parametrize("finished", [False, True])
+    def test_each_part_fills_its_fields(self, task, finished):
+        task.parts.cut(5, finished=finished)
+        assert ([5, 5], [("cut", finished)]) == (task.snapshot, task.log)
+
+    def test_what_waits_is_state(self, task):
+        assert WaitingBytes(4, 6) == task.parts.waiting()
+
+    def test_uploads_follow_each_other(self, task):
+        task.part.works = task.other.works = True
+        task.env.process(task.parts.upload(5))
+        assert [("work", ("upload", 5), 20), ("work", ("upload", 5), 40)] == task.log_until(99)
+
+    def test_in_flight_data_is_stored_when_every_part_has_stored_its_own(self, task):
+        waiting = []
+        task.part.capture_ended = lambda checkpoint, stored, failed: waiting.append(stored)
+        task.parts.capture_ended(5, task.done, lambda: None)
+        assert [] == task.log_until()
+        waiting[0]()
+        assert [("done", 0)] == task.log_until()
+
+
+class TestTheEndOfTheData:
+    def test_late_outputs_are_waited_for(self, task):
+        task.part.owes, task.late = True, 3
+        task.parts.end_input(task.done)
+        assert [("end input", 0), ("end input", 0), ("begin_yield",)] == task.log_until()
+        task.late = 0
+        task.notice(NoticeKind.NONE_LATE)
+        assert [("end input", 0), ("end input", 0), ("done", 0), ("end_yield",)] == task.log_until()
+
+    @pytest.mark.parametrize(("owes", "late"), [(False, 3), (True, 0)])
+    def test_where_nothing_is_owed_it_ends_at_once(self, task, owes, late):
+        task.part.owes, task.late = owes, late
+        task.parts.end_input(task.done)
+        assert ("done", 0) == task.log[-1]
+
+    def test_the_last_work_keeps_the_thread(self, task):
+        task.other.works = True
+        task.parts.end_input(task.done)
+        assert ("occupy",) == task.log_until()[-1]
+        assert [("work", "end", 20), ("vacate",), ("done", 20)] == task.log_until(99)
+
+
+def test_watermarks_reach_all_parts(task):
+    task.notice(NoticeKind.ARRIVED)
+    assert [("watermark", 4, 9)] * 2 == task.log_until()
+
+
+@pytest.mark.parametrize(("name", "question"), [("listening", "listens"), ("dropping", "drops")])
+def test_what_one_part_says_holds_for_the_task(task, name, question):
+    assert not getattr(task.parts, question)
+    setattr(task.other, name, True)
+    assert getattr(task.parts, question)
+
+
+def test_parts_are_found_by_their_kind(task):
+    assert task.part is task.parts.of(BusyPart)
+    assert task.parts.of(int) is None
+
+
+def test_features_are_called_stage_by_stage():
+    stages = [feature.stage for feature in task_features()]
+    assert sorted(stages) == stages
+    assert len(stages) >= 6
