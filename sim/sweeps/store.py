@@ -81,7 +81,6 @@ class Store:
             for path in few.keys() - self._own.keys():
                 path.unlink(missing_ok=True)
                 self._keys.pop(path, None)
-            self._kept = None
         if count >= LONGEST:
             self._own.clear()
 

@@ -41,3 +41,5 @@ def test_more_where_the_mean_is_not_known(study, values, most, expected):
     extended = more_replications([mine, other], pd.DataFrame(rows), precision)
 
     assert [expected, 3] == [scenario.run.replications for scenario in extended]
+    (alone,) = more_replications([mine], pd.DataFrame(rows), precision)
+    assert expected == alone.run.replications

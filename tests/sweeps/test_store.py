@@ -410,6 +410,7 @@ def test_what_is_new_of_others_is_told_once(planned, tmp_path):
     other.put([row(planned[0]), row(planned[1], status="error")])
 
     assert [{planned[0].id}, set()] == [store.new_results(), store.new_results()]
+    assert [planned[1]] == store.missing(planned)
 
 
 def test_rows_are_given_as_copies(planned, tmp_path):

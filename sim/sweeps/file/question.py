@@ -59,8 +59,8 @@ def racing_fault(racing: int, least: str | None, windows: int | None, *, precise
 
 
 def question(
-    given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading, *, labels: Sequence[str] = (),
-    windows: int | None = None, precise: bool = False,
+    given: Answer, axes: Sequence[str], values: dict[str, set[str]], reading: Reading, *, labels: Sequence[str],
+    windows: int | None, precise: bool,
 ) -> Question:  # fmt: skip
     """Build the question.  Mistakes go to `reading`.
 
