@@ -84,7 +84,7 @@ def sensitivity(race: Race, marked: Sequence[Unknown], served: dict[str, float],
     listed, found, left_out = shortlist(race), [], []
     base, own = _at_assumed_values(race, listed)
     for unknown in marked:
-        values = plausible(unknown, served.get(str(unknown.path[1]) if len(unknown.path) > 1 else "", 0.0))
+        values = plausible(unknown, served.get(unknown.vertex, 0.0))
         try:
             ends = tuple((value, *advised) for value in values if (advised := advise_if(race, listed, {unknown.key: value}, planned)))
         except BudgetUsedError:

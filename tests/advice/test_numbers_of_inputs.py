@@ -68,6 +68,7 @@ def test_a_mark_above_a_value_goes_over_comment_lines():
 
     assert (("job", "a", "rate"), "How many?", "3 MB/s") == (first.path, first.question, first.most.written())
     assert (("job", "a", "b"), 1, "And this?", None) == (second.path, second.assumed, second.question, second.most)
+    assert ["a", "", "a"] == [own.vertex for own in (first, Unknown(("storage", "nic"), 1, "?"), second)]
     assert ["a: rate", "storage nic", "a: state size"] == [
         first.name, Unknown(("storage", "nic"), 1, "?").name, Unknown(("job", "a", "state", "size"), 1, "?").name
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 `python -m tests.advice.test_whole_advice` writes the texts again, to be read before they are kept.
 """
 
+import json
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -82,16 +83,27 @@ ADVICES = {
 
 
 def advised(name, folder):
-    """The text of an advice, a line per row of its tables."""
+    """The text of an advice, a line per row of its tables, and its data."""
     job, run, limits, mtbf_ms, options = ADVICES[name]
     (folder / "job.yaml").write_text(dedent(job))
     bench = prepared(folder / "job.yaml", (), (), recovery_ms=limits.recovery_ms, **options)
     found = report(bench, limits, mtbf_ms, run, folder, max_replications=3, vary=True)
-    return "\n\n".join(part if isinstance(part, str) else table_text(part) for part in found.parts) + "\n"
+    return "\n\n".join(part if isinstance(part, str) else table_text(part) for part in found.parts) + "\n", shortened(found.plain())
 
 
 def table_text(table):
     return "\n".join([f"{table.title}:", *(" | ".join(row) for row in (table.header, *table.rows))])
+
+
+def shortened(data):
+    """The data with numbers of twelve digits, without what each of its settings has: the advised one stands there."""
+    left = {key: value for key, value in data.items() if key not in ("settings", "times", "today", "cautions")}
+    return json.loads(json.dumps(left | {"times": data["times"][:2]}), parse_float=lambda text: float(f"{float(text):.12g}"))
+
+
+def data_text(data):
+    """A line per key."""
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in data.items()) + "\n}\n"
 
 
 def text_file(name):
@@ -101,13 +113,18 @@ def text_file(name):
 @pytest.mark.parametrize("name", ADVICES)
 def test_a_whole_advice(name, tmp_path):
     """Choice, limits, differences, configuration, what else was tried, and what is not known."""
-    assert text_file(name).read_text().splitlines() == advised(name, tmp_path).splitlines()
+    text, data = advised(name, tmp_path)
+
+    assert text_file(name).read_text().splitlines() == text.splitlines()
+    assert json.loads(text_file(name).with_suffix(".json").read_text()) == data
 
 
 def main():
     for name in ADVICES:
         with TemporaryDirectory() as folder:
-            text_file(name).write_text(advised(name, Path(folder)))
+            text, data = advised(name, Path(folder))
+        text_file(name).write_text(text)
+        text_file(name).with_suffix(".json").write_text(data_text(data))
 
 
 if __name__ == "__main__":

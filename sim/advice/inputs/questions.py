@@ -65,7 +65,7 @@ def questions(
     idle = [f"{row.name} ({_range(row)})" for row in found if row.name in marked_names and not row.moves]
     varied = {row.name for row in found}
     for unknown in marked:
-        rate = rates.get(str(unknown.path[1]), 0.0) if len(unknown.path) > 1 else 0.0
+        rate = rates.get(unknown.vertex, 0.0)
         if unknown.name in varied:
             continue
         if unknown.is_setting:

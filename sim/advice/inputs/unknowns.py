@@ -61,9 +61,14 @@ class Unknown:
     @property
     def name(self) -> str:
         """The input in plain text: ``sink: state size``."""
-        if self.path[0] == "job":
-            return f"{self.path[1]}: {' '.join(str(step) for step in self.path[2:])}"
+        if self.vertex:
+            return f"{self.vertex}: {' '.join(str(step) for step in self.path[2:])}"
         return " ".join(map(str, self.path))
+
+    @property
+    def vertex(self) -> str:
+        """The vertex that has the input; empty: none."""
+        return str(self.path[1]) if self.path[0] == "job" else ""
 
     @property
     def is_setting(self) -> bool:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from sim.advice.levers.catalogue import ranked
 from sim.advice.levers.flight import FLOATING, INTERVAL, MIN_PAUSE, SEGMENTS, TIMEOUT
 from sim.advice.levers.lever import (
     ALIGNMENT,
@@ -25,7 +26,7 @@ from sim.advice.levers.lever import (
 )
 from sim.advice.levers.machines import CORES, FILE_MERGING, PARALLELISM, PREFIXES
 from sim.advice.levers.situation import COLUMNS, _checkpoint_parts, _shares, dominant, recovery_parts
-from sim.advice.levers.state import CHANGELOG, LOCAL_RECOVERY, TRANSFER_THREADS
+from sim.advice.levers.state import CHANGELOG, LOCAL_RECOVERY, ROCKSDB, TRANSFER_THREADS
 from sim.advice.running.work import work_s
 from sim.scenario import loads
 from tests.advice.levers.test_levers import JOB, situation
@@ -236,3 +237,42 @@ def test_work_is_a_sum_of_cells_tasks_checkpoints_and_records():
         work_s({"completed": 5, "emitted_per_second": 200.0}, job)
     )
     assert 0.06 + 4 * 4e-5 * 2 == pytest.approx(work_s({"ended_s": 2.0, "completed": math.inf}, job))
+
+
+def test_levers_that_take_no_machines_come_first():
+    """Among them those that help most, by quarters; within a quarter the order of the list decides."""
+    alike, apart = (situation(full="count", **{UPLOAD: share, QUEUE: 1 - share}) for share in (0.6, 0.63))
+
+    assert ["barriers", "interval", "RocksDB incremental", "changelog", "segments", "parallelism"] == [
+        lever.name for lever, _ in ranked(alike)
+    ]
+    assert ["interval", "RocksDB incremental", "changelog", "barriers", "segments", "parallelism"] == [
+        lever.name for lever, _ in ranked(apart)
+    ]
+
+
+@pytest.mark.parametrize(("share", "is_tried"), [(0.05, False), (0.051, True)])
+def test_a_lever_that_shortens_no_more_than_a_twentieth_is_not_tried(share, is_tried):
+    assert is_tried == ("local recovery" in [lever.name for lever, _ in ranked(situation(**{RESTORE: share, LOSS: 1 - share}))])
+
+
+@pytest.mark.parametrize(
+    ("service", "written"),
+    [("500 us", "510000 ns"), ("{exponential: 500 us}", {"exponential": "510000 ns"}), ("{uniform: 500 us}", {"uniform": "510000 ns"}),
+     ("{lognormal: {mean: 500 us, cv: 2}}", {"lognormal": {"mean": "510000 ns", "cv": 2}})],
+)  # fmt: skip
+def test_a_slower_service_has_the_law_that_it_had(service, written):
+    where = situation(JOB.replace("service: 500 us", f"service: {service}"))
+    (change,) = ROCKSDB.proposes(where)
+
+    assert written == change.point["job.count.service"]
+    least = change.assumption.least_point["job.count.service"]
+    assert "503000 ns" in str(least)
+
+
+def test_inputs_with_services_of_their_own_become_slower_as_well():
+    where = situation(JOB.replace("{ship: hash, weights: [1, 2]}", "{ship: hash, service: 1 ms}"))
+    (change,) = ROCKSDB.proposes(where)
+
+    assert ("1010000 ns", "510000 ns") == (change.point["job.count.input.source.service"], change.point["job.count.service"])
+    assert [] == list(ROCKSDB.proposes(situation(JOB.replace("size: 1 GB", "size: 1 GB, backend: rocksdb"))))
