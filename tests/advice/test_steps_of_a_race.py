@@ -94,7 +94,7 @@ def test_longer_intervals_are_given_up_where_output_is_late(job, other_ms, reaso
 
 @pytest.mark.parametrize(("recovery_s", "reason"), [(17, ""), (18, "a failure would cost more than all that fewer checkpoints save")])
 def test_longer_intervals_are_given_up_where_a_failure_costs_more_than_they_save(job, recovery_s, reason):
-    """Recoveries of 17 s each hour: 0.8 x 17 s are less than 1.02 x (1 s + 16 s / 1.8) and 3.6 s, a per mille; for 18 s they are more."""
+    """With 17 s each hour 0.8 of them are less than 1.02 x (1 s + 16 s / 1.8) and a per mille, 3.6 s; of 18 s they are more."""
     run = Costly({30: (recovery_s * 1000, 0.0)})
     race = raced(job, run, (30, "aligned"), mtbf_s=3600.0)
 
