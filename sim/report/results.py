@@ -50,12 +50,12 @@ def read_results(folder: Path) -> ReportedResults:
     kept = kept_in(folder)
     if (folder / "manifest.json").is_file() and not (folder / "comparison.json").is_file():
         raise FolderError(f"{folder}: is one run of a comparison: give the folder above it")
-    found = []
-    for cell in with_baselines(cells(kept.study.scenarios)):
+    found, own = [], cells(kept.study.scenarios)
+    for cell in with_baselines(own):
         place = kept.folder_of(cell.scenario)
         if place is not None:
             found.append(_read(place, cell.scenario))
-    if not any(result.scenario.checkpoint.interval_ns is not None or result.scenario.actions for result in found):
+    if all(kept.folder_of(cell.scenario) is None for cell in own):
         raise FolderError(f"{folder}: its scenario, a trace that it reads or ckptsim has changed since: run it again with 'ckptsim run'")
     command = str(kept.summary.get("command", ""))
     deciding = tuple(DecidingAssumption(**row) for row in kept.summary.get("assumptions", ()))

@@ -56,6 +56,17 @@ def test_failures_commits_and_what_is_unknown(ckptsim, tiny, tmp_path):
     assert "interval: 1 s (unknown: nobody said)" in page
 
 
+def test_a_job_without_periodic_checkpoints(ckptsim, tiny, tmp_path):
+    """Nothing in its folder has changed: no other job is compared with it."""
+    tiny.write_text(tiny.read_text().replace("{interval: 1 s, barriers: [aligned, unaligned]}", "{interval: off}"))
+    run = ckptsim("run", tiny, "--jobs", 1, "--out", tmp_path / "results")
+    done = ckptsim("report", tmp_path / "results", "-o", tmp_path / "page.html")
+
+    assert "\nno checkpoints " in run.stdout
+    assert (0, "") == (done.exit_code, done.stderr.replace(f"{tmp_path / 'page.html'}\n", ""))
+    assert "no checkpoints" in (tmp_path / "page.html").read_text()
+
+
 def test_what_a_run_broke_is_on_the_page(ckptsim, tiny, tmp_path):
     """Kept in the summary, as the tables do not show it."""
     ckptsim("run", tiny, "--jobs", 1, "--out", tmp_path / "results")
