@@ -104,7 +104,7 @@ COMMITS = (
     Column("records", "records", "read by the writers for this output"),
     Column("bytes", "bytes", "in files, or read by the writers if they write none"),
     Column("files", "", ""),
-    Column("commit_latency", "ms", "trigger of the checkpoint -> visible; -1: nothing became visible"),
+    Column("commit_latency", "ms", "trigger of the checkpoint -> visible; -1: nothing became visible, or there is no checkpoint"),
     Column("visible_latency", "ms", "oldest of its transactions opened -> visible; -1: nothing became visible"),
     Column("again", "bool", "after a restore: what was visible before is ignored"),
     Column("lost_records", "records", "of transactions open for longer than their timeout"),

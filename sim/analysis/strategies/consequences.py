@@ -122,7 +122,9 @@ def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterato
     yield from [end_ms] * int((commits["lost_records"] > 0).sum())
     if len(commits) or committers:
         completed = checkpoints.loc[checkpoints["status"] == "COMPLETED", "trigger_timestamp"]
-        last_ms = [*completed, *(commits["commit_timestamp"] - commits["commit_latency"])[commits["commit_latency"] >= 0], 0.0]
+        answered, visible = commits["commit_latency"] >= 0, commits["visible_latency"] >= 0
+        at_the_end = commits.loc[visible & ~answered, "commit_timestamp"]  # a task ended without waiting for a checkpoint
+        last_ms = [*completed, *(commits["commit_timestamp"] - commits["commit_latency"])[answered], *at_the_end, 0.0]
         yield end_ms - max(last_ms)
 
 

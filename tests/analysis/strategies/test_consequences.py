@@ -44,6 +44,14 @@ def test_output_that_never_becomes_visible_counts_as_late():
     assert (60_000.0, "visible_p50_ms visible_p99_ms visible_max_ms") == (never.visible_p50_ms, never.unfinished)
 
 
+def test_what_is_committed_at_the_end_of_a_task_is_visible():
+    """It answers no checkpoint, and nothing is open behind it."""
+    ended = run([(100, 4_000.0, False, 0)])
+    ended["commits"]["commit_latency"] = -1.0
+
+    assert (4_000.0, "") == (consequences([ended], [9_500.0]).visible_max_ms, consequences([ended], [9_500.0]).unfinished)
+
+
 def test_every_failure_counts_also_one_shortly_before_the_end():
     """Eleven seconds for the first; the second had ten, and did not catch up: that is no recovery within eleven seconds."""
     first, second = (20_000.0, 25_000.0, 31_000.0, 5_000.0, 50), (90_000.0, 95_000.0, -1.0, 5_000.0, 50)
