@@ -1,4 +1,4 @@
-"""What a completed checkpoint names is stored: its metadata, all bytes of its files, its in-flight data.  Laws 107 to 112.
+"""What a completed checkpoint names is stored: its metadata, all bytes of its files, its in-flight data.  Laws 107 to 112, and 125.
 
 What is read again after a restart is as much as was written.
 """
@@ -17,6 +17,7 @@ IN_FULL = "a file has all the bytes that a completed checkpoint names in it"
 IN_FLIGHT = "a completed checkpoint has stored all of its in-flight data"
 COMPLETE_BASE = "an increment builds upon files of completed checkpoints"
 UNCLAIMED = "a job that does not claim a snapshot neither deletes its files nor builds upon them"
+SELF_CONTAINED = "a savepoint has files of its own: it shares none with a checkpoint"
 READ_BACK = "a restart reads what its checkpoint has stored: state, and in-flight data"
 
 _FRAME = (*LIFE, Happening.JOB_RESTORED)
@@ -61,6 +62,11 @@ def in_no_file(checkpoint: int, time_ns: int, parts: Iterable[InFlight], sizes: 
 def unfounded(checkpoint: int, time_ns: int, task: int, file: str, base: int, status: str, teller: Teller) -> Violation:
     fact = f"{teller.task(task)} refers to {file} of checkpoint {base}, which is {status.lower().replace('_', ' ')}"
     return _violation(COMPLETE_BASE, checkpoint, time_ns, fact, teller)
+
+
+def shared(checkpoint: int, time_ns: int, task: int, files: int, teller: Teller) -> Violation:
+    fact = f"{teller.task(task)} has {number_of(files, 'file')} in it that checkpoints share"
+    return _violation(SELF_CONTAINED, checkpoint, time_ns, fact, teller)
 
 
 def not_its_own(checkpoint: int, time_ns: int, files: int, doing: str, teller: Teller) -> Violation:

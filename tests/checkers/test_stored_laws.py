@@ -1,4 +1,4 @@
-"""Laws 107 to 112: what a completed checkpoint names is stored, and read again."""
+"""Laws 107 to 112, and 125: what a completed checkpoint names is stored, and read again."""
 
 from sim.checkers import stored
 from sim.checkers.stored import InFlight
@@ -27,6 +27,7 @@ def test_stories_tell_of_the_checkpoint():
         stored.without_metadata(3, 9, TELLER),
         stored.cut_short(3, 9, "a file", 10, 5, TELLER),
         stored.unfounded(3, 9, 0, "1.sst", 2, "IN_PROGRESS", TELLER),
+        stored.shared(3, 9, 0, 2, TELLER),
         stored.not_its_own(3, 9, 1, "deleted", TELLER),
         stored.read_too_little(3, 9, "in-flight data", 10, 1, TELLER),
     ):

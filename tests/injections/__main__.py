@@ -18,16 +18,17 @@ from tests.injections.random_worlds import Noticed, Rate, Trial, noticed_in, sum
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.injections", description=__doc__)
-    parser.add_argument("only", nargs="?", default="", help="bugs whose room or name holds this text (default: all)")
+    parser.add_argument("only", nargs="*", default=[""], help="bugs whose room or name holds one of these texts (default: all)")
     parser.add_argument("--worlds", type=int, default=0, help="random worlds to draw (default: none)")
     parser.add_argument("--per-world", type=int, default=8, help="bugs tried in each of them (default: %(default)s)")
     parser.add_argument("--first", type=int, default=1, help="seed of the first one (default: %(default)s)")
     parser.add_argument("--markdown", action="store_true", help="print the table of random worlds only, as the README has it")
     parser.add_argument("--jobs", type=int, default=cores(), help="processes (default: one per core)")
     chosen = parser.parse_args()
-    bugs = [bug for bug in INJECTIONS.values() if chosen.only in f"{bug.room}: {bug.name}"]
-    if not bugs:
-        parser.error(f"no room or name holds {chosen.only!r}")
+    bugs = [bug for bug in INJECTIONS.values() if any(text in f"{bug.room}: {bug.name}" for text in chosen.only)]
+    for text in chosen.only:
+        if not any(text in f"{bug.room}: {bug.name}" for bug in bugs):
+            parser.error(f"no room or name holds {text!r}")
     warm()
     names = tuple(bug.name for bug in bugs)
     trials = [Trial(seed, chosen.per_world, names) for seed in range(chosen.first, chosen.first + chosen.worlds)]

@@ -17,8 +17,8 @@ BUGS = {
     "regions": "other regions restart too",
     "ends in turn": "a task restored as finished goes on",
     "a long backlog": "the interval of the backlog is ignored",
-    "a rescale with in-flight data": "remainders are lost in a rescale",
-    "savepoints of shared tables": "a savepoint is deleted",
+    "a rescale with in-flight data": "in flight data is not read by a rescaled task",
+    "savepoints of shared tables": "a savepoint shares tables",
     "local copies on a machine that is lost": "a lost disk is read",
 }
 """What is drawn together -> a bug that needs it."""

@@ -167,7 +167,7 @@ def _long_backlog(draw: Draw, world: Document) -> None:
 
 
 def _rescaled_in_flight(draw: Draw, world: Document) -> None:
-    """What waits in the channels is dealt out among other subtasks."""
+    """What waits in the channels, and lies in files, is dealt out among other subtasks."""
     job = world["job"]
     names = [name for name, vertex in job.items() if movable(vertex) and vertex.get("max-parallelism", 6) > 1 and "input" in vertex]
     if not names:
@@ -185,6 +185,7 @@ def _rescaled_in_flight(draw: Draw, world: Document) -> None:
     for writer, given in job[name]["input"].items():
         details = {key: value for key, value in given.items() if key not in ("service", "weights")} if isinstance(given, dict) else {}
         job[name]["input"][writer] = details | {"ship": "hash"}
+    world.setdefault("storage", {})["inline-threshold"] = "0 B"
     world["rescale"] = {"at": draw.ms(200, 700), "from": "checkpoint", "parallelism": {name: after}}
 
 

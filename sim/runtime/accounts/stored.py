@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -38,17 +39,32 @@ class StoredAccount(RunAccount):
         self._first_own = 0  # the first file of this job; those before are of older ones
         self._not_claimed: tuple[FileId, ...] = ()  # files of the snapshot that the job began with
         self._readings: list[_Reading] = []
+        self._dealt_bytes: Mapping[int, int] = {}  # vertex -> in-flight data in files of what is dealt out where this job begins
 
     def go_on(self, before: Self, checkpoint: int) -> None:
         self._first_own = len(self.context.storage.files)
+        self._dealt_bytes = before.dealt_from(checkpoint)
         if self.context.scenario.instances.claim == "no-claim":
             self._not_claimed = tuple({FileId(file) for part in self._parts(checkpoint) for file in _files(part)})
+
+    def dealt_from(self, checkpoint: int) -> Mapping[int, int]:
+        """In-flight data in files, by vertex, as the tasks stored it.  Nothing is known where readers get what writers stored."""
+        parts = self.contents.checkpoints.get(checkpoint, {})
+        if any(part.read_bytes is not None for part in parts.values()):  # it was dealt out before, and is again
+            return self._dealt_bytes
+        found = Counter[int]()
+        if not self.context.scenario.checkpoint.recover_output_on_downstream:
+            for task, part in parts.items():
+                found[self.context.layout.vertex[task]] += _in_flight_bytes(part) - part.inlined_bytes
+        return found
 
     def state_taken(self, checkpoint: int, task: int, snapshot: StateSnapshot) -> None:
         """Files of a changelog are numbered apart."""
         if self._has_changelog(task):
             return
         files, stats = self.context.storage.files, self.context.stats
+        if stats[checkpoint].savepoint_format and (common := _common_files(snapshot)):
+            self.tell_first([stored.shared(checkpoint, self.now_ns, task, common, self.teller)])
         for handle in snapshot.keyed.reused:
             if handle.file is None or handle.file < self._first_own:
                 continue
@@ -74,11 +90,8 @@ class StoredAccount(RunAccount):
         left = set(tasks)
         self._readings = [row for row in self._readings if not row.left & left]
         if checkpoint:
-            parts = (self.contents.of(checkpoint, task) for task in left)
-            there = [part for part in parts if part is not None]
-            in_files = sum(_in_flight_bytes(part) - part.inlined_bytes for part in there)
-            in_files -= self._cut_bytes([part for part in there if part.read_bytes is not None])
-            self._readings.append(_Reading(checkpoint, left, in_files, self._read_bytes))
+            parts = {task: part for task in left if (part := self.contents.of(checkpoint, task)) is not None}
+            self._readings.append(_Reading(checkpoint, left, self._in_files(parts), self._read_bytes))
 
     def restored(self, checkpoint: int, task: int, brought: Sequence[Brought], stands_after: int) -> None:
         """What comes from a local copy or to several tasks is not counted here."""
@@ -101,6 +114,16 @@ class StoredAccount(RunAccount):
         gone = [file for file in self._not_claimed if files[file].deleted_ns is not None]
         if gone:
             yield stored.not_its_own(self.context.begun_from, self.now_ns, len(gone), "deleted", self.teller)
+
+    def _in_files(self, parts: Mapping[int, TaskSnapshot]) -> int:
+        """In-flight data that these tasks read in files; those of a vertex that is rescaled all that its former tasks stored."""
+        plan, vertices = self.context.layout, self.context.scenario.job.vertices
+        rescaled = Counter(plan.vertex[task] for task, part in parts.items() if part.read_bytes is not None)
+        complete = {vertex for vertex, tasks in rescaled.items() if tasks == vertices[vertex].parallelism and vertex in self._dealt_bytes}
+        others = [part for task, part in parts.items() if plan.vertex[task] not in complete]
+        in_files = sum(_in_flight_bytes(part) - part.inlined_bytes for part in others)
+        in_files -= self._cut_bytes([part for part in others if part.read_bytes is not None])
+        return in_files + sum(self._dealt_bytes[vertex] for vertex in complete)
 
     def _cut_bytes(self, parts: Iterable[TaskSnapshot]) -> int:
         """At most so much more is in flight in parts that were dealt out anew: records that were cut in two are whole again."""
@@ -159,6 +182,11 @@ class StoredAccount(RunAccount):
 def _in_flight_bytes(part: TaskSnapshot) -> int:
     """From what was captured, whatever a restore reads."""
     return bytes_in_flight(part.position)
+
+
+def _common_files(snapshot: StateSnapshot) -> int:
+    """Files that other snapshots refer to, or may."""
+    return len(snapshot.keyed.reused) + sum(file.scope == "shared" for step in snapshot.keyed.steps for file in step.files)
 
 
 def _files(part: TaskSnapshot) -> Iterator[int]:
