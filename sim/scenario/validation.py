@@ -65,6 +65,9 @@ def _message(details: ErrorDetails) -> str:
             return f"expected a list, not {_kind(given)}"
         case "string_type":
             return f"expected text, not {_kind(given)}"
+        case "literal_error":
+            known = str(details["ctx"]["expected"]).replace("'", "")
+            return f"expected {known}, not {_kind(given)}"
         case "too_short" | "string_too_short":
             return "is empty: write at least one value"
         case _:

@@ -287,6 +287,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "text for a mapping": (but(("{interval: 5 s}", "every 5 s")), ("s:6:1: checkpoint: expected a mapping, not 'every 5 s'",)),
     "list for a mapping": (but(("{duration: 60 s}", "[60 s]")), ("s:7:1: run: expected a mapping, not a list",)),
     "mapping for a scalar": (but(("5 s}", "{at: 5 s}}")), ("s:6:14: checkpoint.interval: a duration was expected: write '30 s'",)),
+    "no way to combine": (but(("{a: hash}", "{a: hash}, combine: zip")), ("s:5:25: job.b.combine: expected union or join, not 'zip'",)),
     "input as text": (but(("{a: hash}", "a")), ("s:5:7: job.b.input: expected a mapping, not 'a'",)),
     "empty axis": (but(("5 s}", "[]}")), ("s:6:14: checkpoint.interval: is empty",)),
     "axis within an axis": (
