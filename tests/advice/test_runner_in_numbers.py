@@ -71,7 +71,7 @@ def test_nothing_that_runs_is_nothing_spent(runner):
 
 
 def test_chances_are_those_of_recorded_changes_of_the_same_kinds():
-    """Of a limit of 1 s for 500 ms, a factor of two is room; today's setting, and one without a duration, have none."""
+    """A limit of 1 s leaves a factor of two for 500 ms; today's setting, and one without a duration, have none."""
     kinds = ("barriers",)
     race = SimpleNamespace(
         limits=SimpleNamespace(checkpoint_ms=1000.0), bench=SimpleNamespace(backtest=object()), kinds_of=lambda _: kinds,
