@@ -123,6 +123,8 @@ def test_a_saw_tooth_tells_the_phase_and_the_state_of_a_record():
     assert 2 * MB == pytest.approx(parse_size(kept.document["job"]["count"]["state"]["size"]), rel=0.02)
     assert "growth" not in kept.document["job"]["count"]["state"]
     assert comment_of(draft, "job.count.window.phase").startswith("the sizes of its state fall then: a saw tooth explains 1")
+    rare, _ = windowed(TUMBLING, points=teeth(), read=0.5)
+    assert 200_000 == pytest.approx(parse_size(rare.document["job"]["count"]["window"]["state-per-record"]), rel=0.02)
 
 
 @pytest.mark.parametrize(
