@@ -76,7 +76,8 @@ def _key(name: str) -> str:
 class Section(BaseModel):
     """One mapping of the file.  Unknown, empty and not yet modelled keys are told where they stand, all of them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_key, json_schema_extra=complete_schema)
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=_key, json_schema_extra=complete_schema, defer_build=True)
+    # built when it is first asked: one that only stands in others is never built by itself
 
     LATER: ClassVar[Texts] = {}
     """Keys that are known but not modelled yet, and what they will mean."""
@@ -138,10 +139,10 @@ def add_key(section: type[Section], key: str, annotation: Any) -> None:
 
 
 def rebuild(section: type[Section]) -> None:
-    """Rebuild this section and those around it: a section holds its keys as they were when it was made."""
+    """Rebuild this section and those around it: a section holds its keys as they were when it was built."""
     REBUILDS[0] += 1
     for later in sorted(below(Section), key=lambda found: found.MADE):
-        if later.MADE >= section.MADE:
+        if later.MADE >= section.MADE and later.__pydantic_complete__:
             later.model_rebuild(force=True)
 
 
