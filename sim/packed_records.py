@@ -24,6 +24,10 @@ class PackedRecords(Sequence[Record], Generic[Record]):
         """The place of the last record with at most `limit` in a column that increases; -1: there is none."""
         return bisect_right(self._columns[column], limit) - 1 if self._columns else -1
 
+    def integers(self, first: int, end: int) -> Iterator[tuple[int, ...]]:
+        """The rows from `first` to before `end`, as they were given."""
+        return zip(*(column[first:end] for column in self._columns), strict=True)
+
     def __len__(self) -> int:
         return len(self._columns[0]) if self._columns else 0
 

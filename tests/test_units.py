@@ -231,3 +231,21 @@ def test_the_unit_says_what_a_quantity_is(text, kind, value):
 def test_what_is_no_quantity_at_all(text):
     with pytest.raises(units.UnitError, match="neither a number nor a quantity"):
         units.parse_quantity(text)
+
+
+DECIMALS = ["3", "0.25", "007", "1.000000001", "1.0000000001", "0.0", "123456789012345678", "1234567890123456789", "1e3", "1/3", "+1", "-1",
+            "1.", ".5", "", " 1", "1_000", "\u0663", "nan"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DECIMALS)
+def test_plain_decimals_are_read_in_billionths(text):
+    """They are what `parse_number` says, or another way is needed."""
+    found = units.billionths(text)
+
+    assert found is None or Fraction(found, 10**9) == units.parse_number(text)
+
+
+def test_most_numbers_are_plain_decimals():
+    assert [3 * 10**9, 250_000_000, 1_000_000_001, None, None] == [
+        units.billionths(text) for text in (*DECIMALS[:2], *DECIMALS[3:5], "1/3")
+    ]

@@ -12,7 +12,7 @@ from statistics import median
 from zoneinfo import ZoneInfo, available_timezones
 
 from sim.series.headers import unit_of_times
-from sim.units import UnitError, format_duration, parse_number
+from sim.units import UnitError, billionths, format_duration, parse_number
 
 SAMPLE = 1000
 """So many cells that are not blank settle how a column is read."""
@@ -55,6 +55,13 @@ class Clock:
             return _date(text, self.zone, after)
         number = _number(text)
         return None if number is None else number * self.unit_s
+
+    def nanoseconds(self, text: str) -> int | None:
+        """A cell as nanoseconds, if it is a plain decimal and they are whole.  None: `seconds` says what it is, in ten times as long."""
+        if self.unit_s is None or (number := billionths(text)) is None:
+            return None
+        whole, rest = divmod(number * self.unit_s.numerator, self.unit_s.denominator)
+        return None if rest else whole
 
     def __str__(self) -> str:
         if self.unit_s is None:

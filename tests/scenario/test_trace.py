@@ -68,6 +68,33 @@ def test_a_run_sees_its_window_of_a_trace(tmp_path, begin, duration, expected):
     assert expected == [(rate.start_ns / 1e9, rate.per_second * 2) for rate in scenario.job.vertices[0].source.rates]
 
 
+ODD_TIMES = {
+    "1": Fraction(1), "2.5": Fraction(5, 2), "3.0000000004": Fraction("3.0000000004"), "4.123456789": Fraction("4.123456789"),
+    "5.0000000005": Fraction("5.0000000005"), "+6": Fraction(6), "7e0": Fraction(7), "22/3": Fraction(22, 3), "0000000000000000000008": Fraction(8),
+}  # fmt: skip
+ODD_RATES = {
+    "3": Fraction(3), "0.1": Fraction(1, 10), "0.333333": Fraction("0.333333"), "0.3333333": Fraction(1, 3), "0.33333333333333331": Fraction(1, 3),
+    "2e3": Fraction(2000), "1/7": Fraction(1, 7), "12345.678901": Fraction("12345.678901"), "0.000000001": Fraction(0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+@pytest.mark.parametrize("shared", [1, 7])
+def test_odd_numbers_are_exact_too(tmp_path, unit, shared):
+    """Times to the nanosecond, the half to the even one; rates as the nearest fraction of at most a million parts."""
+    scale_s = {"s": Fraction(1), "ms": Fraction(1, 1000)}[unit]
+    rows = "".join(f"{at},{rate}\n" for at, rate in zip(ODD_TIMES, ODD_RATES, strict=True))
+    (tmp_path / "t.csv").write_text("t,v\n" + rows)
+    trace = f"{{trace: t.csv, column: v, time-unit: {unit}, scale: 0.3}}"
+
+    job = loads((BASE % trace).replace("parallelism: 2", f"parallelism: {shared}", 1), "s", folder=tmp_path).scenarios[0].job
+
+    starts = [round((at - 1) * scale_s * 10**9) for at in ODD_TIMES.values()]
+    expected = [(at, rate * Fraction(3, 10) / shared) for at, rate in zip(starts, ODD_RATES.values(), strict=True)]
+    expected = [row for i, row in enumerate(expected) if i == 0 or row[1] != expected[i - 1][1]]
+    assert expected == [(rate.start_ns, rate.per_second) for rate in job.vertices[0].source.rates]
+
+
 @pytest.mark.parametrize("reader", READERS)
 def test_a_file_that_changed_is_read_again(tmp_path, reader):
     before = read("t,v\n0,1\n5,2\n9,3\n", tmp_path, reader)

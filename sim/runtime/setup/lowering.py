@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import zip_longest
+from math import lcm
 
 from sim.model.job import LOCK_WON, Input, Job, Source, Vertex
 from sim.model.key_groups import owners
@@ -118,20 +119,22 @@ def _source(source: Source) -> plane.SourceSpec:
 
     A record that falls between two segments is due when the next segment's rate has completed it.
     """
-    segments, due = list[_Segment](), Fraction(0)  # records due before the segment begins
     rates = tuple(source.rates)  # made of their columns once
+    record = lcm(*{rate.per_second.denominator for rate in rates}) * SECOND  # so many parts, and each rate is a whole number of them per ns
+    segments, due = list[_Segment](), 0  # parts due before the segment begins
     for rate, following in zip_longest(rates, rates[1:]):
-        if rate.per_second > 0:
-            first = -(-due.numerator // due.denominator)
-            per_second = rate.per_second
-            lead = Fraction(first) - due  # part of a record still missing at the start
-            start_ns = rate.start_ns + round(lead / per_second * SECOND)
-            segments.append((first, start_ns, per_second.numerator, per_second.denominator * SECOND))
+        num, den_ns = rate.per_second.numerator, rate.per_second.denominator * SECOND
+        per_ns = num * (record // den_ns)
+        if num > 0:
+            first = -(-due // record)
+            missing = first * record - due  # of the first record, at the start
+            start_ns = rate.start_ns + round(Fraction(missing, per_ns))
+            segments.append((first, start_ns, num, den_ns))
         if following is not None:
-            due += rate.per_second * (following.start_ns - rate.start_ns) / SECOND
+            due += per_ns * (following.start_ns - rate.start_ns)
     total = -1 if source.total is None else source.total
     if rates and rates[-1].per_second == 0:  # the log ends with the last segment that has records
-        last = -(-due.numerator // due.denominator)
+        last = -(-due // record)
         total = last if total < 0 else min(total, last)
     wins = int(LOCK_WON * 2**32)
     packed = PackedRecords(plane.RateSegment, _without_empty(segments))

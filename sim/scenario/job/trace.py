@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, islice
+from math import gcd
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,7 +25,7 @@ from sim.series.monitoring.documents import table_of_document
 from sim.series.monitoring.offsets import are_offsets, table_of_offsets
 from sim.series.monitoring.samples import MonitoringError, MonitoringTable
 from sim.series.times import EXPECTED, SAMPLE, Clock, clock_of, is_zone
-from sim.units import DURATIONS, UnitError, format_duration, parse_number
+from sim.units import DURATIONS, UnitError, billionths, format_duration, parse_number
 
 MAX_BYTES = 200 * 10**6
 _DELIMITER_LINE = re.compile(r"\Asep=.\r?\n")
@@ -60,6 +61,11 @@ class RateSeries(NamedTuple):
 
 def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[int, Fraction]]:
     """(ns in the run, records per second) wherever the rate changes before `until_ns`.  A blank keeps the rate before it."""
+    return [(at, Fraction(numerator, denominator)) for at, numerator, denominator in _cut(trace, folder, until_ns, 1)]
+
+
+def _cut(trace: Trace, folder: FilePath, until_ns: int, shared: int) -> Iterator[tuple[int, int, int]]:
+    """(ns in the run, numerator, denominator) of the rate of one of `shared` subtasks."""
     file = folder / trace.trace
     if trace.scale is None and (other := other_than_records(trace.column)):
         raise TraceError(
@@ -67,12 +73,13 @@ def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[i
             f"or write scale: with the records per second for a value of 1"
         )
     steps, length_ns, *_ = series_of(trace, folder)
-    begin_ns, scale = trace.from_ or 0, Fraction(1) if trace.scale is None else trace.scale
+    begin_ns, factor = trace.from_ or 0, Fraction(1 if trace.scale is None else trace.scale) / shared
     if begin_ns > length_ns:
         raise TraceError(f"{file} has rows of {format_duration(length_ns)}: none from {format_duration(begin_ns)} on")
     first = max(steps.last_until(_START, begin_ns), 0)
     last = steps.last_until(_START, begin_ns + until_ns - 1)
-    return [(max(step.start_ns - begin_ns, 0), step.per_second * scale) for step in steps[first : max(last, first) + 1]]
+    for start_ns, numerator, denominator in steps.integers(first, max(last, first) + 1):
+        yield max(start_ns - begin_ns, 0), *_lowest(numerator * factor.numerator, denominator * factor.denominator)
 
 
 def rates_of_trace(trace: Trace, folder: FilePath, *, until_ns: int, shared: int) -> Sequence[Rate]:
@@ -88,8 +95,7 @@ def _rates(
     until_ns: int,
     shared: int,
 ) -> Sequence[Rate]:
-    rates = ((at, rate / shared) for at, rate in read_trace(trace, folder, until_ns=until_ns))
-    return PackedRecords(Rate.of_integers, ((at, rate.numerator, rate.denominator) for at, rate in rates))
+    return PackedRecords(Rate.of_integers, _cut(trace, folder, until_ns, shared))
 
 
 def length_ns(trace: Trace, folder: FilePath) -> int:
@@ -125,13 +131,13 @@ def _series(
     if not every_ns:
         clock, rows = clocked(time, rows, None if time_unit is None else UNITS[time_unit], zone)
     steps, latest_rate = list[tuple[int, int, int]](), None
-    first: Fraction | None = None
-    at: Fraction | None = None
+    first_ns: int | Fraction | None = None
+    at_ns: int | Fraction | None = None
     start_ns, latest_ns, before_ns, count = 0, -1, 0, 0
     for number, (line, row) in enumerate(rows):
-        at = Fraction(every_ns * number, 10**9) if clock is None else moment(clock, row[time], file, line, at)  # type: ignore[operator]
-        first = at if first is None else first
-        before_ns, start_ns, count = start_ns, round((at - first) * 10**9), number + 1
+        at_ns = every_ns * number if clock is None else _moment_ns(clock, row[time], file, line, at_ns)  # type: ignore[operator]
+        first_ns = at_ns if first_ns is None else first_ns
+        before_ns, start_ns, count = start_ns, round(at_ns - first_ns), number + 1
         if (written := row[column]) is None:
             raise TraceError(f"{file}:{line}: has fewer fields than there are columns")
         if (text := written.strip()) == "":
@@ -141,7 +147,7 @@ def _series(
             raise TraceError(f"{file}:{line}: {not_increasing(clock)}")
         latest_ns = start_ns
         if rate != latest_rate:
-            steps.append((start_ns, rate.numerator, rate.denominator))
+            steps.append((start_ns, *rate))
             latest_rate = rate
     if not steps:
         raise TraceError(f"{file} has no rates in column '{column}'")
@@ -290,8 +296,25 @@ def moment(clock: Clock, cell: object, file: FilePath, line: int, after: Fractio
     return found
 
 
-def _rate(text: str, file: FilePath, line: int) -> Fraction:
+def _moment_ns(clock: Clock, cell: str | None, file: FilePath, line: int, after_ns: int | Fraction | None) -> int | Fraction:
+    """A cell as nanoseconds, exact.  TraceError: it is no time."""
+    if (whole := clock.nanoseconds(cell_text(cell).strip())) is not None:
+        return whole
+    return moment(clock, cell, file, line, None if after_ns is None else Fraction(after_ns) / 10**9) * 10**9
+
+
+def _rate(text: str, file: FilePath, line: int) -> tuple[int, int]:
+    """Numerator and denominator; recorded rates carry the noise of a double."""
+    if (number := billionths(text)) is not None and number % 10**3 == 0:
+        return _lowest(number, 10**9)
     try:
-        return parse_number(text).limit_denominator(10**6)  # recorded rates carry the noise of a double
+        rate = parse_number(text).limit_denominator(10**6)
     except UnitError:
         raise TraceError(f"{file}:{line}: '{text}' is no rate") from None
+    return rate.numerator, rate.denominator
+
+
+def _lowest(numerator: int, denominator: int) -> tuple[int, int]:
+    """The fraction in its lowest terms."""
+    common = gcd(numerator, denominator)
+    return numerator // common, denominator // common

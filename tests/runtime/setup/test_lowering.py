@@ -219,6 +219,13 @@ def test_a_record_between_two_segments_is_completed_by_the_next_rate():
     assert [0, Fraction(11, 10), Fraction(13, 10)] == dues((0, Fraction(1, 2)), (1, 5))[:3]
 
 
+def test_rates_of_different_parts_add_up():
+    """Due after 5 s: 5/3, after 9 s: 59/21.  What is missing of the next record takes 7/6 s and 8/35 s."""
+    found = segments((0, Fraction(1, 3)), (5, Fraction(2, 7)), (9, Fraction(5, 6)))
+
+    assert [(0, 0), (2, 6_166_666_667), (3, 9_228_571_429)] == [(row.first, row.start_ns) for row in found]
+
+
 def test_nothing_is_due_while_the_rate_is_zero():
     """The night between two days: the next record comes with the next rate, at once."""
     times = dues((0, 2), (2, 0), (7, 1))
