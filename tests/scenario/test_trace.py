@@ -70,11 +70,13 @@ def test_a_run_sees_its_window_of_a_trace(tmp_path, begin, duration, expected):
 
 ODD_TIMES = {
     "1": Fraction(1), "2.5": Fraction(5, 2), "3.0000000004": Fraction("3.0000000004"), "4.123456789": Fraction("4.123456789"),
-    "5.0000000005": Fraction("5.0000000005"), "+6": Fraction(6), "7e0": Fraction(7), "22/3": Fraction(22, 3), "0000000000000000000008": Fraction(8),
+    "5.0000000005": Fraction("5.0000000005"), "+6": Fraction(6), "7e0": Fraction(7), "22/3": Fraction(22, 3),
+    "0000000000000000000008": Fraction(8),
 }  # fmt: skip
 ODD_RATES = {
-    "3": Fraction(3), "0.1": Fraction(1, 10), "0.333333": Fraction("0.333333"), "0.3333333": Fraction(1, 3), "0.33333333333333331": Fraction(1, 3),
-    "2e3": Fraction(2000), "1/7": Fraction(1, 7), "12345.678901": Fraction("12345.678901"), "0.000000001": Fraction(0),
+    "3": Fraction(3), "0.1": Fraction(1, 10), "0.333333": Fraction("0.333333"), "0.3333333": Fraction(1, 3),
+    "0.33333333333333331": Fraction(1, 3), "2e3": Fraction(2000), "1/7": Fraction(1, 7),
+    "12345.678901": Fraction("12345.678901"), "0.000000001": Fraction(0),
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ except those that last.  Then the kernel has the tasks stand at their positions.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -182,9 +183,8 @@ def count_copies(state: PlaneState, partitions: Sequence[int], position: Positio
 def seek_due(state: PlaneState, task: int, served: int) -> None:
     """W1: when the next record of a source is due, and by which segment."""
     begin, end = (int(picked(state.tasks, name, [task])[0]) for name in ("first_segment", "last_segment"))
-    at = begin
-    while at + SEGMENT < end and state.words[at + SEGMENT] <= served:
-        at += SEGMENT
+    segments = range(begin, end, SEGMENT)
+    at = segments[max(bisect_right(segments, served, key=lambda place: state.words[place]) - 1, 0)] if segments else begin
     assign(state.tasks, "segment", [task], at)
     if begin < end:
         first, start, num, quotient, rest = (int(word) for word in state.words[at : at + SEGMENT])

@@ -73,8 +73,10 @@ class RecordAccount(RunAccount):
         self.ledger.keep(checkpoint, task, before)
 
     def completed(self, checkpoint: int, retained: Sequence[int]) -> None:
-        kept = {*retained, *(number for number, row in self.context.stats.items() if row.savepoint_format)}
-        self._forget_all(lambda number: number < checkpoint and number not in kept)
+        self._forget_all(lambda number: number < checkpoint and number not in retained and not self._is_savepoint(number))
+
+    def _is_savepoint(self, number: int) -> bool:
+        return number in self.context.stats and bool(self.context.stats[number].savepoint_format)
 
     def forget(self, gone: Callable[[int], bool]) -> None:
         self.ledger.forget(gone)
