@@ -160,8 +160,8 @@ def billionths(text: str) -> int | None:
     """
     if not _PLAIN.fullmatch(text):
         return None
-    whole, _, places = text.partition(".")
-    return int(whole + places.ljust(9, "0"))
+    digits, _, places = text.partition(".")
+    return int(digits + places.ljust(9, "0"))
 
 
 def parse_quantity(text: object) -> tuple[str, int | Fraction | None]:

@@ -6,29 +6,32 @@ Curves are straight between their points.  Who counts, and when, is left to the 
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
 from collections.abc import Iterator
 
 import numpy as np
+
+from sim.metrics.growing_column import GrowingColumn
 
 
 class Latency:
     """The latency at one vertex [ns].
 
     Records are counted as the vertex counts them: the records of its sources, times the copies that reach it.
+    `room`: so many points may come, where that is known.
     """
 
-    def __init__(self, now: int, emitted: float, served: float) -> None:
-        self._times, self._emitted = array("d", [now]), array("d", [emitted])
-        self._area = array("d", [0.0])  # under the times of emission, over the records up to this point
+    def __init__(self, now: int, emitted: float, served: float, room: int = 0) -> None:
+        self._times, self._emitted, self._area = (GrowingColumn(np.float64, room + 1) for _ in range(3))
+        # the area is that under the times of emission, over the records up to each point
+        for curve, first in ((self._times, now), (self._emitted, emitted), (self._area, 0.0)):
+            curve.extend([first])
         self._seen = float(now), served
 
     def means(self, times: np.ndarray, emitted: np.ndarray, served: np.ndarray, stride: int) -> np.ndarray:
         """Add points to both curves.  Returns for `stride` of them the mean over the records served since those before [ns]; -1: none."""
         then, before = np.concatenate([self._seen[:1], times[:-1]]), np.concatenate([self._seen[1:], served[:-1]])
         area = np.zeros(len(times))  # under the times of emission, over the records served since the point before
-        for part in self._extended(times.astype(float), np.maximum(emitted, self._emitted[0])):
+        for part in self._extended(times.astype(float), np.maximum(emitted, self._emitted.cells[0])):
             points = np.arange(len(self._times) - (part.stop - part.start), len(self._times)) + 1  # there were when each was added
             area[part] = self._emission(served[part], points) - self._emission(before[part], points)
         self._seen = float(times[-1]), float(served[-1])
@@ -44,7 +47,7 @@ class Latency:
 
         A source restored goes back: what it emits again leaves again, what is restored in flight left when it did.
         """
-        back = emitted < np.concatenate([self._emitted[-1:], emitted[:-1]])
+        back = emitted < np.concatenate([self._emitted.cells[-1:], emitted[:-1]])
         ends = [*np.flatnonzero(back).tolist(), len(times)]
         for begin, end in zip([0, *ends[:-1]], ends, strict=True):
             if begin < end:
@@ -55,22 +58,23 @@ class Latency:
 
     def _cut(self, emitted: float) -> None:
         """The curve ends at a record: behind the last point that is kept it goes on to where it is cut."""
-        kept = max(bisect_right(self._emitted, emitted), 1)
-        rise, run = self._emitted[kept] - self._emitted[kept - 1], self._times[kept] - self._times[kept - 1]
-        cut = self._times[kept - 1] + run * max(0.0, emitted - self._emitted[kept - 1]) / rise
+        records, times = self._emitted.cells, self._times.cells
+        kept = max(int(np.searchsorted(records, emitted, "right")), 1)
+        rise, run = records[kept] - records[kept - 1], times[kept] - times[kept - 1]
+        cut = times[kept - 1] + run * max(0.0, emitted - records[kept - 1]) / rise
         for curve in (self._times, self._emitted, self._area):
-            del curve[kept:]
+            curve.cut(kept)
         self._extend(np.array([cut]), np.array([emitted]))
 
     def _extend(self, times: np.ndarray, emitted: np.ndarray) -> None:
-        time, record = (np.concatenate([curve[-1:], after]) for curve, after in ((self._times, times), (self._emitted, emitted)))
-        area = np.add.accumulate(np.concatenate([self._area[-1:], (record[1:] - record[:-1]) * (time[:-1] + time[1:]) / 2]))
+        time, record = (np.concatenate([curve.cells[-1:], after]) for curve, after in ((self._times, times), (self._emitted, emitted)))
+        area = np.add.accumulate(np.concatenate([self._area.cells[-1:], (record[1:] - record[:-1]) * (time[:-1] + time[1:]) / 2]))
         for curve, after in ((self._times, times), (self._emitted, emitted), (self._area, area[1:])):
-            curve.frombytes(after.tobytes())
+            curve.extend(after)
 
     def _emission(self, records: np.ndarray, points: np.ndarray) -> np.ndarray:
         """The area up to each record, on a curve of so many points; behind the last of them it stands still."""
-        times, emitted, area = (np.frombuffer(curve) for curve in (self._times, self._emitted, self._area))
+        times, emitted, area = self._times.cells, self._emitted.cells, self._area.cells
         i = np.minimum(np.searchsorted(emitted, records, "right"), points) - 1
         after = np.minimum(i + 1, points - 1)
         rise, run = emitted[after] - emitted[i], times[after] - times[i]

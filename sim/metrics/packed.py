@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from sim.metrics.growing_column import GrowingColumn
+
 _CHUNK = 4096
 """Rows that stay tuples until they are packed: packing one by one takes longer than the row."""
 
-_Column: TypeAlias = "array[int] | array[float] | list[Any]"
+_Cells: TypeAlias = GrowingColumn | list[Any]
 
 
 class PackedRows:
-    """Rows as columns, in the order in which they are added.  Columns of numbers become arrays; others stay as they are."""
+    """Rows as columns, in the order in which they are added.  Columns of numbers become arrays; others stay as they are.
 
-    def __init__(self, columns: Sequence[str]) -> None:
+    `room`: so many rows may come, where that is known.
+    """
+
+    def __init__(self, columns: Sequence[str], room: int = 0) -> None:
         self.columns = list(columns)
         self._fresh: list[tuple[Any, ...]] = []
-        self._packed: list[_Column] = [array("q") for _ in columns]
+        self._packed: list[_Cells] = [GrowingColumn(np.int64, room) for _ in columns]
 
     def __len__(self) -> int:
         return len(self._fresh) + (len(self._packed[0]) if self._packed else 0)
@@ -43,7 +47,7 @@ class PackedRows:
             return pd.DataFrame.from_records([], columns=self.columns)
         self._pack()
         columns = {name: _without_copy(column) for name, column in zip(self.columns, self._packed, strict=True)}
-        self._packed = [array("q") for _ in columns]
+        self._packed = [GrowingColumn(np.int64) for _ in columns]
         return pd.DataFrame(columns, copy=False)
 
     def _pack(self) -> None:
@@ -52,23 +56,17 @@ class PackedRows:
             self._fresh.clear()
 
 
-def _extended(column: Any, cells: np.ndarray | Sequence[Any]) -> _Column:
-    """One array that grows: pieces would be copied in the end, when a run takes most memory.
-
-    Numbers become int64 or double.  Columns of anything else hold objects.
-    """
+def _extended(column: _Cells, cells: np.ndarray | Sequence[Any]) -> _Cells:
+    """Numbers are int64 or double.  Columns of anything else hold objects."""
     kinds = {cells.dtype.type} if isinstance(cells, np.ndarray) else set(map(type, cells))
     if isinstance(column, list) or not kinds <= {int, float, np.int64, np.float64}:
-        column = column if isinstance(column, list) else list(column)
-    elif column.typecode == "q" and not kinds <= {int, np.int64}:
-        column = array("d", column)
-    if isinstance(cells, np.ndarray) and isinstance(column, array):
-        column.frombytes(cells.astype(column.typecode, copy=False).tobytes())
-    else:
-        column.extend(cells)
-    return column  # type: ignore[no-any-return]
+        column = column if isinstance(column, list) else column.cells.tolist()
+    elif column.kind is np.int64 and not kinds <= {int, np.int64}:
+        column = column.of_reals()
+    column.extend(cells)
+    return column
 
 
-def _without_copy(column: _Column) -> Any:
+def _without_copy(column: _Cells) -> Any:
     """Objects as a list, so that pandas infers their type."""
-    return column if isinstance(column, list) else np.frombuffer(column, column.typecode)
+    return column if isinstance(column, list) else column.cells

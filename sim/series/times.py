@@ -60,8 +60,8 @@ class Clock:
         """A cell as nanoseconds, if it is a plain decimal and they are whole.  None: `seconds` says what it is, in ten times as long."""
         if self.unit_s is None or (number := billionths(text)) is None:
             return None
-        whole, rest = divmod(number * self.unit_s.numerator, self.unit_s.denominator)
-        return None if rest else whole
+        ns, rest = divmod(number * self.unit_s.numerator, self.unit_s.denominator)
+        return None if rest else ns
 
     def __str__(self) -> str:
         if self.unit_s is None:

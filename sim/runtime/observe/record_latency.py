@@ -13,14 +13,18 @@ from sim.units import MS
 
 
 class RecordLatency:
-    """The latency of records from all sources to the vertices without readers.  `tasks`: the numbers of the tasks of each vertex."""
+    """The latency of records from all sources to the vertices without readers.
 
-    def __init__(self, job: Job, tasks: Sequence[np.ndarray], now: int, positions: np.ndarray) -> None:
+    `tasks`: the numbers of the tasks of each vertex; `room`: so many rows of positions may come, where that is known.
+    """
+
+    def __init__(self, job: Job, tasks: Sequence[np.ndarray], now: int, positions: np.ndarray, room: int = 0) -> None:
         self._tasks = [slice(int(of_vertex[0]), int(of_vertex[-1]) + 1) for of_vertex in tasks]  # they stand together (N1)
         self._copies = {
             v: [(source, float(number)) for source, number in copies.items()] for v, copies in enumerate(_copies(job)) if copies
         }
-        self._latency = {v: Latency(now, *(float(curve[0]) for curve in self._curves(v, positions[None]))) for v in self._copies}
+        begun = {v: [float(curve[0]) for curve in self._curves(v, positions[None])] for v in self._copies}
+        self._latency = {v: Latency(now, emitted, served, room) for v, (emitted, served) in begun.items()}
 
     def means_ms(self, times: np.ndarray, positions: np.ndarray, stride: int) -> Mapping[int, np.ndarray]:
         """By vertex without readers, for `stride` rows the mean of the records it has served since the row before them [ms]; -1: none.

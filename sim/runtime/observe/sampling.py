@@ -35,8 +35,9 @@ class Sampler:
         self.context = context
         self.counters = counters
         self.progress = progress
-        self._rows = PackedRows([column.name for column in SERIES if only is None or column.name in only])
         layout, vertices = context.layout, context.scenario.job.vertices
+        samples = context.scenario.run.duration_ns // SAMPLE_NS  # none comes later; of another instance of the job, fewer
+        self._rows = PackedRows([column.name for column in SERIES if only is None or column.name in only], samples * len(vertices))
         self._vertices = np.array([vertex.name for vertex in vertices], object)
         vertex = np.array(layout.vertex)
         self._tasks = [np.flatnonzero(vertex == v) for v in range(len(vertices))]
@@ -44,7 +45,7 @@ class Sampler:
         edges = context.spec.edges
         self._readers = [edge.downstream for edge in edges]  # vertex, by edge
         self._writers = [edge.upstream for edge in edges]
-        self._record_latency = RecordLatency(context.scenario.job, self._tasks, context.env.now, context.plane.served())
+        self._record_latency = RecordLatency(context.scenario.job, self._tasks, context.env.now, context.plane.served(), samples * _LOOKS)
         self._block = max(1, _KEPT // (len(layout.vertex) * _LOOKS)) * _LOOKS  # looks that are kept
         self._times: list[int] = []  # of the looks that are kept
         self._positions: list[np.ndarray] = []  # that they saw, several to an array

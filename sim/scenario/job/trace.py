@@ -298,8 +298,8 @@ def moment(clock: Clock, cell: object, file: FilePath, line: int, after: Fractio
 
 def _moment_ns(clock: Clock, cell: str | None, file: FilePath, line: int, after_ns: int | Fraction | None) -> int | Fraction:
     """A cell as nanoseconds, exact.  TraceError: it is no time."""
-    if (whole := clock.nanoseconds(cell_text(cell).strip())) is not None:
-        return whole
+    if (at_ns := clock.nanoseconds(cell_text(cell).strip())) is not None:
+        return at_ns
     return moment(clock, cell, file, line, None if after_ns is None else Fraction(after_ns) / 10**9) * 10**9
 
 
