@@ -103,6 +103,8 @@ def test_a_source_says_how_far_its_event_time_has_come():
     assert Watermark(10**9, 3 * 10**9) == source.watermark
     with pytest.raises(ScenarioError, match="is 0 s: a source looks for watermarks now and then"):
         loads(text.replace("interval: 1 s", "interval: 0 s"), name="x")
+    with pytest.raises(ScenarioError, match="interval: is 1 ns: Flink counts milliseconds, write 1 ms or more"):
+        loads(text.replace("interval: 1 s", "interval: 1 ns"), name="x")
 
 
 def test_a_source_may_be_idle_and_some_of_its_subtasks_silent():
@@ -130,6 +132,8 @@ def test_a_source_keeps_in_step_with_its_group():
     assert "has no effect: no vertex has source.watermark.alignment" in str(loads(text + flink, name="x").warnings[0])
     with pytest.raises(ScenarioError, match="is 0 s: limits are announced now and then"):
         loads(aligned.replace("20 s", "20 s, update-interval: 0 s"), name="x")
+    with pytest.raises(ScenarioError, match="update-interval: is 10 us: Flink counts milliseconds, write 1 ms or more"):
+        loads(aligned.replace("20 s", "20 s, update-interval: 10 us"), name="x")
 
 
 def test_timers_are_interruptible_if_barriers_overtake():

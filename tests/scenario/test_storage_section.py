@@ -103,6 +103,7 @@ def test_shares_and_factors_can_be_swept():
             "6:41: storage.slow.lasts: unknown key 'lasts': nodes, prefixes and disks are slow for a while",
         ),
         ("{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 0 s}}}", "6:57: storage.dfs.slow.lasts: must be more than 0"),
+        ("{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, lasts: 1 ns}}}", "slow.lasts: is 1 ns: write an episode of 1 ms or more"),
         ("{dfs: {nodes: 3, slow: {share: 1 %}}}", "6:27: storage.dfs.slow.factor: required key is missing"),
         ("{dfs: {nodes: 3, slow: {share: 1 %, factor: 2, for: 3 s}}}", "storage.dfs.slow.for: unknown key 'for'"),
         ("{dfs: {nodes: 3, slow: {trace: none.csv, column: v}}}", "6:34: storage.dfs.slow.trace: no such file: none.csv"),

@@ -18,7 +18,7 @@ from sim.scenario.job.windows import build_window
 from sim.scenario.sink.builder import build_commit, build_flush, with_committers
 from sim.scenario.state.builder import build_state
 from sim.scenario.text.problems import DocumentPath, Reading
-from sim.units import format_number
+from sim.units import MS, format_duration, format_number
 
 DEFAULT_SERVICE = Distribution(1000)  # ns
 DEFAULT_RECORD = Distribution(1000)  # bytes
@@ -202,6 +202,10 @@ def _watermark(given: doc.Source, here: DocumentPath, reading: Reading) -> Water
     alignment = given.watermark.alignment
     if alignment is not None and alignment.update_interval == 0:
         reading.wrong((*here, "alignment", "update-interval"), "is 0 s: limits are announced now and then, 1 s is Flink's default")
+    between = {("interval",): given.watermark.interval, ("alignment", "update-interval"): alignment and alignment.update_interval}
+    for place, time_ns in between.items():
+        if time_ns is not None and 0 < time_ns < MS:
+            reading.wrong((*here, *place), f"is {format_duration(time_ns)}: Flink counts milliseconds, write 1 ms or more")
     aligned = None if alignment is None else built(Alignment, alignment, here, reading, group=alignment.group)
     return built(Watermark, given.watermark, here, reading, alignment=aligned)
 

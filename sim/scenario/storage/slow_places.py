@@ -15,6 +15,7 @@ from sim.scenario.grammar.options import Options
 from sim.scenario.job.trace import TraceError
 from sim.scenario.storage.slow_trace import SlowSeries, read_slowness
 from sim.scenario.text.problems import DocumentPath, Reading
+from sim.units import MS, format_duration
 
 
 class SlowPlaces(Options, of=(model.SlowPlaces,)):
@@ -49,4 +50,6 @@ def build_slow(given: SlowPlaces | SlowSeries | None, here: DocumentPath, readin
         lasts = Distribution(given.lasts, "exponential")
     if lasts.mean == 0:
         reading.wrong((*here, "lasts"), "must be more than 0")
+    elif lasts.mean < MS:
+        reading.wrong((*here, "lasts"), f"is {format_duration(int(lasts.mean))}: write an episode of 1 ms or more")
     return model.SlowPlaces(given.share, given.factor, lasts, given.first)
