@@ -175,7 +175,7 @@ def too_soon(turns: Iterable[Entry], deployed: Sequence[Deployed], teller: Telle
 
 
 def never_again(turns: Iterable[Entry], within_ns: int, now_ns: int, teller: Teller) -> Iterator[Violation]:
-    """`within_ns`: from the moment all tasks run to a checkpoint that begins or is refused."""
+    """`within_ns`: from the moment all tasks run to a checkpoint that begins or is refused.  Ends of tasks put none off."""
     recovered: Entry | None = None
     for row in (*turns, Entry(now_ns, Happening.TRIGGERED)):
         if recovered is not None and row.time_ns - recovered.time_ns > within_ns:
@@ -184,7 +184,7 @@ def never_again(turns: Iterable[Entry], within_ns: int, now_ns: int, teller: Tel
             return
         if row.happening is Happening.JOB_RECOVERED:
             recovered = row
-        elif row.happening not in (Happening.TASK_RUNS, Happening.JOB_RESTORED):
+        elif row.happening in TURNS and row.happening not in (Happening.TASK_RUNS, Happening.JOB_RESTORED):
             recovered = None
 
 

@@ -13,8 +13,8 @@ from sim.model.faults import StorageOutage
 from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 from sim.runtime.contents import TaskSnapshot
 
-_SOON_NS = 200_000_000
-"""A final checkpoint may have to wait for files that are deleted."""
+_SOON_NS = 100_000_000
+"""A final checkpoint may have to wait for a call, and for the lock of another one; deletions under way are known."""
 
 
 class EndAccount(RunAccount):

@@ -112,12 +112,13 @@ class RestartAccount(RunAccount):
         return Waits(stable_ns, options.cooldown_ns, checkpoint_ns, scenario.overheads.deploy_ns)
 
     def _resumes_within_ns(self) -> int | None:
-        """The time of law 105; None: storage, a stop or a backlog may keep checkpoints away."""
+        """The time of law 105; None: storage, a stop or a backlog without checkpoints may keep them away."""
         scenario = self.context.scenario
         options = scenario.checkpoint
-        if options.interval_ns is None or options.interval_during_backlog_ns is not None or any(row.stop for row in scenario.actions):
+        in_backlog_ns = options.interval_ns if options.interval_during_backlog_ns is None else options.interval_during_backlog_ns
+        if not options.interval_ns or not in_backlog_ns or any(row.stop for row in scenario.actions):
             return None
         if any(isinstance(fault.what, StorageOutage) for fault in scenario.faults):
             return None
-        period_ns = max(options.interval_ns, options.min_pause_ns)
+        period_ns = max(options.interval_ns, in_backlog_ns, options.min_pause_ns)
         return _INTERVALS * period_ns + scenario.overheads.first_trigger_ns + _SLACK_NS
