@@ -84,7 +84,7 @@ def _gather(question: str, name: str, ended: Iterable[tuple[Cell, Result | str]]
 
 
 def _asked_for(bare: list[Result]) -> list[Result]:
-    """Of runs without periodic checkpoints those of the study, which has no others; the baselines beside them write nothing at all."""
+    """The runs of a study that has none with periodic checkpoints, without the baselines beside them, which write nothing at all."""
     return [run for run in bare if identity(run.scenario) != identity(baseline(run.scenario))] or bare
 
 

@@ -107,9 +107,9 @@ def _spread(pieces: list[Piece], over: int, density: Density) -> list[Piece]:
     for i, piece in enumerate(pieces):
         if not over:
             break
-        taken = max(0, min(over, density.within(piece.last - piece.first) - piece.entries))
-        pieces[i] = piece._replace(entries=piece.entries + taken, loaded=piece.loaded + taken)
-        over -= taken
+        moved = max(0, min(over, density.within(piece.last - piece.first) - piece.entries))
+        pieces[i] = piece._replace(entries=piece.entries + moved, loaded=piece.loaded + moved)
+        over -= moved
     return pieces
 
 
