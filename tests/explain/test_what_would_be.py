@@ -135,6 +135,7 @@ def test_what_is_so_already_is_no_change(scenario):
     assert what_if(PathKind.QUEUE, part, None, unaligned) is None
     assert what_if(PathKind.OUTPUT, part, None, context) is None
     assert 0 == what_if(PathKind.SYNC, [PathPart(PathKind.SYNC, 0, 7, task=1)], None, context).scenario.job.vertices[1].snapshot.sync_ns
+    assert what_if(PathKind.SYNC, [PathPart(PathKind.SYNC, 0, 7, task=0)], None, context).scenario is not None
     assert 0 == what_if(PathKind.TRIGGER, [PathPart(PathKind.TRIGGER, 0, 7, task=-1)], None, context).scenario.overheads.trigger_ns
 
 
@@ -273,6 +274,30 @@ def test_a_stream_of_flat_storage_is_slow_as_a_whole(share, expected):
     """A file within another one is as slow as that."""
     (instance,) = look(loads(JOB.replace("share: 10 %", f"share: {share}").replace("12 s", "1500 ms")).scenarios[0]).instances
     files = instance.context.storage.files
+    twice = look(
+        loads(JOB.replace("share: 10 %, factor: 20", f"share: {share}, factor: 2").replace("12 s", "1500 ms")).scenarios[0]
+    ).instances[0]
 
     assert expected == slow_file(instance.context, files[0])
+    assert (expected and expected._replace(factor=2)) == slow_file(twice.context, twice.context.storage.files[0])
     assert expected == slow_file(instance.context, SimpleNamespace(disk=False, inside=0))
+
+
+DFS = JOB.replace(
+    "storage: {bandwidth: 100 MB/s, metadata-latency: 20 ms, slow: {share: 10 %, factor: 20}}",
+    "storage: {dfs: {nodes: 4, bandwidth: 100 MB/s, replication: 2, SLOW}}",
+)
+STORE = DFS.replace(
+    "{dfs: {nodes: 4, bandwidth: 100 MB/s, replication: 2, SLOW}}", "{object-store: {bandwidth: 100 MB/s, prefixes: 2, SLOW}}"
+)
+
+
+@pytest.mark.parametrize(("text", "title"), [(DFS, "node"), (STORE, "prefix")])
+@pytest.mark.parametrize(("slow", "factor"), [("slow: {share: 100 %, factor: 2, lasts: 10 min}", 2), ("", None)])
+def test_files_of_shared_storage_name_their_slow_node_or_prefix(text, title, slow, factor):
+    """The first of those that are equally slow; a factor of two is slow as well."""
+    own = text.replace(", SLOW", f", {slow}" if slow else "").replace("12 s", "1500 ms")
+    (instance,) = look(loads(own).scenarios[0]).instances
+    found = [slow_file(instance.context, file) for file in instance.context.storage.files]
+
+    assert {None if factor is None else (factor, title)} == {place and (place.factor, place.place.split()[0]) for place in found}
