@@ -264,6 +264,14 @@ def test_what_it_would_take_is_judged_by_runs_as_long_as_those_that_rejected_the
     )
 
 
+def test_the_smallest_factor_is_found_from_one_on(job):
+    """2.7 s are allowed and 4 s taken: 1.5 times as fast would do; of 8, 2.8, 1.7 and 1.3 the third is the least that does."""
+    job.write_text(JOB.replace("parallelism: 2}\ncheck", "parallelism: 2, state: {size: 1 MB}}\ncheck") + "storage: {bandwidth: 5 MB/s}\n")
+    (needed, *_) = requirements(race(job, LongTails({"aligned": 500.0}), checkpoint_ms=2700), {}, {})
+
+    assert needed.sentence.startswith("With checkpoint storage 1.7 times as fast (8.4 MB/s instead of 5 MB/s) aligned, every")
+
+
 def test_what_makes_no_job_to_advise_on(job):
     """One message each, before anything runs."""
     job.write_text(JOB.replace("interval: 30 s", "interval: [30 s, 1 min]"))

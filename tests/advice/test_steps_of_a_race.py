@@ -8,6 +8,8 @@ import pytest
 from sim.advice.course import run_until_sure
 from sim.advice.judgement import Limits
 from sim.advice.ladder import _neighbours, _not_worth, try_intervals, try_neighbours, try_optimum, try_shorter
+from sim.advice.levers.lever import Change
+from sim.advice.levers.machines import CORES
 from sim.advice.levers.search import Levers, Pulled, _simpler, _writes_in_full
 from sim.advice.levers.state import CHANGELOG, LOCAL_RECOVERY
 from sim.advice.race import LONG_RUNS, Race, finished
@@ -309,3 +311,42 @@ def test_a_pulled_setting_is_called_by_its_barriers_and_levers(job):
     assert not race.protocols[own.protocol].aligned
     assert race.protocols[own.protocol].is_configuration
     assert {} == Levers().tried
+
+
+def test_runs_are_doubled_until_no_more_are_allowed(job):
+    """A limit that is kept by chance takes all of them: 3, 6, 12 and 20."""
+    seen = []
+
+    class Counting(MadeUp):
+        def __call__(self, steady, failing):
+            seen.append(max(scenario.run.replications for scenario in (*steady, *failing)))
+            return super().__call__(steady, failing)
+
+    run = Counting({"aligned": 990.0, "unaligned": 60.0}, spread=0.3)
+    raced(job, run, (30, "aligned"), (30, "unaligned"), most=20, checkpoint_ms=1290).replicate_until_sure()
+
+    assert [3, 6, 12, 20] == [count for count in dict.fromkeys(seen) if count > 1]
+
+
+class NeverBack(Costly):
+    """Where 30 s pass between checkpoints no trial sees the job catch up."""
+
+    def row(self, axes, k, more_ms):
+        row = super().row(axes, k, more_ms)
+        return row | ({"caught_up_ms": math.nan} if axes["interval"] == "30 s" else {})
+
+
+def test_a_recovery_that_no_trial_saw_costs_as_long_as_it_waited(job):
+    """Three minutes a day are less than two per cent: the choice and its draws agree."""
+    race = raced(job, NeverBack({10: (6000, 0.02), 30: (6000, 0.0)}), (10, "aligned"), (30, "aligned"))
+
+    assert ("30 s", "aligned") == race.chosen.name == race.choice().chosen
+    assert 1.0 == race.choice().same_setting
+
+
+def test_a_lever_that_takes_machines_is_no_configuration(job):
+    """Whatever the barriers are."""
+    race = raced(job, MadeUp({"aligned": 100.0}))
+    own = Pulled(10 * S, NAMED["unaligned"]).with_change(Change(CORES, "6 cores", {"cluster.cores": 6})).candidate(race)
+
+    assert not race.protocols[own.protocol].is_configuration
