@@ -204,6 +204,19 @@ def test_a_local_reader_keeps_buffers_of_its_writer(hung):
     assert [Blocked(task("m3"), task("m2"), task("m1"), task("m1"))] == circle(plane, local)
 
 
+def test_a_reader_that_cannot_write_keeps_what_it_was_given(hung):
+    """Nothing more comes to m2, which is not idle: it holds buffers of m1 until it can go on."""
+    layout, plane, task, channel = hung
+    c = channel["m1", "m2"]
+    plane.channels()["sent"][c] = plane.channels()["arrived"][c] = plane.channels()["written"][c]
+    plane.channels()["received"][c] = 0
+    local = replace(layout, local=tuple(number == c for number in range(len(layout.local))))
+
+    for state, circles in ((ThreadState.HARD, 1), (ThreadState.IDLE, 0)):
+        plane.tasks()["state"][task("m2")] = state
+        assert circles == len(circle(plane, local))
+
+
 def test_an_idle_reader_holds_nobody_up(hung):
     """It waits for the rest of a record; whoever writes it waits for something else."""
     layout, plane, task, channel = hung

@@ -97,3 +97,15 @@ def test_a_failed_attempt_is_followed_by_another_after_a_pause(attempts, expecte
     bench.env.timeout(5 * MS).callbacks.append(lambda _: bench.storage.fail_until(100 * MS))
 
     assert {"a": expected} == bench.run()
+
+
+def test_another_attempt_is_another_file():
+    """The first one has the name of the first part; those that follow have their number besides, and so latencies of their own."""
+    bench = Bench(attempts=1)
+    bench.hand_in(0, "a", 10, Changelog(batch_delay_ns=0, upload_timeout_ns=30 * MS))
+    bench.hand_in(0, "b", 0, Changelog(batch_delay_ns=0))
+    bench.run()
+
+    assert {("changelog", "a"), ("changelog", "b"), ("changelog", "a", 2), ("changelog", "a", 3)} == {
+        row.name for row in bench.storage.files
+    }
