@@ -1,0 +1,334 @@
+"""What fails and what restarts, call by call: who stops, who reports it and when, what a restart is remembered as."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from sim.metrics.journal import Happening, Journal
+from sim.metrics.recoveries import RecoveryStats
+from sim.model.faults import Restart, TaskManagerLost
+from sim.protocol.recovery import recovery
+from sim.protocol.recovery.recovery import JobStatus
+from sim.runtime.jobmanager.recovery_host import RecoveryHost, RestartsSoFar
+from tests.laws.small_jobs import MS, SECOND, chain, scenario
+from tests.runtime.task.fake_slots import FakeClock
+
+HOSTS = (0, 1, 2, 0)
+"""A source on each of two task managers, and two readers; the second one beside the first source."""
+WRITER, READER = (0, 1, 0, 1), (2, 2, 3, 3)
+FAIL_MS, RESET_MS, MISSED_MS = 5, 20, 300
+GONE, SILENT = TaskManagerLost(0), TaskManagerLost(0, silent=True)
+ALL = frozenset(range(4))
+
+
+class Cluster:
+    """A recovery whose machine hears events and decides nothing."""
+
+    def __init__(self, profile="2.x"):
+        self.env, self.calls, self.heard = FakeClock(), [], []
+        self.env.event = lambda: SimpleNamespace(succeed=self.call("succeed"), triggered=False)
+        base = scenario(chain(2))
+        overheads = replace(base.overheads, fail_ns=FAIL_MS * MS, restart_ns=3 * MS)
+        restart = Restart("fixed-delay", connection_reset_ns=RESET_MS * MS, cancellation_timeout_ns=50 * MS)
+        base = replace(base, overheads=overheads, restart=restart, cluster=replace(base.cluster, profile=profile))
+        self.journal = Journal()
+        note = lambda happening, checkpoint=-1, task=-1, number=0, detail="": self.journal.note(  # noqa: E731
+            self.env.now, happening, checkpoint, task, number, detail
+        )
+        layout = SimpleNamespace(writer=WRITER, reader=READER, vertex=[0, 0, 1, 1])
+        self.context = SimpleNamespace(
+            env=self.env, scenario=base, note=note, layout=layout, hosts=HOSTS, stats={},
+            plane=SimpleNamespace(halt=self.call("halt")), storage=SimpleNamespace(lose_disk=self.call("lose disk")),
+        )  # fmt: skip
+        self.tasks = [self.task(task) for task in ALL]
+        self.coordinator = SimpleNamespace(
+            message=self.env.call_in,
+            tell=self.call("coordinator"),
+            start=lambda restarts, restarted: self.calls.append(("start", restarts, restarted)),
+            lose_leader=self.call("lose leader"),
+            elect_leader=self.call("elect leader"),
+            on_completed=None,
+            machine=SimpleNamespace(latest_completed=4),
+        )
+        managers = SimpleNamespace(
+            lose=lambda how, number: self.env.now + MISSED_MS * MS,
+            elect=self.call("elect"),
+            silent_since=lambda lost_ns: lost_ns + MISSED_MS * MS,
+        )
+        cluster = SimpleNamespace(
+            context=self.context, tasks=self.tasks, task_managers=managers, checks=SimpleNamespace(restarting=self.call("restarting"))
+        )  # fmt: skip
+        self.job_end = SimpleNamespace(finished=frozenset())
+        outcome = SimpleNamespace(fail=self.call("fail"))
+        self.host = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
+        self.machine = SimpleNamespace(restarts=1, initializing=frozenset(), status=JobStatus.RUNNING, strategy="strategy", regions=(ALL,))
+        self.host._loop = SimpleNamespace(machine=self.machine, tell=lambda event: self.heard.append((self.env.now // MS, event)))
+
+    def call(self, name):
+        return lambda *facts: self.calls.append((name, *facts))
+
+    def task(self, number):
+        task = SimpleNamespace(task=number, stopped=False, occupied=False, running=True, freed=None)
+        task.stop = lambda: (setattr(task, "stopped", True), self.calls.append(("stop", number)))
+        task.free = lambda: self.calls.append(("free", number))
+        task.when_freed = lambda then: setattr(task, "freed", then)
+        return task
+
+    def events(self, until_ms=None):
+        """(ms, kind, tasks) of what the machine has heard."""
+        if until_ms is not None:
+            self.env.run(until_ms * MS)
+        events, self.heard[:] = list(self.heard), []
+        return [(at_ms, type(event), set(getattr(event, "tasks", ()))) for at_ms, event in events]
+
+    def stopped(self):
+        return {task.task for task in self.tasks if task.stopped}
+
+    def noted(self, happening):
+        return [(row.task, row.number) for row in self.journal if row.happening is happening]
+
+
+@pytest.fixture
+def cluster():
+    return Cluster()
+
+
+class TestFailures:
+    def test_an_exception_is_reported_after_a_while(self, cluster):
+        cluster.host.fail_tasks([2], "killed")
+        assert {2} == cluster.stopped()
+        assert ("halt", [2]) in cluster.calls
+        assert [(2, 0)] == cluster.noted(Happening.TASK_FAILED)
+        assert [(FAIL_MS, recovery.TasksFailed, {2})] == cluster.events(99)
+
+    def test_who_does_not_run_cannot_fail(self, cluster):
+        cluster.tasks[1].stopped = True
+        cluster.job_end.finished = frozenset({2})
+        cluster.host.fail_tasks([1, 2, 3], "killed")
+        assert [(FAIL_MS, recovery.TasksFailed, {3})] == cluster.events(99)
+        cluster.host.fail_tasks([1, 2, 3], "killed")
+        assert [] == cluster.events(199)
+
+    def test_readers_notice_a_lost_task_manager_by_their_connections(self, cluster):
+        """Tasks 0 and 3 are on it; what its source wrote is read on another one."""
+        cluster.host.lose_host(0, GONE)
+        assert {0, 3} == cluster.stopped()
+        assert [("free", 0), ("free", 3)] == [row for row in cluster.calls if row[0] == "free"]
+        assert ("lose disk", 0) in cluster.calls
+        assert [(-1, 0)] == cluster.noted(Happening.TASK_MANAGER_LOST)
+        assert [(RESET_MS + FAIL_MS, recovery.TasksFailed, {0, 3})] == cluster.events(900)
+
+    @pytest.mark.parametrize("how", ["silent", "no reader elsewhere", "its readers have stopped"])
+    def test_else_by_its_heartbeats(self, cluster, how):
+        number, what = (2, GONE) if how == "no reader elsewhere" else (0, SILENT if how == "silent" else GONE)
+        if how == "its readers have stopped":
+            cluster.tasks[2].stopped = True
+        cluster.host.lose_host(number, what)
+        ((at_ms, _, _),) = cluster.events(900)
+        assert MISSED_MS + FAIL_MS == at_ms
+
+    def test_what_has_finished_there_is_not_missed(self, cluster):
+        cluster.job_end.finished = frozenset({0})
+        cluster.host.lose_host(0, GONE)
+        assert {3} == cluster.stopped()
+        assert {3} == cluster.events(900)[0][2]
+
+    def test_nobody_misses_one_whose_tasks_have_stopped(self, cluster):
+        for task in (0, 3):
+            cluster.tasks[task].stopped = True
+        cluster.host.lose_host(0, GONE)
+        assert [] == cluster.events(900)
+
+    def test_a_task_that_waits_for_its_deployment_is_missed_again(self, cluster):
+        """Though it has stopped, or had finished."""
+        for task in (0, 3):
+            cluster.tasks[task].stopped = True
+        cluster.job_end.finished = frozenset({0})
+        cluster.host.restores[1] = SimpleNamespace(awaits=lambda task: task == 0, give_up=cluster.call("give up"))
+        cluster.host.lose_host(0, GONE)
+        assert [(RESET_MS + FAIL_MS, recovery.TasksFailed, {0})] == cluster.events(900)
+        assert ("give up", [0, 3]) in cluster.calls
+
+    @pytest.mark.parametrize(("task", "tasks"), [(None, set(ALL)), (2, {2})])
+    def test_failed_checkpoints_fail_the_job_or_the_task_that_declined(self, cluster, task, tasks):
+        cluster.host.fail_job("too many", task)
+        assert [(0, recovery.TasksFailed, tasks)] == cluster.events()
+        assert ("checkpoints", "too many", 0) == cluster.host._failure
+
+
+class TestWithoutAJobManager:
+    def test_tasks_stop_when_they_have_heard_no_heartbeat(self, cluster):
+        cluster.tasks[1].stopped = True
+        cluster.job_end.finished = frozenset({2})
+        cluster.host.lose_job_manager(900 * MS)
+        cluster.env.run((MISSED_MS - 1) * MS)
+        assert {1} == cluster.stopped()
+        cluster.env.run(MISSED_MS * MS)
+        assert {0, 1, 3} == cluster.stopped()
+        assert [(0, 0), (3, 0)] == cluster.noted(Happening.TASK_FAILED)
+        cluster.env.run(900 * MS)
+        assert ("job-manager", "job manager lost", MISSED_MS * MS) == cluster.host._failure
+
+    def test_reports_are_lost(self, cluster):
+        cluster.host.lose_job_manager(900 * MS)
+        cluster.host.tell("event")
+        assert [] == cluster.heard
+
+    def test_another_one_takes_over_in_time(self, cluster):
+        cluster.host.lose_job_manager(100 * MS)
+        assert cluster.host.elected is not None
+        assert [(100, recovery.JobManagerReturned, set())] == cluster.events(100)
+        assert ["lose leader", "elect leader", "elect", "succeed"] == [row[0] for row in cluster.calls]
+        assert cluster.host.elected is None
+        assert ("job-manager", "job manager lost", 100 * MS) == cluster.host._failure
+        cluster.env.run(SECOND)
+        assert set() == cluster.stopped(), "the heartbeats of the other one have come"
+
+    def test_one_that_is_lost_before_it_comes(self, cluster):
+        cluster.host.lose_job_manager(100 * MS)
+        cluster.env.run(50 * MS)
+        cluster.host.lose_job_manager(200 * MS)
+        assert [] == cluster.events(249)
+        assert [(250, recovery.JobManagerReturned, set())] == cluster.events(250)
+        assert [1, 1] == [len(cluster.noted(kind)) for kind in (Happening.JOB_MANAGER_LOST, Happening.JOB_MANAGER_ELECTED)]
+
+    def test_deployments_under_way_come_to_nothing(self, cluster):
+        cluster.host.restores[1] = SimpleNamespace(cancel_deployment=cluster.call("cancel deployment"), give_up=lambda _: None)
+        cluster.host.lose_job_manager(100 * MS)
+        assert ("cancel deployment",) in cluster.calls
+
+
+class TestCancellations:
+    def cancel(self, cluster, tasks=ALL, restart=1):
+        cluster.host._failure = ("task", "killed", 7)
+        cluster.host.carry_out(recovery.CancelTasks(restart, frozenset(tasks)))
+        return cluster.host.stats[restart]
+
+    def test_all_tasks_stop_at_once(self, cluster):
+        cluster.env.run(9)
+        stats = self.cancel(cluster)
+        assert (1, "task", "killed", 7, 9, 4) == (stats.number, stats.kind, stats.what, stats.failed_ns, stats.detected_ns, stats.tasks)
+        assert (set(ALL), 9) == (cluster.stopped(), stats.cancelled_ns)
+        assert ("restarting", 1) in cluster.calls
+        assert [(0, recovery.TasksCancelled, set())] == cluster.events()
+
+    def test_threads_at_work_are_waited_for(self, cluster):
+        for task in (1, 2):
+            cluster.tasks[task].occupied = True
+        stats = self.cancel(cluster)
+        cluster.env.run(10 * MS)
+        cluster.tasks[2].freed()
+        assert [] == cluster.events()
+        cluster.tasks[1].freed()
+        assert [(10, recovery.TasksCancelled, set())] == cluster.events()
+        assert 10 * MS == stats.cancelled_ns
+
+    def test_a_watchdog_takes_the_task_managers_down_of_those_that_do_not_stop(self, cluster):
+        """Those that have stopped meanwhile keep theirs."""
+        for task in (1, 2):
+            cluster.tasks[task].occupied = True
+        self.cancel(cluster)
+        cluster.tasks[2].freed()
+        cluster.env.run(49 * MS)
+        assert [] == cluster.noted(Happening.TASK_MANAGER_LOST)
+        cluster.env.run(50 * MS)
+        assert [(-1, 1)] == cluster.noted(Happening.TASK_MANAGER_LOST)
+
+    def test_without_a_timeout_nobody_watches(self, cluster):
+        cluster.context.scenario = replace(
+            cluster.context.scenario, restart=replace(cluster.context.scenario.restart, cancellation_timeout_ns=0)
+        )
+        cluster.tasks[1].occupied = True
+        self.cancel(cluster)
+        assert cluster.env.next_ns is None
+
+    def test_a_deployment_that_is_tried_again_goes_on_as_the_same_restart(self, cluster):
+        stats = self.cancel(cluster)
+        cluster.host._again = stats
+        again = self.cancel(cluster, tasks={1, 2}, restart=2)
+        assert again is stats
+        assert (2, 2, [2]) == (again.number, again.tasks, list(cluster.host.stats))
+        assert 0 == again.cancelled_ns, "the first time counts"
+        assert cluster.host._again is None
+
+    def test_a_restart_waits_for_its_delay(self, cluster):
+        cluster.host.carry_out(recovery.ArmRestart(1, 40 * MS))
+        assert [(43, recovery.RestartDelayElapsed, set())] == cluster.events(99)
+        cluster.host.carry_out(recovery.ArmRestart(1, 40 * MS))
+        assert [(102, recovery.RestartDelayElapsed, set())] == cluster.events(199), "it is over"
+
+
+class TestTheScheduler:
+    def test_it_starts_with_the_first_task_that_runs(self, cluster):
+        cluster.machine.initializing = frozenset({1, 2})
+        cluster.host.carry_out(recovery.ResumeCheckpoints())
+        assert [] == cluster.calls
+        cluster.host.task_runs(2)
+        assert [("start", 1, True)] == cluster.calls
+        assert [(0, recovery.TaskInitialized, set())] == cluster.events()
+        cluster.host.task_runs(1)
+        assert 1 == len(cluster.calls)
+
+    def test_of_another_job_manager_with_the_last_one(self, cluster):
+        cluster.machine.initializing, cluster.host._anew = frozenset({2}), True
+        cluster.host.carry_out(recovery.ResumeCheckpoints())
+        cluster.host.task_runs(1)
+        assert [] == cluster.calls
+        cluster.machine.initializing = frozenset()
+        cluster.host.task_runs(2)
+        assert [("start", 1, False)] == cluster.calls
+
+    def test_before_two_it_starts_when_the_job_is_running(self):
+        cluster = Cluster(profile="1.20")
+        cluster.host.carry_out(recovery.ResumeCheckpoints())
+        assert [("start", 1, True)] == cluster.calls
+
+    def test_a_failure_suspends_it(self, cluster):
+        cluster.host.carry_out(recovery.ResumeCheckpoints())
+        cluster.host.carry_out(recovery.SuspendCheckpoints())
+        cluster.host.task_runs(1)
+        assert ["coordinator"] == [row[0] for row in cluster.calls]
+
+    def test_a_job_that_is_given_up_fails(self, cluster):
+        cluster.host.carry_out(recovery.FailForGood("no attempt is left"))
+        assert [("fail", "no attempt is left")] == cluster.calls
+        assert 1 == len(cluster.noted(Happening.GIVEN_UP))
+        cluster.host.carry_out(recovery.FailStopped("killed"))
+        assert ("fail", "stopped with a savepoint, then failed: killed") == cluster.calls[-1]
+
+
+class TestAnotherInstance:
+    def stats(self, number, deployed_ns):
+        return RecoveryStats(number, "task-manager", "lost", 0, 0, 4, deployed_ns=deployed_ns)
+
+    def test_it_goes_on_with_a_restart_that_waits_for_slots(self, cluster):
+        cluster.host.stats = {1: self.stats(1, 5), 2: self.stats(2, -1), 3: self.stats(3, -1)}
+        waiting = cluster.host.stats[3]
+        assert RestartsSoFar("strategy", waiting) == cluster.host.left()
+        assert [1, 2] == list(cluster.host.stats)
+
+    def test_a_job_that_ran_leaves_none(self, cluster):
+        cluster.host.stats = {1: self.stats(1, 5)}
+        assert RestartsSoFar("strategy", None) == cluster.host.left()
+
+    @pytest.mark.parametrize("goes_on", [False, True])
+    def test_it_begins_as_another_job_manager_does(self, cluster, goes_on):
+        cluster.host.begin("job 1", "rescale", RestartsSoFar("theirs", "outage") if goes_on else None)
+        ((_, event),) = cluster.heard
+        assert goes_on == event.goes_on
+        assert (("rescale", "job 1", 0), True) == (cluster.host._failure, cluster.host._anew)
+        assert (("outage", "theirs") if goes_on else (None, None)) == (cluster.host._again, cluster.host._inherited)
+
+    @pytest.mark.parametrize(("restart", "absent", "is_current"), [(1, False, True), (2, False, False), (1, True, False)])
+    def test_only_the_latest_restart_of_a_job_manager_is_current(self, cluster, restart, absent, is_current):
+        if absent:
+            cluster.host.lose_job_manager(SECOND)
+        assert is_current == cluster.host._is_current(restart)
+
+    def test_while_it_restarts_it_is_not_running(self, cluster):
+        assert not cluster.host.restarting
+        cluster.machine.status = None
+        assert cluster.host.restarting
+        cluster.host._loop = None
+        assert not cluster.host.restarting
