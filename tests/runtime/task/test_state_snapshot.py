@@ -122,3 +122,23 @@ def test_no_state_makes_no_file():
     (state,) = subtasks(Vertex("map"))
 
     assert (0, 0, 0) == written(state, "keyed", threshold=-1)
+
+
+@pytest.mark.parametrize(("end", "parts"), [("close", 1), ("cancel", 1), ("cancel before it is taken", 0)])
+def test_a_snapshot_that_is_over_needs_its_files_no_more(end, parts):
+    """Acknowledged or cancelled: a file of the changelog that it waited for may be forgotten."""
+    (state,) = subtasks(Vertex("map", state=State(1000), snapshot=Snapshot(operator_state_bytes=50)))
+    forgotten = []
+    state.keyed.forget = forgotten.append
+    state.begin(1, "checkpoint")
+    if parts:
+        state.take(1, 0, 0)
+    before = dict(state.snapshots)
+    if end == "close":
+        assert before[1] is state.close(1)
+    else:
+        assert [] == state.cancel(1)
+
+    assert list(before.values()) == forgotten
+    assert parts == len(forgotten)
+    assert {} == state.snapshots
