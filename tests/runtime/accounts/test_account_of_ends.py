@@ -108,9 +108,9 @@ class TestEnds:
         return end_facts(account, *(self.ended("drain", task)._replace(time_ns=NOW - before_ns) for task in range(5)))
 
     def test_a_checkpoint_follows_the_end_of_all_data(self, account):
-        """A trigger, an acknowledgement and a fifth of a second later at most."""
+        """A trigger, an acknowledgement and a tenth of a second later at most."""
         overheads = account.context.scenario.overheads
-        within_ns = overheads.acknowledge_ns + overheads.trigger_ns + 200 * MS
+        within_ns = overheads.acknowledge_ns + overheads.trigger_ns + 100 * MS
         assert [] == self.all_ended(account, within_ns)
         assert 1 == len(self.all_ended(account, within_ns + 1))
 
