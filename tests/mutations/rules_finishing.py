@@ -45,9 +45,16 @@ FINISHING = (
     Rule(
         "with a stop only its own savepoint counts",
         "protocol/task/finishing.py",
-        "return self.completed >= self.stop",
-        "return True",
+        "            return self.stop_completed\n",
+        "            return True\n",
         f"{END}test_with_a_stop_only_its_savepoint_counts",
+    ),
+    Rule(
+        "a checkpoint behind the savepoint of a stop does not count",
+        "protocol/task/finishing.py",
+        "            return self.stop_completed\n",
+        "            return self.completed >= self.stop\n",
+        f"{END}test_a_checkpoint_behind_the_savepoint_of_a_stop_does_not_count",
     ),
     Rule(
         "operators finish only in a job that drains",

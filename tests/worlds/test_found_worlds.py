@@ -295,6 +295,14 @@ def test_the_end_of_the_data_ends_all_windows_of_a_record():
     assert 1 == len(result.recoveries)
 
 
+def test_a_stop_waits_for_its_savepoint_alone():
+    """The final checkpoint is taken beside it, and is complete before it: the job ends with the savepoint all the same."""
+    result = ran("final-checkpoint-beside-a-stop")
+
+    assert () == result.violations
+    assert {"COMPLETED"} == set(result.checkpoints["status"])
+
+
 def test_keys_of_tasks_that_had_finished_are_not_there():
     """Behind a rescale a subtask may get key groups of such tasks alone: it begins with nothing, not with what the run had begun with."""
     result = ran("keys-of-finished-tasks-rescaled")

@@ -179,7 +179,8 @@ class TaskEnd:
     state: EndState = EndState.RUNNING
     ending: Ending = Ending.DRAIN  # while it runs: how its data will end if its inputs just close
     final: int | None = None  # the first checkpoint after the end of data (finalCheckpointMinId)
-    stop: int | None = None  # the savepoint the job stops with: only this one counts
+    stop: int | None = None  # the savepoint the job stops with: only this one counts (StreamTask#isCurrentSyncSavepoint)
+    stop_completed: bool = False  # ... and its completion is heard
     completed: int = 0  # newest one heard of
     open: frozenset[int] = frozenset()  # snapshots under way
     story: tuple[object, ...] = field(default=(), compare=False, repr=False)
@@ -228,7 +229,8 @@ class TaskEnd:
             case SnapshotEnded():
                 after, commands = changed(self, open=self.open - {event.checkpoint}), ()
             case CompletionHeard():
-                after, commands = changed(self, completed=max(self.completed, event.checkpoint)), ()
+                stop_completed = self.stop_completed or event.checkpoint == self.stop
+                after, commands = changed(self, completed=max(self.completed, event.checkpoint), stop_completed=stop_completed), ()
         after, follow_ups = _settled(after)
         return heard(self, after, event), (*commands, *follow_ups)
 
@@ -251,7 +253,7 @@ class TaskEnd:
     def _snapshot_begun(self, event: SnapshotBegun) -> TaskEnd:
         after = changed(self, open=self.open | {event.checkpoint})
         if event.stop is not None:
-            after = changed(after, stop=event.checkpoint)
+            after = changed(after, stop=event.checkpoint, stop_completed=False)
         if event.stop is Ending.NO_DRAIN and self.state is EndState.RUNNING:
             after = changed(after, ending=Ending.NO_DRAIN)  # StreamTask#setSynchronousSavepointId: endInput is ignored from now on
         if after.data_ended and after.final is None:
@@ -262,7 +264,7 @@ class TaskEnd:
     def durable(self) -> bool:
         """Whether a completed checkpoint holds the end of this task."""
         if self.stop is not None:
-            return self.completed >= self.stop
+            return self.stop_completed
         return not (self.rule.waits and self.checkpointing) or (self.final is not None and self.completed >= self.final)
 
 

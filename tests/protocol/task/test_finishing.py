@@ -135,6 +135,14 @@ def test_with_a_stop_only_its_savepoint_counts(ending):
     assert [CloseOperators()] == after(end, heard(6))[1]
 
 
+def test_a_checkpoint_behind_the_savepoint_of_a_stop_does_not_count():
+    """The final checkpoint is taken beside the savepoint, and may be complete before it."""
+    end, commands = after(source(), DRAINED, FINISHED, READ, begun(6, stop=Ending.DRAIN), begun(7), ended(7), ended(6), heard(7))
+
+    assert CloseOperators() not in commands
+    assert [CloseOperators()] == after(end, heard(6))[1]
+
+
 def test_a_task_fails_with_the_savepoint_it_has_begun_to_stop_with():
     """Its data has ended and cannot go on; another checkpoint that is aborted is none of its business."""
     end, _ = after(source(), STOPPED, begun(6, stop=STOPPED.ending))
