@@ -7,9 +7,9 @@ from sim.protocol.task.finishing import Ending, TaskEnd
 from sim.runtime.jobmanager import actions
 from sim.runtime.jobmanager.job_end import JobEnd
 from sim.runtime.task.end import TaskEnding
+from sim.runtime.task.host import TaskHost
 from sim.runtime.task.operator.windows.processing_time import ProcessingTimeWindows
 from sim.runtime.task.parts import TaskParts
-from sim.runtime.task.state.subtask_state import SubtaskState
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, sink, source, world
 
@@ -97,10 +97,11 @@ def the_final_checkpoint_is_never_known(_):
     return lambda self: False
 
 
-@add(SubtaskState, "leave_closed_operators", ENDED_BEFORE, "A task that was restored as finished goes on in the snapshots that follow.")
+@add(TaskHost, "download", ENDED_BEFORE, "A task that was restored as finished goes on in the snapshots that follow.")
 def a_task_restored_as_finished_goes_on(original):
-    def leave_closed(self):
-        original(self)
-        self.left_closed = False
+    def download(self, snapshot):
+        state_bytes = yield from original(self, snapshot)
+        self._closed = False
+        return state_bytes
 
-    return leave_closed
+    return download

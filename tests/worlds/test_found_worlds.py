@@ -295,6 +295,14 @@ def test_the_end_of_the_data_ends_all_windows_of_a_record():
     assert 1 == len(result.recoveries)
 
 
+def test_a_window_that_was_restored_as_finished_stays_so():
+    """Its operator has state of its own in each snapshot, and no timer: behind the second failure none fires."""
+    result = ran("windows-restored-as-finished")
+
+    assert () == result.violations
+    assert 2 == len(result.recoveries)
+
+
 def test_a_stop_waits_for_its_savepoint_alone():
     """The final checkpoint is taken beside it, and is complete before it: the job ends with the savepoint all the same."""
     result = ran("final-checkpoint-beside-a-stop")

@@ -33,7 +33,7 @@ class EndAccount(RunAccount):
             part = self.contents.of(checkpoint, task)
             self._ended.pop(task, None)
             self._closed.discard(task)
-            if part is not None and part.finished and not part.holds_state:
+            if part is not None and part.finished:
                 self._closed.add(task)
 
     def cut(self, checkpoint: int, task: int, part: TaskSnapshot) -> None:

@@ -60,6 +60,7 @@ class TaskHost:
         self.ending.on_close = self._close
         self.running = True  # not initializing, cancelled or failed
         self.stopped = False  # a restarted task gets another host
+        self._closed = False  # restored as finished: its operators are not opened again (FLIP-147)
         self._when_freed: Callable[[], None] | None = None
         self.thread.freed = self.free
         self._outputs = self.context.outputs(slot.task)
@@ -172,6 +173,7 @@ class TaskHost:
     def download(self, snapshot: TaskSnapshot) -> storage_work.Work[int]:
         """Process: its state, and what its parts keep in files; returns the bytes of state.  Raises StorageFailed."""
         state_bytes = 0
+        self._closed = snapshot.finished
         if snapshot.finished and not snapshot.holds_state:
             self.state.leave_closed_operators()
         if snapshot.checkpoint:  # without parts too: the keys that come here may be those of tasks that had finished
@@ -318,7 +320,7 @@ class TaskHost:
         if overtakes:
             for part in self.parts:
                 part.overtaken(command.checkpoint, overtaken_bytes)
-        self.parts.cut(command.checkpoint, finished=self.ending.machine.drained or self.state.left_closed)
+        self.parts.cut(command.checkpoint, finished=self.ending.machine.drained or self._closed)
         self.state.begin(command.checkpoint, command.options.snapshot_type)
         self.tell(vocabulary.PhaseFinished(self.env.now, command.checkpoint, Phase.FORWARD_BARRIER))
         if command.options.timeoutable and not watched:  # no queue in which a barrier could wait

@@ -29,7 +29,6 @@ class SubtaskState:
     def __init__(self, subtask: StateOwner) -> None:
         self.subtask = subtask
         self.keyed = keyed_state(subtask)
-        self.left_closed = False  # restored as finished
         self.snapshots: dict[int, StateSnapshot] = {}  # taken, and not yet acknowledged or cancelled
         self.on_taken: Callable[[int, StateSnapshot], None] = lambda *_: None  # told of each snapshot
         self._types: dict[int, SnapshotType] = {}
@@ -109,7 +108,6 @@ class SubtaskState:
 
     def leave_closed_operators(self) -> None:
         """The operators had finished, and are not opened again: their backend holds nothing (TaskStateSnapshot.FINISHED_ON_RESTORE)."""
-        self.left_closed = True
         self.keyed = NoKeyedState()
 
     def restore(self, storage: CheckpointStorage, checkpoint: int, parts: Iterable[Part], served: int) -> Work[int]:
