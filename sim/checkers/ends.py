@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from sim.checkers.garbage import cleaned_up
 from sim.checkers.restarts import Deployed
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation, at, lasting, number_of
@@ -55,15 +56,14 @@ def never_final(
 ) -> Iterator[Violation]:
     """`within_ns`: from the end of all data, or from the end of what was under way then.
 
-    `deletions`: (begin, end), by begin.  Flink triggers nothing while it cleans up too many checkpoints
-    (CheckpointRequestDecider#chooseQueuedRequest): those under way then, and those that follow them without a gap, come first.
+    `deletions`: see `cleaned_up`; those under way then come first.
     """
     ended: set[int] = set()
     under_way: set[int] = set()
     coming, runs = iter(deployed), True
     since: Entry | None = None
     for row in (*turns, Entry(now_ns, Happening.TASK_FINISHED)):
-        if since is not None and row.time_ns - _cleaned_up(since.time_ns, deletions) > within_ns:
+        if since is not None and row.time_ns - cleaned_up(since.time_ns, deletions) > within_ns:
             fact = f"all data has ended, and no checkpoint begins for {lasting(row.time_ns - since.time_ns)}"
             yield _violation(AT_ONCE, since, "the coordinator", fact, teller)
             return
@@ -81,14 +81,6 @@ def never_final(
             since = row if len(ended) == tasks and runs and not under_way else None
         elif row.happening is Happening.JOB_RECOVERED:
             runs = True
-
-
-def _cleaned_up(since_ns: int, deletions: Iterable[tuple[int, int]]) -> int:
-    """When no deletion was under way any more."""
-    for begin_ns, end_ns in deletions:
-        if begin_ns <= since_ns:
-            since_ns = max(since_ns, end_ns)
-    return since_ns
 
 
 def counted_as_finished(

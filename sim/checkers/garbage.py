@@ -61,6 +61,18 @@ def _most_slow(slow: SlowPlaces) -> int:
     return max((ceil(factor) for series in slow.trace.machines for _, factor in series), default=1)
 
 
+def cleaned_up(since_ns: int, deletions: Iterable[tuple[int, int]]) -> int:
+    """When no deletion was under way any more: those of `since_ns` are over, and those that follow them without a gap.
+
+    `deletions`: (begin, end), by begin.  Flink triggers nothing while it cleans up too many checkpoints
+    (CheckpointRequestDecider#chooseQueuedRequest).
+    """
+    for begin_ns, end_ns in deletions:
+        if begin_ns <= since_ns:
+            since_ns = max(since_ns, end_ns)
+    return since_ns
+
+
 def garbage(
     files: Iterable[OwnedFile], completed: Sequence[tuple[int, int]], num_retained: int, time_ns: int, teller: Teller
 ) -> Iterator[Violation]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sim.checkers.garbage import cleaned_up
 from sim.checkers.story import Teller
 from sim.checkers.violation import Violation, at, lasting, number_of
 from sim.metrics.journal import Entry, Happening
@@ -174,11 +175,16 @@ def too_soon(turns: Iterable[Entry], deployed: Sequence[Deployed], teller: Telle
             return
 
 
-def never_again(turns: Iterable[Entry], within_ns: int, now_ns: int, teller: Teller) -> Iterator[Violation]:
-    """`within_ns`: from the moment all tasks run to a checkpoint that begins or is refused.  Ends of tasks put none off."""
+def never_again(
+    turns: Iterable[Entry], within_ns: int, now_ns: int, teller: Teller, deletions: Sequence[tuple[int, int]] = ()
+) -> Iterator[Violation]:
+    """`within_ns`: from the moment all tasks run to a checkpoint that begins or is refused.  Ends of tasks put none off.
+
+    `deletions`: see `cleaned_up`; those under way then come first.
+    """
     recovered: Entry | None = None
     for row in (*turns, Entry(now_ns, Happening.TRIGGERED)):
-        if recovered is not None and row.time_ns - recovered.time_ns > within_ns:
+        if recovered is not None and row.time_ns - cleaned_up(recovered.time_ns, deletions) > within_ns:
             fact = f"all tasks run, and no checkpoint begins for {lasting(row.time_ns - recovered.time_ns)}"
             yield _violation(RESUMES, Deployed(recovered.time_ns, -1, frozenset()), fact, teller)
             return

@@ -84,6 +84,8 @@ def test_checkpoints_go_on():
     assert [] == facts(restarts.never_again([recovered, Entry(30, Happening.TRIGGERED, 2), finished], 20, 99, TELLER))
     assert 1 == len(facts(restarts.never_again([recovered, finished], 20, 99, TELLER)))
     assert 1 == len(facts(restarts.never_again([recovered], 20, 99, TELLER)))
+    assert [] == facts(restarts.never_again([recovered], 20, 99, TELLER, [(5, 50), (45, 79)])), "files are deleted meanwhile"
+    assert 1 == len(facts(restarts.never_again([recovered], 20, 99, TELLER, [(5, 50), (51, 79)])))
 
 
 def test_a_local_copy_goes_with_its_machine():

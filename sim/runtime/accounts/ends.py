@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sim.checkers import ends
-from sim.checkers.garbage import longest_deletion_ns
 from sim.checkers.last_word import after_the_last_word
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Happening
 from sim.model.faults import StorageOutage
 from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.accounts.deletions import deletions
 from sim.runtime.contents import TaskSnapshot
 
 _SOON_NS = 100_000_000
@@ -56,7 +56,7 @@ class EndAccount(RunAccount):
         lost = any(isinstance(fault.what, StorageOutage) for fault in context.scenario.faults)
         if context.periodic and context.scenario.checkpoint.finish == "flink" and not requests and not lost:
             within_ns = context.scenario.overheads.acknowledge_ns + context.scenario.overheads.trigger_ns + _SOON_NS
-            yield from ends.never_final(turns, len(context.names), within_ns, self.now_ns, deployed, teller, self._deletions())
+            yield from ends.never_final(turns, len(context.names), within_ns, self.now_ns, deployed, teller, deletions(context))
         yield from after_the_last_word(turns, context.stats, teller)
 
     def _stopped(self) -> frozenset[int]:
@@ -65,15 +65,6 @@ class EndAccount(RunAccount):
         totals = (vertices[vertex].total(subtask) for vertex, subtask in zip(layout.vertex, layout.subtask, strict=True))
         return frozenset(
             task for task, total in enumerate(totals) if not layout.task_gates[task] and (total is None or int(served[task]) < total)
-        )
-
-    def _deletions(self) -> list[tuple[int, int]]:
-        """One that is still under way ends now, unless no client insists for so long."""
-        files, now_ns = self.context.storage.files, self.now_ns
-        since_ns = now_ns - longest_deletion_ns(self.context.scenario.storage, len(files))
-        times = ((row.deleted_ns, row.removed_ns) for row in files if row.deleted_ns is not None)
-        return sorted(
-            (begin_ns, now_ns if end_ns is None else end_ns) for begin_ns, end_ns in times if end_ns is not None or begin_ns > since_ns
         )
 
     def _kept(self, checkpoint: int) -> int:

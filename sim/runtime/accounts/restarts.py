@@ -13,9 +13,10 @@ from sim.metrics.journal import Happening
 from sim.model.faults import StorageOutage
 from sim.model.randomness.quantiles import quantile_table
 from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
+from sim.runtime.accounts.deletions import deletions
 
 _INTERVALS = 4
-"""So many periods may go by until checkpoints have begun again: the first may be refused, and files be deleted meanwhile."""
+"""So many periods may go by until checkpoints have begun again: the first may be refused; deletions under way are known."""
 _SLACK_NS = 100_000_000
 _FAILED_CHECKPOINTS = 3
 """`rescale-trigger.max-checkpoint-failures` (2) and one more: so many intervals an adaptive job waits for a checkpoint."""
@@ -75,7 +76,7 @@ class RestartAccount(RunAccount):
         yield from restarts.too_soon(turns, self.deployed, teller)
         yield from restarts.from_lost_disks(self._copies, turns, context.hosts, teller)
         if (within_ns := self._resumes_within_ns()) is not None:
-            yield from restarts.never_again(turns, within_ns, self.now_ns, teller)
+            yield from restarts.never_again(turns, within_ns, self.now_ns, teller, deletions(context))
 
     def _tell(self, found: Iterable[Violation]) -> None:
         """The first one only."""

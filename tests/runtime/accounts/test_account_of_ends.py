@@ -9,6 +9,7 @@ from sim.model.actions import Action
 from sim.model.faults import Fault, Kill, StorageOutage, When
 from sim.model.job import Backlog
 from sim.runtime.accounts.account import WatchedRun
+from sim.runtime.accounts.deletions import deletions
 from sim.runtime.accounts.ends import EndAccount
 from sim.runtime.accounts.pace import PaceAccount
 from tests.runtime.accounts.watched import MAP, account_of, end_facts, facts, named, stateful, with_checkpoint, with_journal, with_scenario
@@ -46,12 +47,12 @@ class TestEnds:
         account.restarted(LATEST, [MAP])
         assert [] == self.cut(account)
 
-    def test_operators_that_had_finished_say_so_again(self, account, monkeypatch):
+    @pytest.mark.parametrize("parts", [True, False])
+    def test_operators_that_had_finished_say_so_again(self, account, monkeypatch, parts):
+        """With files to read, too: they are not opened again."""
         with monkeypatch.context() as finished:
             finished.setattr(self.part(account), "finished", True)
-            account.restarted(LATEST, [MAP])
-            assert set() == account._closed, "its files are read: its operators are opened"
-            finished.setattr(self.part(account), "parts", ())
+            finished.setattr(self.part(account), "parts", self.part(account).parts if parts else ())
             account.restarted(LATEST, [MAP])
         assert ["its snapshot for checkpoint 6 says that its operators go on, and it was restored as finished"] == self.cut(account)
         account.restarted(LATEST, [MAP])
@@ -138,7 +139,7 @@ class TestEnds:
         monkeypatch.setattr(file, "removed_ns", None)
         assert 1 == len(self.all_ended(account, SECOND)), "no client insists for so long"
         monkeypatch.setattr(file, "deleted_ns", NOW + 1)
-        assert (NOW + 1, NOW) in account._deletions()
+        assert (NOW + 1, NOW) in deletions(account.context)
 
 
 class TestPaceInABacklog:
