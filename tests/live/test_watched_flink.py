@@ -36,7 +36,8 @@ def test_a_doubled_load_is_named(tmp_path):
     assert doubled_ms - 5_000 < named[0] < doubled_ms + 120_000
     assert 1 == metrics["ckptsim_answers",]
     assert metrics["ckptsim_looks_total", "answered"] >= 10
-    # the mean of three of the latest looks: what the source really read on this machine
+    # the mean of three of the latest looks: what the source really read on this machine, which may have had no processor for one of them
     rates = [dict(load)["source"] for load in looks["load"][looks["seconds"].notna()]][-6:]
-    assert 0.5 * RATE < min(rates) <= metrics["ckptsim_source_records_per_second", "source"] <= max(rates)
+    assert min(rates) <= (rate := metrics["ckptsim_source_records_per_second", "source"]) <= max(rates)
+    assert rate > 0.5 * RATE
     assert 0 < metrics["ckptsim_forecast_seconds", "50"] <= metrics["ckptsim_forecast_seconds", "90"]

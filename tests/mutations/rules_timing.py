@@ -93,7 +93,7 @@ TIMING = (
         "plane/reference/thread.py",
         " and waits(task) != Wait.LOCK:",
         ":",
-        f"{_SOURCES}a_mail_waits_for_the_emission_under_the_lock[reference]",
+        f"{_SOURCES}a_mail_waits_for_the_emission_under_the_lock[reference-False]",
     ),
     Rule(
         "a legacy source takes its lock again before a mail has it",
