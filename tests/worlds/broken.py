@@ -33,7 +33,7 @@ def suit(name: str, world: Document) -> None:
         names = [vertex for vertex in job if movable(job[vertex])]
         if "rescale" not in world and names:
             _drop(world, "instances", "actions")
-            world["rescale"] = {"at": "700 ms", "parallelism": {names[0]: 1 if job[names[0]]["parallelism"] > 1 else 2}}
+            world["rescale"] = {"at": "700 ms", "parallelism": {names[0]: 1 if job[names[0]].get("parallelism", 1) > 1 else 2}}
             job[names[0]].pop("max-parallelism", None)
         return
     if path == "next job":

@@ -66,7 +66,7 @@ def in_flight_written_is_read(world: Document) -> str | None:
     for checkpoint in complete:
         if written[checkpoint] != captured.get(checkpoint, 0):
             return f"checkpoint {checkpoint}: {written[checkpoint]} bytes in files, {captured.get(checkpoint, 0)} captured"
-    tasks = sum(vertex["parallelism"] for vertex in world["job"].values())
+    tasks = sum(vertex.get("parallelism", 1) for vertex in world["job"].values())
     full_restarts = result.recoveries[(result.recoveries["tasks"] == tasks) & (result.recoveries["restored_checkpoint"] > 0)]
     for row in _undisturbed(full_restarts, result).itertuples():
         if row.recovered_bytes != captured.get(row.restored_checkpoint, 0):
@@ -91,7 +91,7 @@ def a_run_split_by_a_savepoint_comes_to_the_same(world: Document) -> str | None:
     if not names or world["checkpoint"].get("finish", "flink") != "flink" or "lost-notifications" in world["checkpoint"]:
         return None
     at_ms = Draw(world["run"]["seed"]).randint(100, 900)
-    same = {names[0]: world["job"][names[0]]["parallelism"]}
+    same = {names[0]: world["job"][names[0]].get("parallelism", 1)}
     split = plain | {"rescale": {"at": f"{at_ms} ms", "parallelism": same, "from": "savepoint"}}
     result = _run(split)
     if len(result.restores) == 0 or result.job_status != "FINISHED":
