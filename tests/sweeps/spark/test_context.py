@@ -52,11 +52,16 @@ def test_a_block_that_fails_stops_its_context(pyspark):
 def test_a_context_that_cannot_be_stopped_is_gone_already(pyspark):
     """A signal to all processes has ended Java before us."""
 
+    stops = []
+
     def gone():
+        stops.append("stop")
         raise ConnectionRefusedError
 
     with context("local") as spark:
         spark.stop = gone
+
+    assert ["stop"] == stops
 
 
 def test_a_cluster_gets_our_package(pyspark, place):
