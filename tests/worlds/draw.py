@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, TypeVar
 
-__all__ = ["Document", "Draw"]
+__all__ = ["Document", "Draw", "rescales", "resized"]
 
 T = TypeVar("T")
 Document = dict[str, Any]
@@ -55,3 +55,14 @@ class Draw(Random):
 
     def _cv(self, kind: str) -> float:
         return self.pick(0.1, 0.5, 1, 3) if kind == "lognormal" else self.pick(0.3, 0.5, 1)
+
+
+def rescales(world: Document) -> list[Document]:
+    """All of them: one alone stands without a list."""
+    given = world.get("rescale", [])
+    return given if isinstance(given, list) else [given]
+
+
+def resized(world: Document) -> set[str]:
+    """The vertices that some rescale names."""
+    return {name for row in rescales(world) for name in row["parallelism"]}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sim.scenario import write
 from tests.worlds.broken import suit
-from tests.worlds.draw import Document, Draw
+from tests.worlds.draw import Document, Draw, rescales
 from tests.worlds.events import draw_actions, draw_faults, draw_instances, draw_rescale
 from tests.worlds.idleness import draw_idleness
 from tests.worlds.jobs import (
@@ -135,8 +135,7 @@ def _commits(job: Document) -> bool:
 
 def _savepoint_ms(events: Document) -> int | None:
     """When the first savepoint is asked for that the job stops or goes on with; None: there is none."""
-    rescale = events.get("rescale", [])
-    rows = [row for row in (rescale if isinstance(rescale, list) else [rescale]) if row.get("from") == "savepoint"]
+    rows = [row for row in rescales(events) if row.get("from") == "savepoint"]
     rows += [action for action in events.get("actions", ()) if "stop" in action]
     return min((int(row["at"].removesuffix(" ms")) for row in rows), default=None)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.worlds.draw import Document, Draw
+from tests.worlds.draw import Document, Draw, resized
 
 __all__ = [
     "draw_backlogs", "draw_edges", "draw_expiry", "draw_first_stages", "draw_growth", "draw_job", "draw_residuals",
@@ -215,10 +215,9 @@ def _changelog(draw: Draw) -> Document:
 
 def draw_windows(draw: Draw, world: Document) -> None:
     """Some operators hold records until their window ends.  Drawn behind all else: other worlds stay what they were."""
-    rescale = world.get("rescale", [])
-    resized = {name for row in (rescale if isinstance(rescale, list) else [rescale]) for name in row["parallelism"]}
+    changed = resized(world)
     for name, vertex in world["job"].items():
-        plain = "input" in vertex and "async-io" not in vertex and "commit" not in vertex and name not in resized
+        plain = "input" in vertex and "async-io" not in vertex and "commit" not in vertex and name not in changed
         if plain and draw.chance(0.25):
             vertex["window"] = _window(draw)
             sources = [source["source"] for source in world["job"].values() if "source" in source]
@@ -232,10 +231,9 @@ def draw_windows(draw: Draw, world: Document) -> None:
 
 def draw_first_stages(draw: Draw, world: Document) -> None:
     """Some sources have the first stage of an aggregation, or a mini-batch, in their chain.  Drawn behind all else, too."""
-    rescale = world.get("rescale", [])
-    resized = {name for row in (rescale if isinstance(rescale, list) else [rescale]) for name in row["parallelism"]}
+    changed = resized(world)
     for name, vertex in world["job"].items():
-        if "source" in vertex and name not in resized and draw.chance(0.12):
+        if "source" in vertex and name not in changed and draw.chance(0.12):
             kind = {"tumbling": draw.pick("150 ms", "600 ms"), "time": "event", "stage": "local"}
             batch = {"mini-batch": draw.pick("40 ms", "300 ms"), "time": "processing"}
             vertex["window"] = draw.pick(kind, batch) | draw.section(0.5, fire=lambda: draw.pick("100 us", "1 ms"))

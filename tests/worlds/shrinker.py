@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from sim.scenario.job.document import upstream_of
-from tests.worlds.draw import Document
+from tests.worlds.draw import Document, rescales
 
 __all__ = ["shrink"]
 
@@ -106,8 +106,7 @@ def _without_vertex(document: Document, name: str) -> Document | None:
         options["forced-aligned"] = [edge for edge in options["forced-aligned"] if name not in edge.split(" -> ")]
     targets = [(fault, str(fault.get("kill", fault.get("slow", ""))).split("[")) for fault in changed.get("faults", [])]
     changed["faults"] = [fault for fault, target in targets if name not in target]
-    rescale = changed.get("rescale", [])
-    for row in rescale if isinstance(rescale, list) else [rescale]:
+    for row in rescales(changed):
         row["parallelism"].pop(name, None)
     return changed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.worlds.draw import Document, Draw
+from tests.worlds.draw import Document, Draw, resized
 from tests.worlds.events import movable
 
 __all__ = ["TOGETHER", "draw_together"]
@@ -22,17 +22,12 @@ def draw_together(seed: int, world: Document) -> None:
 
 def _plain(world: Document) -> list[str]:
     """Vertices that may have a window, or another one."""
-    resized = {name for row in _rescales(world) for name in row["parallelism"]}
+    changed = resized(world)
     return [
         name
         for name, vertex in world["job"].items()
-        if "input" in vertex and "async-io" not in vertex and vertex.get("commit", "none") == "none" and name not in resized
+        if "input" in vertex and "async-io" not in vertex and vertex.get("commit", "none") == "none" and name not in changed
     ]
-
-
-def _rescales(world: Document) -> list[Document]:
-    rescale = world.get("rescale", [])
-    return rescale if isinstance(rescale, list) else [rescale]
 
 
 def _subtask(draw: Draw, world: Document) -> str:
