@@ -31,10 +31,15 @@ MB = 1_000_000
 def resident_mb() -> float:
     """Now, where the system says so; else the most there ever was."""
     statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * resource.getpagesize() / MB if statm.exists() else peak_mb()
+    return int(statm.read_text().split()[1]) * resource.getpagesize() / MB if statm.exists() else _most_mb()
 
 
 def peak_mb() -> float:
+    """The most there ever was, now included: Linux counts pages per thread and adds them up late."""
+    return max(_most_mb(), resident_mb())
+
+
+def _most_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / MB
 
 

@@ -17,4 +17,5 @@ def test_a_run_is_measured_with_its_checkpoints():
 
     assert measures["checkpoints completed"] >= 1
     assert 0 < measures["build CPU s"] < measures["run CPU s"]
-    assert 0 < measures["kernel MB"] <= measures["built MB"] <= measures["peak MB"]
+    assert 0 < measures["kernel MB"]  # what is freed meanwhile may make the built job smaller
+    assert 0 < measures["built MB"] <= measures["peak MB"]
