@@ -19,6 +19,7 @@ __all__ = ["LONG_NS", "exceeded", "lifted"]
 
 LONG_NS = 3600 * 10**9
 UNLIMITED = 10**6
+NEARLY = 0.9  # of the requests of a second; a request that is refused waits, so the last ones are never served
 ROOM = ("B to stage", "B left", "503 Slow Down")
 """What failures say of limits that no time is held against: space, requests per second."""
 SAVED = (
@@ -37,7 +38,7 @@ def lifted(scenario: Scenario, held_up: Result) -> Scenario:
     job = replace(scenario.job, vertices=tuple(map(_patient, scenario.job.vertices)))
     restart = replace(scenario.restart, cancellation_timeout_ns=0)
     free = replace(scenario, job=job, checkpoint=checkpoint, storage=storage, restart=restart)
-    return _with_room(free) if _lacks_room(held_up) else free
+    return _with_room(free) if _lacks_room(scenario, held_up) else free
 
 
 def _with_room(scenario: Scenario) -> Scenario:
@@ -47,8 +48,21 @@ def _with_room(scenario: Scenario) -> Scenario:
     return replace(scenario, checkpoint=replace(scenario.checkpoint, staging_bytes=None), storage=storage)
 
 
-def _lacks_room(result: Result) -> bool:
-    return any(room in reason for room in ROOM for reason in _reasons(result))
+def _lacks_room(scenario: Scenario, result: Result) -> bool:
+    """As its restarts say; a checkpoint does not say why its files failed, so its store must be as busy as it may be."""
+    reasons = _reasons(result)
+    if any(room in reason for room in ROOM for reason in reasons):
+        return True
+    return any(saved in reason for saved in SAVED for reason in reasons) and _is_busy(scenario, result)
+
+
+def _is_busy(scenario: Scenario, result: Result) -> bool:
+    """Whether in most seconds almost as many requests were served as the object store serves at all."""
+    store = scenario.storage.object_store
+    if store is None or store.requests_per_second is None or len(result.requests) == 0:
+        return False
+    served = result.requests[["put", "list", "get", "delete"]].sum(axis=1)
+    return bool(served.median() > NEARLY * store.requests_per_second)
 
 
 def _patient(vertex: Vertex) -> Vertex:
@@ -59,7 +73,7 @@ def _patient(vertex: Vertex) -> Vertex:
 
 def exceeded(scenario: Scenario, held_up: Result, free: Result) -> bool:
     """Whether limits ended checkpoints or requests of the one run, and the other, without them, takes longer than the lowest."""
-    if _lacks_room(held_up):
+    if _lacks_room(scenario, held_up):
         return True
     limits_ns = list(_limits_met(scenario, _reasons(held_up)))
     longest_ms = pd.Series([free.checkpoints["end_to_end_duration"].max(), free.recoveries["downtime"].max()], dtype=float).max()

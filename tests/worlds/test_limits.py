@@ -28,13 +28,14 @@ def world(text=LIMITED):
     return loads(text, name="limited").scenarios[0]
 
 
-def result(*checkpoints, causes=(), status="RUNNING"):
-    """Checkpoints: (how it failed, what it took in ms)."""
+def result(*checkpoints, causes=(), status="RUNNING", served=0):
+    """Checkpoints: (how it failed, what it took in ms).  `served`: requests of each second."""
     failures, durations = [failure for failure, _ in checkpoints], [float(ms) for _, ms in checkpoints]
     return SimpleNamespace(
         job_status=status,
         checkpoints=pd.DataFrame({"failure_message": failures, "end_to_end_duration": durations}),
         recoveries=pd.DataFrame({"cause": list(causes), "downtime": [10.0] * len(causes)}),
+        requests=pd.DataFrame({"put": [served, served], "list": 0, "get": 0, "delete": 0}),
     )
 
 
@@ -78,6 +79,16 @@ def test_who_meets_no_limit_has_no_excuse():
 @pytest.mark.parametrize("cause", ["flush: 9 B to stage, 1 B of 9 B in use", "restore: the disk has 5 B left", "flush: 503 Slow Down"])
 def test_room_and_rates_need_no_time(cause):
     assert exceeded(world(), result(causes=[cause]), result())
+
+
+@pytest.mark.parametrize(("served", "is_reason"), [(270, False), (271, True)])
+def test_a_checkpoint_whose_files_fail_at_a_busy_store_lacks_room(served, is_reason):
+    """Its message does not say that its requests were refused."""
+    held_up = result(("CHECKPOINT_ASYNC_EXCEPTION", 90), served=served)
+
+    assert is_reason == exceeded(world(), held_up, result(("", 50)))
+    assert is_reason == (lifted(world(), held_up).storage.object_store.requests_per_second is None)
+    assert not exceeded(world(), result(("CHECKPOINT_DECLINED_TASK_CLOSING", 90), served=served), result(("", 50)))
 
 
 def test_rates_that_nobody_was_refused_by_stay():
