@@ -175,6 +175,17 @@ def test_the_waterfall_of_an_account():
     assert WIDTH >= max(len(own) for own in text(found).splitlines())
 
 
+def test_a_part_of_no_time_has_a_mark_where_it_is():
+    """In the middle of the picture a single column, at its end the last one."""
+    found = account_of(
+        line(PathKind.TRIGGER, 0, 500), line(PathKind.ALIGNMENT, 500, 500), line(PathKind.SYNC, 500, 1000),
+        line(PathKind.ACKNOWLEDGEMENT, 1000, 1000),
+    )  # fmt: skip
+    bars = [row[57:] for row in text(found).split("\n\n")[1].splitlines() if "█" in row]
+
+    assert [" " * 11 + "█", " " * 22 + "█"] == bars[1::2]
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -251,6 +262,16 @@ def test_a_place_is_as_slow_as_at_its_slowest_moment(monkeypatch):
     assert _slowest(None, 1, {1}, "node", file) is None
     assert _slowest(None, 1, {4}, "prefix", SimpleNamespace(created_ns=0, durable_ns=None)) is None  # it was looked at once, at 0
     assert _slowest(None, 1, set(), "node", file) is None
+    seen.clear()
+    _slowest(None, 1, {1}, "node", SimpleNamespace(created_ns=800, durable_ns=1600))
+    assert [800 + 100 * i for i in range(9)] == sorted(seen)
+
+
+def test_of_places_equally_slow_the_first_is_named(monkeypatch):
+    """Any would do; but the same file gets the same words in each run."""
+    monkeypatch.setattr("sim.explain.slow_files.slowness", lambda *_: SimpleNamespace(at=lambda _: (Fraction(2), 0)))
+
+    assert (Fraction(2), "node 3 was slow") == _slowest(None, 1, {7, 3, 5}, "node", SimpleNamespace(created_ns=0, durable_ns=8))
 
 
 def test_all_nodes_of_all_blocks_are_on_the_way_of_a_file():

@@ -58,6 +58,14 @@ def test_of_equal_waits_the_first_vertex_of_the_table_is_named_and_no_source(mad
     assert ("source", False) == (way.queue_vertex, way.queue_at_source)
 
 
+def test_what_a_source_does_beside_its_queue_does_not_make_it_late(made):
+    """Neither its upload nor the queues of others are counted where its own is."""
+    run = made().checkpoint().part("task thread", "source", 30).part("behind data", "map", 20).part("behind data", "sink", 20)
+    way = path(run.part("upload", "source", 90).tables()["path"])
+
+    assert ("source", 30, True) == (way.queue_vertex, way.queue_vertex_ms, way.queue_at_source)
+
+
 def test_ten_tenths_are_one(made):
     """The rounding errors of sums are made good."""
     run = made().checkpoint()
