@@ -140,9 +140,12 @@ def _hand_over(old: JobInstance, new: JobInstance, beginning: Beginning) -> None
             for task, twin in zip(sources, targets, strict=True):
                 twin.served_records = renumbered(task.served_records)
             continue
-        pool = iter([record for task in sources for record in renumbered(task.served_records[: parts[task.number].position.served])])
-        for twin in targets:
-            twin.served_records = list(islice(pool, beginning.parts[twin.number].position.served))
+        cuts = [(renumbered(task.served_records), parts[task.number].position) for task in sources]
+        written = iter([record for records, cut in cuts for record in records[: cut.served - cut.late]])
+        late = iter([record for records, cut in cuts for record in records[cut.served - cut.late : cut.served]])
+        for twin in targets:  # the records whose outputs are still to come are the last ones served
+            cut = beginning.parts[twin.number].position
+            twin.served_records = [*islice(written, cut.served - cut.late), *islice(late, cut.late)]
     for edge in range(len(new.spec.edges)):
         channels, twins = ([c for c, e in zip(plane.all_channels, layout.edge, strict=True) if e == edge]
                            for plane, layout in ((before, old.layout), (after, new.layout)))  # fmt: skip
