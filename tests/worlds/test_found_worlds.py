@@ -347,3 +347,11 @@ def test_a_job_is_stopped_as_it_begins():
 def test_memtables_of_one_entry_lose_no_key():
     """Their few keys were rounded into ranges that had no place for them."""
     assert () == ran("memtables-of-one-entry").violations
+
+
+def test_windows_of_finished_tasks_are_rescaled():
+    """They keep nothing; those of the other tasks hand over the ends of their windows."""
+    result = ran("windows-of-finished-tasks-rescaled")
+
+    assert () == result.violations
+    assert ["rescale"] == result.recoveries["kind"].tolist()

@@ -174,8 +174,9 @@ def _sizes(streams: _Streams, edge: EdgeSpec, channel: int, records: range) -> l
 
 
 def _kept(parts: Sequence[TaskSnapshot], own: int, tasks: int) -> dict[str, Any]:
-    """What features keep: each deals out its own."""
-    return {name: parts[0].kept[name].dealt(parts, own, tasks) for name in (parts[0].kept if parts else ())}
+    """What features keep: each deals out its own.  Tasks that had finished keep nothing."""
+    keepers = {name: kept for part in parts for name, kept in part.kept.items()}
+    return {name: kept.dealt(parts, own, tasks) for name, kept in keepers.items()}
 
 
 def _read_bytes(readers: Iterable[TaskSnapshot], writers: Iterable[TaskSnapshot]) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -140,6 +141,28 @@ def test_requests_under_way_are_dealt_out(stages):
     assert sum(part.position.late for part in stored.values()) == sum(late) > 0
     assert max(late) - min(late) <= 1
     assert all(part.position.late <= part.position.served for part in parts.values())
+
+
+class Kept(NamedTuple):
+    """What a feature keeps: its new tasks learn whose parts they come from."""
+
+    by: tuple[int, ...] = ()
+
+    def dealt(self, parts, own, tasks):
+        return Kept(tuple(number for number, part in enumerate(parts) if "feature" in part.kept))
+
+
+@pytest.mark.parametrize("finished", [2, 3])
+def test_a_task_that_had_finished_keeps_nothing_and_the_others_do(finished):
+    """Whichever it was: the parts of a vertex are all handed to what its feature keeps."""
+    instance, stored = latest(scenario(chain(2), ALIGNED))
+    stored = dict(stored)
+    for task in (2, 3):
+        stored[task] = replace(stored[task], kept={} if task == finished else {"feature": Kept()})
+    spec = plane_spec(rescaled(instance.scenario, stage0=3))
+    parts = redistributed(stored, instance.spec, spec, tuple(vertex.max_parallelism for vertex in instance.scenario.job.vertices))
+
+    assert [Kept((3 - finished,))] * 3 == [parts[task].kept["feature"] for task in (2, 3, 4)]
 
 
 @pytest.mark.parametrize("sinks", [1, 3])

@@ -302,6 +302,13 @@ class TestRescaledWindows:
         assert [(20, 28)] == [kept.slices for kept in self.dealt((12,), (8, 16), tasks=1)]
         assert [(13, 21)] == [kept.slices for kept in self.dealt((), (8, 16), tasks=1)], "it had let 5 leave at no end"
 
+    def test_a_task_that_had_finished_stands_for_what_it_had_let_leave(self):
+        """It keeps nothing: the eight records that left it count at each end."""
+        parts = self.parts((5, 12), ())
+        parts[1].kept.clear()
+
+        assert (13, 20) == parts[0].kept["windows"].dealt(parts, 0, 1).slices
+
     def test_timers_are_not_dealt_out(self):
         assert [(), ()] == [kept.timers for kept in self.dealt((), ())]
 

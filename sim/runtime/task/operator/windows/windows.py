@@ -28,11 +28,16 @@ class _Kept(NamedTuple):
 
     def dealt(self, parts: Sequence[TaskSnapshot], own: int, tasks: int) -> _Kept:
         """The equal part of subtask `own` of so many; `parts`: of all former subtasks.  Timers of processing time are not dealt out."""
-        ends = [(part.kept["windows"].slices, part.position.served - part.position.late) for part in parts]
+        ends = [(_of(part).slices, part.position.served - part.position.late) for part in parts]
         longest = max(len(slices) for slices, _ in ends)
         padded = [(*[(slices or (left,))[0]] * (longest - len(slices)), *slices) for slices, left in ends]
         totals = [sum(column) for column in zip(*padded, strict=True)]
         return _Kept((), tuple(total // tasks + (own < total % tasks) for total in totals))
+
+
+def _of(snapshot: TaskSnapshot) -> _Kept:
+    kept: _Kept = snapshot.kept.get("windows", _Kept())  # a task that had finished before the checkpoint keeps nothing
+    return kept
 
 
 class OperatorWindows(TaskPart):
@@ -49,7 +54,7 @@ class OperatorWindows(TaskPart):
 
     def restored(self, snapshot: TaskSnapshot) -> None:
         """Timers of the future are armed with the windows that go on."""
-        kept = snapshot.kept.get("windows", _Kept())
+        kept = _of(snapshot)
         self.content.restored(kept.slices)
         self.go_on(kept.timers)
 
