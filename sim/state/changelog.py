@@ -60,8 +60,8 @@ class ChangelogBackend:
 
     @property
     def pending_bytes(self) -> int:
-        """Logged and not yet given to be written."""
-        return self.end_bytes - self._cut_bytes
+        """Logged, not yet given to be written, and in no materialisation (FsStateChangelogWriter#persistInternal: its `from`)."""
+        return self.end_bytes - max(self._cut_bytes, self._from_bytes)
 
     def cut(self) -> File | None:
         """The next file of the log: everything pending.  None: nothing is."""
@@ -131,7 +131,7 @@ class ChangelogBackend:
 
     def _copied(self) -> FrozenState:
         """Every change since the last materialisation, or since the state was restored."""
-        tail_bytes = self.end_bytes - max(self._cut_bytes, self._from_bytes)
+        tail_bytes = self.pending_bytes
         changes = tail_bytes // self.state.value_bytes
         tail = (_carried(self.end_bytes, tail_bytes),) if tail_bytes else ()
         ahead_bytes, self._unreported_bytes = self._unreported_bytes + tail_bytes, 0
