@@ -355,3 +355,11 @@ def test_windows_of_finished_tasks_are_rescaled():
 
     assert () == result.violations
     assert ["rescale"] == result.recoveries["kind"].tolist()
+
+
+def test_a_copy_of_an_earlier_instance_is_not_missed():
+    """The job goes on from a savepoint; an aborted checkpoint of the same number lies on the disk."""
+    result = ran("same-number-in-two-instances")
+
+    assert () == result.violations
+    assert 7 == result.recoveries["restored_checkpoint"].iloc[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Self
 
 from sim.checkers import elasticity, restarts
 from sim.checkers.elasticity import Waits
@@ -30,6 +31,10 @@ class RestartAccount(RunAccount):
         self.deployed = watched.deployed
         self._cancelled: dict[int, list[int]] = {}  # restart -> records served by each task as it began
         self._copies: list[LocalCopy] = []
+        self._begun_ns = {self.context.instance: self.now_ns}  # when each instance of the job began, the latest first
+
+    def go_on(self, before: Self, checkpoint: int) -> None:
+        self._begun_ns |= before._begun_ns
 
     def restarting(self, restart: int) -> None:
         self._cancelled[restart] = self._served()
@@ -57,7 +62,8 @@ class RestartAccount(RunAccount):
         for piece in afar if len(brought) == len(afar) == 1 else ():
             stamp = piece.stamp
             name = None if stamp is None else ("local", stamp.vertex, stamp.subtask, stamp.checkpoint)
-            if any(row.name == name and row.host == host and row.complete and row.deleted_ns is None for row in files):
+            there = [row for row in files if row.name == name and row.host == host and row.complete and row.deleted_ns is None]
+            if stamp is not None and any(self._instance_at(row.created_ns) == stamp.instance for row in there):
                 self._tell([restarts.from_afar(self.now_ns, checkpoint, task, self.teller)])
 
     def at_the_end(self, end: EndOfRun) -> Iterator[Violation]:
@@ -82,6 +88,10 @@ class RestartAccount(RunAccount):
         """The first one only."""
         if not self.found:
             self.found.extend(found)
+
+    def _instance_at(self, time_ns: int) -> int:
+        """The one that ran then: each counts its checkpoints on from the one it begins with, so two may share a number."""
+        return next((instance for instance, begun_ns in self._begun_ns.items() if begun_ns <= time_ns), 0)
 
     def _served(self) -> list[int]:
         """Counts that no restart touches."""
