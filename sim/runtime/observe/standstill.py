@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sim.model.job import Vertex
 from sim.plane.seam.interface import DataPlane, ThreadState
 from sim.plane.seam.layout import Layout
 from sim.plane.seam.positions import channels_in
@@ -33,11 +34,10 @@ class Blocked(NamedTuple):
 def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
     """A sentence about the tasks that wait for each other in a circle.  Empty: there is no circle."""
     names = [name for name, _ in context.names]
-    commits = [vertex.commit for vertex in context.scenario.job.vertices]
-    late = frozenset(vertex for vertex, commit in enumerate(commits) if commit is not None and commit.emits == "on-commit")
-    uncommitted = frozenset(task for task, vertex in enumerate(context.layout.vertex) if vertex in late)
+    late = frozenset(number for number, vertex in enumerate(context.scenario.job.vertices) if _is_let_go(vertex))
+    let_go = frozenset(task for task, vertex in enumerate(context.layout.vertex) if vertex in late)
     storing = frozenset(task.task for task in tasks if task.storing)
-    circular = circle(context.plane, context.layout, flushes=context.spec.buffer_timeout_ns >= 0, uncommitted=uncommitted, storing=storing)
+    circular = circle(context.plane, context.layout, flushes=context.spec.buffer_timeout_ns >= 0, let_go=let_go, storing=storing)
     parts = [
         f"'{names[blocked.aligning]}' reads no more from '{names[blocked.early]}' until the barrier of '{names[blocked.late]}' comes,"
         f" and {_held_up(names[blocked.late], names[blocked.full])} until '{names[after.aligning]}' reads on"
@@ -46,19 +46,26 @@ def standstill(context: Context, tasks: Iterable[TaskPort]) -> str:
     return ", and ".join(dict.fromkeys(parts))
 
 
+def _is_let_go(vertex: Vertex) -> bool:
+    """Whether late outputs wait for others: for a checkpoint that completes, or for watermarks from all inputs."""
+    emits_on_commit = vertex.commit is not None and vertex.commit.emits == "on-commit"
+    return emits_on_commit or (vertex.window is not None and vertex.window.time == "event")
+
+
 def _held_up(late: str, full: str) -> str:
     return f"'{late}' cannot send it, as its output is full" if late == full else f"it cannot come, as the output of '{full}' is full"
 
 
 def circle(
-    plane: DataPlane, layout: Layout, *, flushes: bool = True, uncommitted: Tasks = frozenset(), storing: Tasks = frozenset()
+    plane: DataPlane, layout: Layout, *, flushes: bool = True, let_go: Tasks = frozenset(), storing: Tasks = frozenset()
 ) -> Sequence[Blocked]:
     """The alignments that wait for each other, in order: each for the next one, the last for the first.
 
-    `flushes`: buffers are sent before they are full, after a time.  `uncommitted`: tasks whose late outputs wait for a checkpoint.
+    `flushes`: buffers are sent before they are full, after a time.
+    `let_go`: tasks whose late outputs wait for a checkpoint or a watermark.
     `storing`: tasks some of whose buffers are kept until they are in storage, and come back from there.
     """
-    queues = _Queues(plane, layout, flushes=flushes, uncommitted=uncommitted, storing=storing)
+    queues = _Queues(plane, layout, flushes=flushes, let_go=let_go, storing=storing)
     stuck = queues.stuck()
     path: list[Blocked] = []
     early = -1  # not known of the first one yet
@@ -78,10 +85,10 @@ def circle(
 class _Queues:
     """The queues and buffers of the plane at one instant, and which tasks they keep waiting."""
 
-    def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, uncommitted: Tasks, storing: Tasks) -> None:
+    def __init__(self, plane: DataPlane, layout: Layout, *, flushes: bool, let_go: Tasks, storing: Tasks) -> None:
         channels = plane.channels("written", "sent", "arrived", "consumed", "queued", "received", "blocked")
         self._plane, self._layout = plane, layout
-        self._uncommitted, self._storing = uncommitted, storing
+        self._let_go, self._storing = let_go, storing
         self.blocked = channels["blocked"]
         unsent = channels["written"] > channels["sent"]
         leaves = unsent if flushes else unsent & (channels["queued"] > 1)  # a buffer that is not full waits for more
@@ -134,7 +141,7 @@ class _Queues:
         if self._state[task] != ThreadState.IDLE:
             return bool(self._jammed(task, others))
         open_ = [c for c in self.inputs(task) if not self.blocked[c]]
-        if any(self._coming[c] for c in open_) or (task not in self._uncommitted and self._plane.position(task).late):
+        if any(self._coming[c] for c in open_) or (task not in self._let_go and self._plane.position(task).late):
             return False  # it has a record to serve
         writers = [self._layout.writer[c] in others for c in open_]
         return any(writers) if self.aligns(task) else bool(writers) and all(writers)

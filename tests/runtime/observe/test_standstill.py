@@ -190,7 +190,7 @@ def test_late_outputs_are_something_to_do_unless_they_wait_for_a_checkpoint(hung
     plane.position = lambda _: SimpleNamespace(late=3)
 
     assert [] == circle(plane, layout)
-    assert 1 == len(circle(plane, layout, uncommitted=frozenset({task("m3")})))
+    assert 1 == len(circle(plane, layout, let_go=frozenset({task("m3")})))
 
 
 def test_a_local_reader_keeps_buffers_of_its_writer(hung):
