@@ -14,7 +14,7 @@ from sim.model.storage import FileMerging
 from sim.storage.attempts import Attempts
 from sim.storage.ledger import FileId, FileLedger, Name, StoredFile
 from sim.storage.stream import FileStream
-from sim.storage.work import Work
+from sim.storage.work import Work, outlasting
 
 
 class PhysicalFiles(Protocol):
@@ -69,10 +69,14 @@ class MergedFiles:
         logical.size_bytes = size_bytes
         self._inside.setdefault(physical.file.id, []).append(logical)
         self.system.files.close(logical, self.system.attempts.now)
-        if physical.file.size_bytes >= self.options.max_file_bytes or group.by in self._over:
-            yield from self._close(physical)
-        else:
+        if physical.file.size_bytes < self.options.max_file_bytes and group.by not in self._over:
             idle.append(physical)
+            return logical.id
+        try:
+            yield from outlasting(self._close(physical))
+        except BaseException:  # no handle names the logical file; the physical one may hold others
+            self._discard(logical, physical.file.id)
+            raise
         return logical.id
 
     def end(self, by: int) -> Work[None]:
@@ -113,6 +117,11 @@ class MergedFiles:
             if needed[physical] * most < files[physical].size_bytes:
                 self._worn.add(physical)
                 alive -= wasted[physical]
+
+    def _discard(self, logical: StoredFile, physical: FileId) -> None:
+        logical.deleted_ns = logical.removed_ns = self.system.attempts.now
+        if logical in self._inside.get(physical, ()):
+            self._inside[physical].remove(logical)
 
     def _close(self, physical: FileStream) -> Work[None]:
         file = yield from physical.close()

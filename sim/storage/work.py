@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import simpy
 
+from sim.storage.failures import StorageFailed
+
 T = TypeVar("T")
 Work = Generator[simpy.Event, Any, T]
 """A process in the making: what it yields it waits for."""
@@ -29,6 +31,30 @@ def go_on(work: Work[T], awaited: simpy.Event, watch: Callable[[simpy.Event], No
                 awaited = work.send(value)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+
+
+def outlasting(work: Work[T]) -> Work[T]:
+    """The same work.  If its waiter is interrupted it goes on by itself, and what fails then concerns no waiter."""
+    try:
+        awaited = next(work)
+        while True:
+            try:
+                value = yield awaited
+            except simpy.Interrupt:
+                rest = _to_its_end(work, awaited)
+                carry_on(rest, next(rest))
+                raise
+            except BaseException as failure:  # noqa: BLE001  # handed on
+                awaited = work.throw(failure)
+            else:
+                awaited = work.send(value)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+def _to_its_end(work: Work[T], awaited: simpy.Event) -> Work[None]:
+    with suppress(StorageFailed):
+        yield from go_on(work, awaited)
 
 
 def in_own_turn(env: simpy.Environment, action: Callable[[], None]) -> None:

@@ -1,10 +1,14 @@
 """Small files of a checkpoint in one physical file: fewer files, later deletes."""
 
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
+import simpy
+
 from sim.model.storage import FileMerging
-from tests.storage.lab import MB, Lab, dfs
+from sim.storage.ledger import FileId
+from tests.storage.lab import MB, MS, Lab, dfs
 
 ON = FileMerging(max_file_bytes=4 * MB)
 
@@ -213,3 +217,42 @@ def test_merged_files_are_not_lost_with_the_disk_of_their_task_manager():
     here.storage.lose_disk(3)
 
     assert here.storage.files.exists(file)
+
+
+def interrupted(here, work, at_ms):
+    """The process of this work, which hears at that time that nobody waits for it."""
+
+    def waiter():
+        with suppress(simpy.Interrupt):
+            yield from work
+
+    process = here.env.process(waiter())
+    here.env.run(until=at_ms * MS)
+    process.interrupt()
+    return process
+
+
+def test_a_writer_that_is_interrupted_while_it_closes_leaves_nothing_behind():
+    """Written at 12 ms, closed at 13: interrupted between, the physical file is closed all the same, and deleted with all in it."""
+    here = lab(replace(ON, max_file_bytes=MB + 1))
+    here.took_ms(here.storage.end_merging(1))
+    interrupted(here, here.storage.write(MB, "a", merge=1), at_ms=12.5)
+    here.env.run()
+
+    assert [True, True] == [stored.deleted_ns is not None for stored in here.storage.files]
+
+
+def test_other_files_outlast_a_writer_that_is_interrupted_while_it_closes():
+    """The second file fills the physical one; its writer is interrupted while that is closed."""
+    here = lab(replace(ON, max_file_bytes=2 * MB))
+    (first,) = written(here, "a", size=MB + 1)
+    interrupted(here, here.storage.write(MB, "b", merge=1), at_ms=22.5)
+    here.env.run()
+    second = here.storage.files[FileId(2)]
+
+    assert here.storage.files.exists(first)
+    assert [True] == [stored.complete for stored in physical(here)]
+    assert ("b",) == second.name
+    assert second.deleted_ns is not None
+    here.took_ms(here.storage.delete([first]))
+    assert [False] == [here.storage.files.exists(stored.id) for stored in physical(here)]

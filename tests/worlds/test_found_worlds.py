@@ -363,3 +363,15 @@ def test_a_copy_of_an_earlier_instance_is_not_missed():
 
     assert () == result.violations
     assert 7 == result.recoveries["restored_checkpoint"].iloc[-1]
+
+
+def test_a_circle_passes_tasks_whose_windows_wait_for_watermarks():
+    """Their late outputs do not come by themselves: no watermark arrives while all writers wait."""
+    result = ran("standstill-behind-event-time-windows")
+
+    assert "reads no more from" in result.checkpoints["x_standstill"].iloc[-1]
+
+
+def test_a_snapshot_that_is_cancelled_while_its_merged_file_is_closed_leaves_no_file():
+    """Its checkpoint is over, so the writer itself closes the physical file; then it is interrupted."""
+    assert () == ran("cancelled-while-a-merged-file-is-closed").violations
