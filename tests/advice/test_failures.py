@@ -144,6 +144,13 @@ def test_slots_that_come_late_call_for_heartbeats_and_restarts(restart, heartbea
         assert slots_ms(now) is None or slots_ms(then) is not None
 
 
+def test_a_lever_is_called_by_all_that_it_changes():
+    """Failing heartbeats count only where they did not."""
+    names = [outage(f"{ON_HEAP}{text}\n")[HEARTBEATS][0].name for text in ("", "restart: {heartbeat-failures: 0}")]
+
+    assert ["heartbeats every 2 s", "heartbeats every 2 s, failing heartbeats count"] == names
+
+
 def test_the_restart_strategy_of_the_job_is_tried_before_an_option_of_the_cluster():
     """Heartbeats are those of all jobs of a cluster."""
     assert [RESTARTS, HEARTBEATS] == list(outage(f"{ON_HEAP}{STUBBORN}\n"))
@@ -177,13 +184,17 @@ def test_heartbeats_shorten_the_recovery_that_is_simulated(tmp_path):
 
 
 def test_a_recovery_that_breaks_its_limit_names_its_longest_part(job):
-    """20 s are allowed, and 35 s pass: most of it is the outage, and records that came in meanwhile."""
+    """20 s are allowed, and 35 s pass: most of it is the outage, and records that came in meanwhile.
+
+    Slots are taken to be away for the middle of their range: of 25 s down the rest is the restore.
+    """
     found = raced(job, SlowToRecover({"aligned": 100.0}), recovery_ms=20_000)
     where = situation_of(found, ("30 s", "aligned"))
 
     assert ("recovery_ms",) == where.breaks
     assert dominant(where).endswith("of recovery: until a lost task manager's slots are replaced")
     assert where.shares[OUTAGE] > where.shares[RESTORE]
+    assert pytest.approx(25_000 - sum(slots_ms(found.scenario)) / 2) == where.recovery[RESTORE]
 
 
 def test_parts_of_a_recovery_sum_to_it(job):

@@ -285,6 +285,13 @@ def test_a_patch_says_what_to_know_first(both):
     assert YAML(typ="safe").load(text) == YAML(typ="safe").load(patch(difference(*both), back=False, others={}))
 
 
+def test_an_address_in_a_comment_stays_in_one_piece(both):
+    """However long it is: it is there to be followed."""
+    address = "https://" + "x" * 120
+
+    assert f"# {address}" in patch(difference(*both), back=False, others={}, warnings=[f"Caution: see {address}"]).splitlines()
+
+
 def test_unaligned_depends_on_a_sink_that_has_no_name():
     """Aligned barriers, and sinks that are named, need nothing."""
     job, named = (

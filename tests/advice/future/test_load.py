@@ -51,6 +51,15 @@ def test_a_trace_of_the_scenario_itself(day, tmp_path):
     assert ["busiest", "usual"] == list(prepared(written, (), (), recovery_ms=None).worlds)
 
 
+def test_of_two_traces_only_what_both_have_is_a_piece(day, tmp_path):
+    """The busiest hour of a day is its fourth; with a trace of two hours beside it the piece lies within these."""
+    (tmp_path / "morning.csv").write_text("time,rate\n" + "\n".join(f"{60 * i},{5 if i < 60 else 7}" for i in range(120)) + "\n")
+    bench = prepared(job(tmp_path), (), [f"a={day}", f"b={tmp_path / 'morning.csv'}"], recovery_ms=None)
+    vertices = bench.load(bench.common | bench.worlds["busiest"]).job.vertices
+
+    assert [50, 7] == [vertex.source.rates[0].per_second for vertex in vertices[:2]]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

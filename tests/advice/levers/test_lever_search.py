@@ -3,9 +3,14 @@
 import pytest
 
 from sim.advice.answer.build import levers_left
+from sim.advice.course import run_until_sure
+from sim.advice.judgement import Limits
 from sim.advice.levers.search import Levers
-from sim.advice.trials import LONG
+from sim.advice.race import Race
+from sim.advice.running.bounds import LEVERS
+from sim.advice.trials import LONG, Bench
 from sim.units import parse_duration
+from tests.advice.made_up import DAY_S
 from tests.advice.test_race import MadeUp, race
 
 JOB = """\
@@ -129,6 +134,53 @@ def test_other_levers_are_tried_in_place_of_one_that_long_runs_reject(job):
     assert "aligned, changelog" == found.chosen.protocol
     assert found.has_room
     assert {"checkpoint_ms"} == {limit for own in found.settings if "RocksDB" in own.protocol and own.ran_long for limit in own.breaks}
+
+
+class TogetherOnly(Uploading):
+    """RocksDB keeps the limit in short runs only, unless another lever is pulled as well."""
+
+    def row(self, axes, k, more_ms):
+        row = super().row(axes, k, more_ms)
+        return row | ({"end_to_end_max_ms": 1100.0} if axes["trial"] == LONG and axes["protocol"].endswith("RocksDB incremental") else {})
+
+
+ALONE = {"aligned": 9000.0, "aligned, RocksDB incremental": 500.0, "aligned, changelog": 5000.0}
+
+
+def test_where_no_lever_takes_the_place_of_the_last_one_another_stands_on_top(job):
+    levers = Levers()
+    found = race(job, TogetherOnly(ALONE | {"aligned, RocksDB incremental, changelog": 400.0}), levers=levers, checkpoint_ms=1000)
+
+    assert "aligned, RocksDB incremental, changelog" == found.chosen.protocol
+    assert found.has_room
+
+
+def with_levers(job, run, affords):
+    found = Race(Bench(job, {}, patience_ns=0), Limits(checkpoint_ms=1000), DAY_S, run, 12, affords, levers=Levers())
+    run_until_sure(found)
+    return found
+
+
+def left_out(race, text):
+    return [sentence for sentence in race.given_up if text in sentence]
+
+
+def test_a_lever_that_no_budget_covers_ends_the_search(job):
+    """It is named with those that would have followed, and counts as tried nowhere."""
+    found = with_levers(job, Uploading({"aligned": 9000.0}), lambda _steady, _failing, share: share != LEVERS)
+
+    assert 1 == len(left_out(found, "and further ones: more work than the budget leaves"))
+    assert {} == found.levers.tried
+
+
+def test_a_budget_that_ends_after_a_long_run_is_named_for_both_ways_on(job):
+    """Nothing takes the place of the lever that the long run rejects, and nothing stands on top of it."""
+    run = TogetherOnly(ALONE)
+    found = with_levers(job, run, lambda _steady, _failing, share: share != LEVERS or {1} == set(run.replications.values()))
+
+    assert found.chosen is None
+    assert left_out(found, "in place of 'RocksDB incremental'")
+    assert left_out(found, "and further ones")
 
 
 def test_a_lever_keeps_its_conditions_at_every_interval(job):

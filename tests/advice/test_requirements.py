@@ -1,0 +1,34 @@
+"""What would keep the limits where nothing that was tried does: more subtasks of the vertex that is full."""
+
+import pytest
+
+from sim.advice.levers.requirements import requirements
+from tests.advice.made_up import JOB  # noqa: F401 - the fixture writes it
+from tests.advice.test_race import MadeUp, race
+
+
+class Full(MadeUp):
+    """The busiest subtask of `sink` works all the time; checkpoints keep their limit from so many subtasks on."""
+
+    enough = 1000
+
+    def __call__(self, steady, failing):
+        own = max(scenario.job.vertex("sink").parallelism for scenario in (*steady, *failing))
+        self.duration = {"aligned": 4000.0 if own < self.enough else 500.0}
+        return super().__call__(steady, failing)
+
+    def row(self, axes, k, more_ms):
+        return super().row(axes, k, more_ms) | {"busiest_subtask_share": 0.99, "bottleneck": "sink"}
+
+
+@pytest.mark.parametrize(
+    ("enough", "text"),
+    [(16, "With 8 times the subtasks of 'sink' aligned, every 30 s would keep the limits."),
+     (18, "64 times as fast; 8 times the subtasks of 'sink'.")],
+)  # fmt: skip
+def test_up_to_eight_times_the_subtasks_are_tried(job, monkeypatch, enough, text):
+    """The job has two; what is more than eight times as many is no small change."""
+    monkeypatch.setattr(Full, "enough", enough)
+    found = race(job, Full({}), most=1, checkpoint_ms=1000)
+
+    assert text in " ".join(own.sentence for own in requirements(found, {}, {}))
