@@ -99,6 +99,23 @@ def test_late_records_are_late_again_after_a_start(build):
     assert 0 == plane.position(1).late
 
 
+def test_late_records_beyond_the_capacity_are_all_in_hand_behind_a_start(build):
+    """L2, L5: a rescale deals out more than one task may have.  They become late one by one, as there is room, and keep the thread."""
+    before, plane = build(chain(Lag((100,), 10))), build(chain(Lag((100,), 1)))
+    run(before, 60)
+    positions = {t: before.position(t) for t in range(3)}
+    assert (4, 4) == (positions[1].served, positions[1].late)
+    plane.halt([0, 1, 2])
+    plane.start(positions)
+    for t in range(3):
+        plane.release(t)
+    run(plane, 50)
+    assert (ThreadState.BUSY, 4) == (state(plane, 1), plane.position(1).late)
+
+    assert [0, 1, 1, 2, 2, 3, 3, 4] == written(plane, 100, 101, 200, 201, 300, 301, 400, 401)
+    assert (ThreadState.IDLE, 0) == (state(plane, 1), plane.position(1).late)
+
+
 def test_a_position_is_late_with_no_more_than_it_served(build):
     plane = build(chain(Lag((100,), 10)))
     positions = {t: plane.position(t) for t in range(3)}

@@ -17,7 +17,7 @@ class LateOutputs:
         """L1: the record just served waits; in hand, if there is no room."""
         late = Late(task.served - 1, task.serving)
         if not self.room(task):
-            task.in_hand = late
+            task.in_hand.append(late)
             return
         self.enter(task, late)
         lag = task.vertex.lag
@@ -45,16 +45,15 @@ class LateOutputs:
     def write(self, task: Task) -> bool:
         """L3; False: the turn ends: HARD, with a record in hand, firing, or with a notice."""
         while True:
-            if task.in_hand is not None and self.room(task):
-                self.enter(task, task.in_hand)
-                task.in_hand = None
+            while task.in_hand and self.room(task):
+                self.enter(task, task.in_hand.popleft())
             if not task.late or not self.ready(task, task.late[0]):
                 break
             if self.yields_now(task) or self.fire(task, task.late[0]):
                 return False
             if not self.write_first(task):
                 return False
-        if task.in_hand is None:
+        if not task.in_hand:
             return True
         self.plane.thread.enter(task, ThreadState.BUSY)
         self.plane.thread.set_alarm(task, task.late[0].ready, "wake-up")
@@ -129,4 +128,4 @@ class LateOutputs:
             if self.room(task):
                 self.enter(task, again)
             else:
-                task.in_hand = again
+                task.in_hand.append(again)

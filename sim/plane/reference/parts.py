@@ -279,7 +279,7 @@ class Task:
     slow: tuple[int, int] = (1, 1)
     served: int = 0
     late: deque[Late] = field(default_factory=deque)  # L1
-    in_hand: Late | None = None  # L2
+    in_hand: deque[Late] = field(default_factory=deque)  # L2
     let_go: int = 0
     waits_for_late: bool = False  # L6
     reports_written: bool = False  # L9

@@ -209,7 +209,7 @@ class ReferencePlane(Agenda):
 
     def hold(self, task: int) -> None:
         row = self.all_tasks[task]
-        if row.in_service or row.emission or row.in_hand is not None or row.halted:
+        if row.in_service or row.emission or row.in_hand or row.halted:
             raise ValueError(f"task {task} cannot be held: it is inside a record or halted ({row.state.name})")
         row.held = True
         self.thread.drop_alarm(row)

@@ -69,7 +69,7 @@ class Restarts:
             written=column([c.written for c in outputs]),
             records_in=column([c.records_out for c in outputs]),
             overtaken=column([c.cap_out for c in outputs]),
-            late=len(task.late) + (task.in_hand is not None),
+            late=len(task.late) + len(task.in_hand),
         )
 
     def bare_position(self, task: Task) -> Position:

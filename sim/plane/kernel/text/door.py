@@ -167,7 +167,7 @@ def start(w: PlaneState) -> None:
 def hold(w: PlaneState, t: int) -> int:
     """The thread works for the control plane (E4); 0: it is in service, inside a record or halted."""
     task = w.tasks[t]
-    if task.serving > 0 or task.emitting == 1 or task.in_hand == 1 or task.state == HALTED:
+    if task.serving > 0 or task.emitting == 1 or task.in_hand > 0 or task.state == HALTED:
         return 0
     task.held = 1
     become(w, t, HELD)

@@ -39,11 +39,12 @@ def write_late(w: PlaneState, t: int) -> bool:
     """L3; False: the turn ends: HARD, with a record in hand, firing, or with a notice."""
     task = w.tasks[t]
     while True:
-        if task.in_hand == 1 and task.late <= task.lag_capacity:
-            task.in_hand = 0
-            task.late -= 1
-            set_ready(w, t, task.served - 1)
-            task.late += 1
+        while task.in_hand > 0 and task.late - task.in_hand < task.lag_capacity:
+            in_hand = task.in_hand
+            task.late -= in_hand
+            set_ready(w, t, task.served - in_hand)
+            task.late += in_hand
+            task.in_hand = in_hand - 1
         if task.late == 0 or not first_ready(w, t):
             break
         if task.yields == 1 and yields_now(w, t):
@@ -58,7 +59,7 @@ def write_late(w: PlaneState, t: int) -> bool:
         if not go_on_writing(w, t):
             become(w, t, HARD)
             return False
-    if task.in_hand == 1:
+    if task.in_hand > 0:
         become(w, t, BUSY)
         schedule(w, t, w.words[task.lag_ring + task.lag_first])
         return False
@@ -173,6 +174,5 @@ def be_late_again(w: PlaneState, t: int) -> None:
         while task.late < n and task.late < task.lag_capacity:
             set_ready(w, t, task.served - n + task.late)
             task.late += 1
-        if task.late < n:
-            task.in_hand = 1
-            task.late = n
+        task.in_hand = n - task.late
+        task.late = n
