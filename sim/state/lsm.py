@@ -162,7 +162,7 @@ class LsmTree:
 
     def _settled(self) -> None:
         """All keys in full tables of one level."""
-        level, target = 1, self.options.base_bytes // self.entry_bytes
+        level, target = 1, max(1, self.options.base_bytes // self.entry_bytes)  # a level has room for an entry, however large
         while target < self.keys:
             level, target = level + 1, target * self.options.multiplier
         largest = max(1, self.options.table_bytes // self.entry_bytes)

@@ -111,6 +111,11 @@ def test_a_state_larger_than_level_1_has_long_been_there():
     assert 0 == tree.memtable_bytes
 
 
+def test_a_level_smaller_than_an_entry_has_room_for_one():
+    tree = LsmTree(Lsm(memtable_bytes=100, base_bytes=99, multiplier=10, table_bytes=1000), keys=50, entry_bytes=100)
+    assert [[], [], [], [10, 10, 10, 10, 10]] == sizes(tree)
+
+
 def test_new_keys_are_in_the_next_table_and_in_what_it_is_merged_into():
     """1000 keys, then 50 new ones before each of 4 snapshots: the tables hold them, and the compaction loses none."""
     tree = LsmTree(NEVER_FULL, 1000, 100, grows=True)
