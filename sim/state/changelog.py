@@ -63,6 +63,11 @@ class ChangelogBackend:
         """Logged, not yet given to be written, and in no materialisation (FsStateChangelogWriter#persistInternal: its `from`)."""
         return self.end_bytes - max(self._cut_bytes, self._from_bytes)
 
+    @property
+    def active_bytes(self) -> int:
+        """Logged since the log was last given to be written, or a materialisation began (FsStateChangelogWriter#rollover)."""
+        return self.end_bytes - max(self._cut_bytes, *self._begun.values(), self._from_bytes)
+
     def cut(self) -> File | None:
         """The next file of the log: everything pending.  None: nothing is."""
         if not self.pending_bytes:

@@ -572,6 +572,19 @@ def test_log_that_is_materialised_is_not_written():
     assert (3000, ("log-1005000",)) == written_and_awaited(backend.take(2, "checkpoint", lambda _: True))
 
 
+def test_the_log_that_is_new_counts_from_an_upload_or_a_materialisation():
+    """FsStateChangelogWriter#preEmptiveFlushIfNeeded, whose count begins anew with each FsStateChangelogWriter#nextSequenceNumber."""
+    backend = made(LOGGED, INCREMENTAL)
+    backend.cut()
+    backend.update(3, S)
+    assert 3000 == backend.active_bytes
+    backend.materialise(1)
+    backend.update(2, S)
+    assert (2000, 5000) == (backend.active_bytes, backend.pending_bytes)
+    backend.cut()
+    assert 0 == backend.active_bytes
+
+
 def written_and_awaited(frozen):
     return frozen.written_bytes, tuple(file.name for file in frozen.awaited)
 

@@ -123,18 +123,18 @@ class LogWriter(NoLog):
         return "changelog", *self.state.name, file.name
 
     def _upload_early(self) -> Work[None]:
-        """Process: upload the pending log when it is large enough.  The time of the next look follows from the pace of the log."""
+        """Process: upload the log when enough is new.  The time of the next look follows from the pace of the log."""
         enough = self.backend.options.preemptive_bytes
         earlier = latest = self._look()
         try:
             while True:
                 now_ns, end_bytes = self._look()
-                if self.backend.pending_bytes >= enough and (file := self.backend.cut()) is not None:
+                if self.backend.active_bytes >= enough and (file := self.backend.cut()) is not None:
                     self.upload([file])
                 if now_ns - latest[0] > _PACE_NS:
                     earlier, latest = latest, (now_ns, end_bytes)
                 took_ns, grown_bytes = now_ns - earlier[0], end_bytes - earlier[1]
-                look_ns = (enough - self.backend.pending_bytes) * took_ns // grown_bytes if grown_bytes else _LONGEST_LOOK_NS
+                look_ns = (enough - self.backend.active_bytes) * took_ns // grown_bytes if grown_bytes else _LONGEST_LOOK_NS
                 yield self.env.timeout(min(max(look_ns, _SHORTEST_LOOK_NS), _LONGEST_LOOK_NS))
         except simpy.Interrupt:
             return
