@@ -39,17 +39,18 @@ class OwnedFile(NamedTuple):
 
 
 def longest_deletion_ns(storage: Storage, files: int) -> int:
-    """The longest that a deletion may take where requests are limited [ns]; 0: they are not.  `files`: so many were ever created.
+    """The longest that a deletion may take where requests are limited or slow [ns]; 0: neither.  `files`: so many were ever created.
 
     A client insists as `Retry` says.  On a file system a request of each file may be before it, twice as long as their mean.
     """
     store, retry = storage.object_store or storage.dfs, storage.retry
-    if store is None or store.requests_per_second is None:
+    slow = store.slow if isinstance(store, ObjectStore) else None  # no node of a file system has a part in a deletion
+    if store is None or (store.requests_per_second is None and slow is None):
         return 0
     attempt_ns = store.latency.mean * (1 if store.latency.kind == "constant" else _TAIL)
     if isinstance(store, ObjectStore):
-        attempt_ns *= 1 if store.slow is None else _most_slow(store.slow)
-    else:
+        attempt_ns *= 1 if slow is None else _most_slow(slow)
+    elif store.requests_per_second is not None:
         attempt_ns += 2 * files * SECOND // store.requests_per_second
     backoffs_ns = sum(min(retry.backoff_ns << number, retry.most_backoff_ns) for number in range(retry.attempts - 1))
     return _REQUESTS * (retry.attempts * attempt_ns + backoffs_ns)

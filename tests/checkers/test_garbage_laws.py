@@ -1,6 +1,7 @@
 """Law 91: files that no snapshot needs are deleted soon."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 from sim.checkers.garbage import OwnedFile, garbage, longest_deletion_ns
 from sim.checkers.story import Teller
@@ -69,6 +70,8 @@ def test_a_client_insists_on_a_deletion_for_so_long():
     )
     assert 2 * (1 + 2 * 1000) * MS == longest_deletion_ns(Storage(dfs=LIMITED_DFS, retry=Retry(attempts=1)), 300)
     assert 0 == longest_deletion_ns(Storage(object_store=replace(store, requests_per_second=None)), 9)
+    slow = replace(store, requests_per_second=None, slow=SlowPlaces(Fraction(1, 2), 5))
+    assert 2 * (3 * 2 * 5 + 20 + 40) * MS == longest_deletion_ns(Storage(object_store=slow, retry=retry), 9)
 
 
 def test_files_that_no_acknowledgement_brought_have_no_owner():

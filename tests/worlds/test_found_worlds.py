@@ -375,3 +375,7 @@ def test_a_circle_passes_tasks_whose_windows_wait_for_watermarks():
 def test_a_snapshot_that_is_cancelled_while_its_merged_file_is_closed_leaves_no_file():
     """Its checkpoint is over, so the writer itself closes the physical file; then it is interrupted."""
     assert () == ran("cancelled-while-a-merged-file-is-closed").violations
+
+
+def test_a_file_waits_to_be_deleted_behind_one_on_a_slow_prefix():
+    assert () == ran("deletes-at-a-slow-prefix").violations
