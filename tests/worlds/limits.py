@@ -71,12 +71,16 @@ def _patient(vertex: Vertex) -> Vertex:
     return replace(vertex, state=replace(vertex.state, changelog=replace(vertex.state.changelog, upload_timeout_ns=None)))
 
 
-def exceeded(scenario: Scenario, held_up: Result, free: Result) -> bool:
-    """Whether limits ended checkpoints or requests of the one run, and the other, without them, takes longer than the lowest."""
+def exceeded(scenario: Scenario, held_up: Result, free: Result, write_ns: int = 0) -> bool:
+    """Whether limits ended checkpoints or requests of the one run, and the other, without them, takes longer than the lowest.
+
+    `write_ns`: what a file takes there at the most; some are of no checkpoint, as those of the end of the data.
+    """
     if _lacks_room(scenario, held_up):
         return True
     limits_ns = list(_limits_met(scenario, _reasons(held_up)))
-    longest_ms = pd.Series([free.checkpoints["end_to_end_duration"].max(), free.recoveries["downtime"].max()], dtype=float).max()
+    times_ms = [free.checkpoints["end_to_end_duration"].max(), free.recoveries["downtime"].max(), write_ns / 1e6]
+    longest_ms = pd.Series(times_ms, dtype=float).max()
     return bool(limits_ns) and bool(longest_ms > min(limits_ns) / 1e6)
 
 

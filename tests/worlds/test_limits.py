@@ -69,6 +69,15 @@ def test_requests_have_time_outs_of_their_own(held_up, took_ms):
     assert not exceeded(world(), held_up, result(("", took_ms - 1)))
 
 
+def test_a_file_may_take_longer_than_a_request_outside_of_checkpoints():
+    """The last flush of a task whose data has ended."""
+    text = LIMITED.replace(", changelog: {upload-timeout: 50 ms}", "")
+    held_up, free = result(("", 9), causes=["flush: no answer within 0.15 s (1 attempts)"]), result(("", 9))
+
+    assert not exceeded(world(text), held_up, free, 150_000_000)
+    assert exceeded(world(text), held_up, free, 150_000_001)
+
+
 def test_who_meets_no_limit_has_no_excuse():
     assert not exceeded(world(), result(("CHECKPOINT_DECLINED_TASK_CLOSING", 9), causes=["restore: it is gone"]), result(("", 9000)))
     assert not exceeded(world(), EXPIRED, result()), "nothing was measured"

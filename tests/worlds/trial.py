@@ -6,7 +6,7 @@ import re
 import signal
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NoReturn
@@ -15,6 +15,7 @@ import pandas as pd
 
 from sim.model.scenario import Scenario
 from sim.runtime.run.instances import NOT_STOPPED
+from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.result import Result
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads, write
@@ -129,8 +130,16 @@ def _longer(scenario: Scenario, times: int) -> Scenario:
 
 def _held_up(scenario: Scenario, result: Result, times: int) -> bool:
     """By limits of its world: `limits` says when they are the reason."""
-    free = simulate(_longer(lifted(scenario, result), times))
-    return (_judged(scenario, free).kind == "" or _hangs(scenario, free)) and exceeded(scenario, result, free)
+    jobs: list[JobInstance] = []
+    free = simulate(_longer(lifted(scenario, result), times), attach=jobs.append)
+    goes_on = _judged(scenario, free).kind == "" or _hangs(scenario, free)
+    return goes_on and exceeded(scenario, result, free, _longest_write_ns(jobs))
+
+
+def _longest_write_ns(jobs: Iterable[JobInstance]) -> int:
+    """Of a file, in a checkpoint or not."""
+    files = (file for job in jobs for file in job.context.storage.files)
+    return max((file.durable_ns - file.created_ns for file in files if file.durable_ns is not None), default=0)
 
 
 def _judged(scenario: Scenario, result: Result) -> Outcome:

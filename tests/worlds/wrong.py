@@ -34,8 +34,9 @@ def _counting(world: Document) -> None:
 
 
 def _have_two_subtasks(vertex: Document) -> None:
-    """Without what is said of others."""
+    """Without what is said of others, or of all that they emit."""
     vertex["parallelism"] = 2
+    vertex["source"].pop("backlog", None)
     if "silent" in vertex["source"]:
         vertex["source"]["silent"] = 1
     factors = {subtask: factor for subtask, factor in vertex.pop("service-factor", {}).items() if int(subtask) < 2}
