@@ -137,7 +137,7 @@ def _held_up(scenario: Scenario, result: Result, times: int) -> bool:
 
 
 def _longest_write_ns(jobs: Iterable[JobInstance]) -> int:
-    """Of a file, in a checkpoint or not."""
+    """The time of the slowest file, whether a checkpoint writes it or a task at its end."""
     files = (file for job in jobs for file in job.context.storage.files)
     return max((file.durable_ns - file.created_ns for file in files if file.durable_ns is not None), default=0)
 
