@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,7 @@ from sim.model.state import Changelog, Ttl
 from sim.runtime.accounts.keyed_state import KeyedStateAccount
 from sim.runtime.accounts.stamps import StampAccount
 from sim.runtime.contents import StateSnapshot
+from sim.state.expiry import Expiry
 from sim.state.files import File, FrozenState, Handle, WriteStep
 from sim.state.lsm import TreeImage
 from tests.runtime.accounts.watched import MAP, SINK, account_of, facts, stateful, with_journal
@@ -320,6 +322,14 @@ class TestAges:
 
     def test_only_keys_that_expire_have_ages(self, account):
         assert [] == self.facts_of(account, (0, 1, 1))
+
+    def test_what_a_job_begins_with_was_written_before_it(self, account):
+        """As the backend has it: evenly over the time that keys live."""
+        job, ttl = account.context.scenario.job, Ttl(10 * 10**9)
+        vertices = [replace(vertex, state=replace(vertex.state, ttl=ttl)) if vertex.state else vertex for vertex in job.vertices]
+        account.context = SimpleNamespace(layout=account.context.layout, scenario=SimpleNamespace(job=SimpleNamespace(vertices=vertices)))
+
+        assert Expiry(ttl.after_ns, SHARE_BYTES, VALUE_BYTES).ages == account._begun(MAP).ages
 
     def test_live_state_is_what_has_not_expired(self, account, expiring):
         assert 7 == expiring.live_bytes(3, ((0, 1, 3), (1, 2, 4)))

@@ -105,6 +105,16 @@ def test_a_job_that_outlives_its_restarts_goes_on(running_ns, now_ns, goes_on):
     assert goes_on == (verdict(rows, now_ns) is None)
 
 
+def test_a_job_that_never_ran_between_its_restarts_goes_on_once_it_runs():
+    """There is nothing to outlive: no restart before the last one got that far."""
+    rows = [restart(n) for n in range(1, 6)]
+    for row in rows:
+        row.running_ns = 5300 if row.number == 5 else -1
+
+    assert verdict(rows, 5300) is not None
+    assert verdict(rows, 5301) is None
+
+
 def test_causes_may_take_turns():
     """Now a request takes too long, now a checkpoint: nothing is completed either.  The commonest is told first, in its last words."""
     later = FLUSH.replace("0.4", "0.5")

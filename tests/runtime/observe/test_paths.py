@@ -50,3 +50,23 @@ run: {duration: 3 s}
 
 def test_groups_are_runs_of_subtasks_of_a_task_manager():
     assert [0, 1, 0, 1, 2] == groups([0, 1, 0, 1, 0], size=2)
+
+
+def test_an_upload_names_the_file_that_it_waits_for():
+    """500 kB at 1 MB/s are half a second of each checkpoint, all of it one file of the sink."""
+    (scenario,) = loads("""
+version: 1
+job:
+  src: {source: {rate: 100/s, record: 40 B}, parallelism: 1}
+  sink: {input: {src: hash}, service: 10 us, state: {size: 500 kB}, parallelism: 1}
+checkpoint: {interval: 1 s}
+storage: {bandwidth: 1 MB/s}
+run: {duration: 3 s}
+""").scenarios
+    path = simulate(scenario).path
+    uploads = path[path["part"] == "upload"]
+
+    assert len(uploads) == path["id"].nunique() > 0
+    assert [f"keyed/sink/0/{number}" for number in uploads["id"]] == list(uploads["file"])
+    assert {"sink"} == set(uploads["vertex"])
+    assert (uploads["duration"] >= 5e8).all()

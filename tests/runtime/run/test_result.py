@@ -2,12 +2,15 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from sim.metrics.journal import Entry, Happening
+from sim.protocol.reasons import FailureReason
 from sim.runtime.run.result import Result
 from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import UNALIGNED, chain, scenario
@@ -82,6 +85,18 @@ def test_a_failed_write_leaves_what_was_there(result, tmp_path, monkeypatch):
         result.write(tmp_path)
 
     assert before == contents(tmp_path)
+
+
+@pytest.mark.parametrize(("actions", "rescales", "count"), [(1, [], 1), (0, [True], 1), (0, [False, True], 1), (0, [], 0), (0, [False], 0)])
+def test_what_was_asked_in_vain_is_told_where_users_asked(result, actions, rescales, count):
+    """Savepoints and stops, those of a rescale as well; a checkpoint that the coordinator skips was asked for by nobody."""
+    reason = next(iter(FailureReason))
+    wishes = SimpleNamespace(actions=("a savepoint",) * actions, rescale=[SimpleNamespace(savepoint=own) for own in rescales])
+    journal = [Entry(10**9, Happening.REFUSED, number=1, detail=reason.name), Entry(2 * 10**9, Happening.REFUSED, detail=reason.name)]
+    found = replace(result, scenario=wishes, journal=journal).refused
+
+    assert count == len(found)
+    assert all(reason.text.rstrip(".") in sentence for sentence in found)
 
 
 def test_a_file_appears_whole(result, tmp_path, monkeypatch):

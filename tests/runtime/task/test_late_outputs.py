@@ -1,8 +1,11 @@
 """Outputs that leave later than their records: answers of asynchronous I/O, and output that waits for its commit."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from sim.runtime.run.simulate import simulate
+from sim.runtime.task.operator.epochs import Epochs
 from sim.scenario import loads
 
 ASYNC = """# How does a job of requests checkpoint?
@@ -127,3 +130,14 @@ def test_what_is_committed_behind_the_end_of_data_is_lost():
     assert "FINISHED" == result.job_status
     assert 900 == served(result, "first")
     assert 900 - int(final["records"].sum()) == served(result, "last")
+
+
+def test_nothing_leaves_before_a_commit_covers_it():
+    """Epoch 3 ended behind 9 records and epoch 5 behind 20: each commit lets those of its epochs go, and no other."""
+    gone = []
+    sink = SimpleNamespace(_served={3: 9, 5: 20}, slot=SimpleNamespace(thread=SimpleNamespace(let_go=gone.append)))
+    for epoch in (2, 3, 7):
+        Epochs._emit(sink, epoch)
+
+    assert [0, 9, 20] == gone
+    assert {} == sink._served
