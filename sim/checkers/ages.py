@@ -18,9 +18,6 @@ Cohort = tuple[int, int, int]
 _STEPS = 300
 """Times at which a bit of a cohort is rounded off, between two looks."""
 
-_ROUNDED_BYTES = 1
-"""Whole bytes expire, and a nanosecond is rounded off with them."""
-
 
 def younger(cohorts: Sequence[Cohort], horizon_ns: int) -> int:
     """Bytes last written after that time."""
@@ -41,6 +38,12 @@ def _expired(cohort: Cohort, horizon_ns: int) -> int:
     return size_bytes if horizon_ns >= end_ns else size_bytes * (horizon_ns - begin_ns) // (end_ns - begin_ns)
 
 
+def _bytes_of_a_ns(cohort: Cohort) -> int:
+    """Whole bytes expire, and a nanosecond is rounded off with them: so many bytes, one at least."""
+    begin_ns, end_ns, size_bytes = cohort
+    return max(1, -(-size_bytes // max(1, end_ns - begin_ns)))
+
+
 def dealt(parts: Sequence[tuple[Sequence[Cohort], Fraction]]) -> tuple[Cohort, ...]:
     """The ages that a subtask gets with shares of several others."""
     return tuple(sorted((begin, end, int(size_bytes * share)) for ages, share in parts for begin, end, size_bytes in ages))
@@ -54,10 +57,10 @@ def misaged(
     `added_bytes`, `rewritten_bytes`: at most so much was written since.
     """
     horizon_ns = now_ns - ttl_ns
-    oldest_ns = min((cohort[0] for cohort in after if _expired(cohort, horizon_ns) > _ROUNDED_BYTES), default=now_ns)
+    oldest_ns = min((cohort[0] for cohort in after if _expired(cohort, horizon_ns) > _bytes_of_a_ns(cohort)), default=now_ns)
     if oldest_ns < horizon_ns:
         return f"keys are there that were last written {seconds(now_ns - oldest_ns)} ago, and live for {seconds(ttl_ns)}"
-    slack = _STEPS + len(before) + len(after)
+    slack = (_STEPS + len(before) + len(after)) * max(map(_bytes_of_a_ns, before), default=1)
     survived, live = younger(before, horizon_ns), sum(size_bytes for _, _, size_bytes in after)
     since = (
         f"at {seconds(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"

@@ -42,6 +42,16 @@ def test_whole_bytes_expire():
     assert fact(((2 * S - 220_000, 5 * S, 30_000), (5 * S, 6 * S, 20_000))).startswith("keys are there")
 
 
+def test_a_nanosecond_of_much_state_is_rounded_off():
+    """30 B per nanosecond: one is 30 B, and 303 of them are let pass."""
+    large = ((0, 5 * S, 150 * S),)
+
+    assert fact(((2 * S - 1, 5 * S, 90 * S + 30),), before=large) is None
+    assert fact(((2 * S - 2, 5 * S, 90 * S + 60),), before=large).startswith("keys are there")
+    assert fact(((2 * S, 5 * S, 90 * S - 30 * 302),), before=large) is None
+    assert fact(((2 * S, 5 * S, 90 * S - 30 * 302 - 1),), before=large).startswith("keys have expired too early")
+
+
 def test_a_subtask_gets_its_shares():
     half = Fraction(1, 2)
     assert ((0, S, 50), (S, 2 * S, 20)) == dealt([(((S, 2 * S, 40),), half), (((0, S, 100),), half)])
