@@ -41,6 +41,7 @@ class Graph(NamedTuple):
     writers: Sequence[int]  # by channel: task
     readers: Sequence[int]  # by channel: task
     groups: Sequence[int]  # by task: tasks of one number share their files of channel state
+    timeout_ns: int | None = None  # of the alignment, from the trigger on
 
 
 class FileSpan(NamedTuple):

@@ -238,12 +238,19 @@ class _Search:
             return
         sent_ns = min(end_ns, self._times[Happening.BARRIER_FORWARDED, writer])
         overtaking = (self._at(Happening.OUTPUT_CONVERTED, writer, -1), self._at(Happening.INPUT_PRIORITISED, task, -1))
-        allowed_ns = max((time_ns for time_ns in overtaking if sent_ns < time_ns <= end_ns), default=sent_ns)
+        overtook_ns = max((time_ns for time_ns in overtaking if sent_ns < time_ns <= end_ns), default=sent_ns)
+        allowed_ns = self._until_timeout(sent_ns, overtook_ns)
         first_ns = min(max(first_ns, allowed_ns), end_ns)
         self._add(PathKind.ALIGNMENT, first_ns, end_ns, task, channel)
         self._add(PathKind.QUEUE, allowed_ns, first_ns, task, channel)
         self._add(PathKind.TIMEOUT, sent_ns, allowed_ns, task, channel)
         self._upstream_of_barrier = writer, sent_ns
+
+    def _until_timeout(self, begin_ns: int, overtook_ns: int) -> int:
+        """When the timeout let a barrier overtake: it then waits for a thread that does it, as any barrier that overtakes."""
+        if self.graph.timeout_ns is None:
+            return overtook_ns
+        return min(overtook_ns, max(begin_ns, self.stats.trigger_ns + self.graph.timeout_ns))
 
     def _before_trigger(self, task: int, end_ns: int) -> None:
         dispatched_ns = min(end_ns, self._dispatched_ns)

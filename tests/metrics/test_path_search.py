@@ -1,5 +1,7 @@
 """Small journals made by hand: what their critical paths wait for."""
 
+import pytest
+
 from sim.metrics.critical_path import Graph, PathKind
 from sim.metrics.journal import Entry, Happening
 from sim.metrics.path_search import critical_path
@@ -9,11 +11,11 @@ GRAPH = Graph(writers=(0, 1), readers=(2, 2), groups=(0, 1, 2))
 """Two sources, 0 and 1, and their reader 2 behind channels 0 and 1."""
 
 
-def path(*happenings):
+def path(*happenings, graph=GRAPH):
     """(kind, ms) of its parts, if the reader acknowledges at 600 ms."""
     story = [Entry(time_ns, happening, 1, task, number) for time_ns, happening, task, number in happenings]
     stats = CheckpointStats(1, 0, 3, "COMPLETED", 600, 3)
-    return [(part.kind, part.duration_ns) for part in critical_path(stats, story, GRAPH).parts]
+    return [(part.kind, part.duration_ns) for part in critical_path(stats, story, graph).parts]
 
 
 def test_the_timeout_counts_from_the_trigger():
@@ -35,6 +37,29 @@ def test_the_timeout_counts_from_the_trigger():
         (600, Happening.ASYNC_FINISHED, 2, 0),
         (600, Happening.ACKNOWLEDGED, 2, 0),
     )
+
+
+@pytest.mark.parametrize(("timeout", "parts"), [
+    (200, [(PathKind.TIMEOUT, 170), (PathKind.QUEUE, 100)]),
+    (20, [(PathKind.QUEUE, 270)]),
+])  # fmt: skip
+def test_a_thread_that_is_busy_behind_the_timeout_is_no_timeout(timeout, parts):
+    """The barrier set out at 30; it may have overtaken long before, but the reader's thread saw to it at 300 only."""
+    found = path(
+        (5, Happening.TASKS_TRIGGERED, -1, 0),
+        (10, Happening.BARRIER_FORWARDED, 0, 0),
+        (30, Happening.BARRIER_FORWARDED, 1, 0),
+        (300, Happening.INPUT_PRIORITISED, 2, 0),
+        (300, Happening.BARRIER_ARRIVED, 2, 1),
+        (300, Happening.SNAPSHOT_BEGUN, 2, 0),
+        (300, Happening.BARRIER_FORWARDED, 2, 0),
+        (600, Happening.STATE_WRITTEN, 2, 0),
+        (600, Happening.ASYNC_FINISHED, 2, 0),
+        (600, Happening.ACKNOWLEDGED, 2, 0),
+        graph=GRAPH._replace(timeout_ns=timeout),
+    )
+
+    assert parts == [part for part in found if part[0] in (PathKind.TIMEOUT, PathKind.QUEUE)]
 
 
 def test_a_timeout_before_the_missing_barrier_set_out():

@@ -28,7 +28,9 @@ class Paths:
         self.context = context
         layout, job = context.layout, context.scenario.job
         size = context.scenario.checkpoint.subtasks_per_channel_state_file
-        self.graph = Graph(layout.writer, layout.reader, groups(context.hosts, size))
+        barriers = context.scenario.checkpoint.barriers
+        timeout_ns = barriers.timeout_ns if barriers.record.has_deadline else None
+        self.graph = Graph(layout.writer, layout.reader, groups(context.hosts, size), timeout_ns)
         commits = [job.vertex(vertex.committer_of).commit if vertex.committer_of else vertex.commit for vertex in job.vertices]
         self._commits = {task: commit.time_ns for task, v in enumerate(layout.vertex) if (commit := commits[v]) is not None}
 
