@@ -67,6 +67,18 @@ def test_the_verdict_says_when_the_job_finishes(made, edges):
     assert "; with runs on it does not. " in verdict([lines[0], line("runs on", ended(made), edges)])
 
 
+def test_more_than_four_strategies_are_counted(made, edges):
+    """A sentence is no list."""
+    lines = [line(name, ended(made, 10.1), edges, at_s=10.2) for name in "abcde"]
+
+    assert verdict([*lines[:4], line("late", ended(made), edges, at_s=17.1)]).startswith(
+        "The job finishes at 10 s with a, b, c and d, and at 17 s with late."
+    )
+    assert verdict([*lines, line("late", ended(made), edges, at_s=17.1)]).startswith(
+        "The job finishes at 10 s with 5 strategies, and at 17 s with late."
+    )
+
+
 def test_checkpoints_that_end_before_their_job(made, edges):
     """Three intervals without one; not while one is under way, nor while the job is down."""
     quiet, pending = ended(made, 4, seconds=60), ended(made, 4, seconds=60)

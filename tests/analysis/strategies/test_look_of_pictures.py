@@ -48,6 +48,14 @@ def test_queues_are_megabytes_of_all_vertices_and_waiting_is_per_cent(first_row)
     assert "of source" == waiting.get_title(loc="left")
 
 
+def test_numbers_at_the_axes_are_as_small_as_the_titles(first_row):
+    """Three panels stand side by side."""
+    _, panels = first_row
+
+    sizes = {tick.label1.get_size() for axes in panels for axis in (axes.xaxis, axes.yaxis) for tick in axis.get_major_ticks()}
+    assert {panels[0].xaxis.label.get_size()} == sizes
+
+
 def test_the_warm_up_is_grey_in_all_panels(first_row):
     """A light grey from 0 s on, without an edge."""
     _, panels = first_row

@@ -82,6 +82,16 @@ def test_a_failure_is_no_warm_up():
     assert 3000.0 == ms_of(queues=[1, 2, 3, 9, 5, 9, 4, 8, 9, 5], failed=[60_000.0])
 
 
+def test_only_checkpoints_that_complete_before_a_failure_settle():
+    """The large one at the beginning is none of these, or the only one."""
+    large = run((21, 9000, 4000), *STEADY)
+    large.tables["checkpoints"].loc[0, "status"] = "FAILED"
+
+    assert WarmUpEnd(0) == warm_up([large])
+    assert 0.0 == ms_of((21, 9000, 4000), *STEADY, failed=[5000.0])
+    assert 9999.0 == ms_of((21, 9000, 4000), *STEADY, failed=[200_000.0])
+
+
 def test_a_first_millisecond_is_no_warm_up():
     """The first checkpoint is an extreme, and the next one is triggered with it: nothing is left out, for no cause."""
     assert WarmUpEnd(0) == warm_up([run((0, 9000, 4000), (1, 500, 10), *STEADY)])

@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from sim.analysis.strategies.summary import summarize, throughput
 
@@ -77,6 +78,15 @@ def test_throughput_alone_is_that_of_the_summary(made):
     known = {"edges": [("source", "map"), ("map", "sink")], "warmup_s": 1.0, "without_records": ["sink"]}
 
     assert 57 == throughput(runs, **known) == summarize(runs, **known).throughput_per_second
+
+
+def test_a_share_of_time_is_the_same_in_a_run_of_any_length(made, edges):
+    """A quarter of a millisecond, or a second."""
+    tables = made().load(busy=(0.2, 0.8, 0.3)).tables()
+    short = tables | {"tasks": tables["tasks"].apply(lambda column: column / 4000 if column.name.endswith("TimeMs") else column)}
+
+    rows = [summarize([own], edges) for own in (tables, short)]
+    assert [("map", 0.8)] * 2 == [(row.bottleneck, pytest.approx(row.busiest_subtask_share)) for row in rows]
 
 
 def test_of_equally_busy_vertices_the_last_is_the_bottleneck(made, edges):

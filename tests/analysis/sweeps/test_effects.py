@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sim.analysis.sweeps.effects import effects
+from sim.analysis.sweeps.effects import _of_slices, effects
 
 
 def table(rows):
@@ -53,6 +53,12 @@ def test_a_sample_tells_first_effects():
 
     assert [0.2, 0.8, 0.0] == pytest.approx(found.loc[["x", "z", "n"], "first"], abs=0.08)
     assert found["total"].isna().all()
+
+
+def test_a_point_per_slice_tells_nothing():
+    """Any two points differ; with a second point in each slice it shows whether slices do."""
+    assert 0.0 == _of_slices(pd.Series(["1 s", "2 s"]), pd.Series([1.0, 5.0]))
+    assert 1.0 == pytest.approx(_of_slices(pd.Series(["1 s", "1 s", "2 s", "2 s"]), pd.Series([1.0, 1.0, 5.0, 5.0])))
 
 
 def test_a_key_with_one_value_is_no_axis():

@@ -41,6 +41,8 @@ def test_bounds_that_do_not_fit(column, condition):
         ("completed", 12.0, "12"),
         ("busy_share", 0.5, "50 %"),
         ("busy_share", 2.2e-17, "0 %"),
+        ("busy_share", 5e-7, "5e-05 %"),
+        ("busy_share", 4.9e-7, "0 %"),
         ("busy_share", -2.2e-17, "0 %"),
         ("end_to_end_p99_ms", -0.01, "0 ms"),
         ("lag_s", math.nan, "-"),
