@@ -44,12 +44,13 @@ def test_output_that_never_becomes_visible_counts_as_late():
     assert (60_000.0, "visible_p50_ms visible_p99_ms visible_max_ms") == (never.visible_p50_ms, never.unfinished)
 
 
-def test_what_is_committed_at_the_end_of_a_task_is_visible():
-    """It answers no checkpoint, and nothing is open behind it."""
-    ended = run([(100, 4_000.0, False, 0)])
+@pytest.mark.parametrize("latency_ms", [4_000.0, 0.0])
+def test_what_is_committed_at_the_end_of_a_task_is_visible(latency_ms):
+    """It answers no checkpoint, and nothing is open behind it: neither what took 4 s nor what took no time."""
+    ended = run([(100, latency_ms, False, 0)])
     ended["commits"]["commit_latency"] = -1.0
 
-    assert (4_000.0, "") == (consequences([ended], [9_500.0]).visible_max_ms, consequences([ended], [9_500.0]).unfinished)
+    assert (latency_ms, "") == (consequences([ended], [9_000.0]).visible_max_ms, consequences([ended], [9_000.0]).unfinished)
 
 
 def test_every_failure_counts_also_one_shortly_before_the_end():
