@@ -193,7 +193,7 @@ def all_times_scale(world: Document) -> str | None:
     """Twice every time and half of every rate: whatever happens, happens at twice its time.
 
     Without what draws a phase, an episode or a size: it would be rounded to another nanosecond.  Rounding also decides who comes first of
-    two at one instant, and all that follows; so a finding has to come again where checkpoints begin and reach tasks at other moments.
+    two at one instant, and all that follows.  So a finding has to come again where checkpoints begin and reach tasks at other moments.
     """
     plain = _without_draws(world)
     found = _does_not_scale(_scenario(plain))
