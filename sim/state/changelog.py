@@ -49,6 +49,8 @@ class ChangelogBackend:
         self._materialised: tuple[Handle, ...] = ()
         self._image: Hashable = None  # of the backend below, at that time
         self._number = 0  # of that materialisation
+        self._latest = 0  # materialisation that was begun
+        self._settled = 0  # ... that was confirmed by a checkpoint, or failed
         self._unreported_bytes = 0  # written for it, not yet in any snapshot
         self._of_snapshot: dict[int, int] = {}  # snapshot -> materialisation it refers to
         self._begun: dict[int, int] = {}  # materialisation -> position it holds everything before
@@ -90,9 +92,21 @@ class ChangelogBackend:
 
     # ------------------------------------------------------------------------------------------ materialisation
 
+    @property
+    def may_materialise(self) -> bool:
+        """Whether the materialisation before was confirmed by a checkpoint, or failed (ChangelogKeyedStateBackend#initMaterialization).
+
+        Another one would build on files that go with the checkpoint that names them.
+        """
+        return self._settled == self._latest
+
+    def materialisation_failed(self, number: int) -> None:
+        """It was not written."""
+        self._settled = max(self._settled, number)
+
     def materialise(self, number: int) -> FrozenState:
         """Freeze the backend below; what is logged from now on follows it.  No checkpoint owns its files: all are shared."""
-        self._begun[number] = self.end_bytes
+        self._begun[number], self._latest = self.end_bytes, number
         frozen = self.inner.take(number, "checkpoint", lambda _: True)
         steps = tuple(step._replace(files=tuple(file._replace(scope="shared") for file in step.files)) for step in frozen.steps)
         return replace(frozen, steps=steps)
@@ -155,6 +169,7 @@ class ChangelogBackend:
         materialisation = self._of_snapshot.get(number, 0)
         self._of_snapshot = {checkpoint: latest for checkpoint, latest in self._of_snapshot.items() if checkpoint > number}
         if materialisation:
+            self._settled = max(self._settled, materialisation)
             self.inner.notify_complete(materialisation)
 
     def stop(self) -> None:
@@ -189,7 +204,7 @@ class ChangelogBackend:
         self._unreported_bytes = 0
         self._held_bytes = None
         self._of_snapshot, self._begun = {}, {}
-        self._number = 0
+        self._number = self._latest = self._settled = 0
 
 
 def _carried(end_bytes: int, size_bytes: int) -> Handle:

@@ -600,6 +600,23 @@ def test_a_share_of_the_log_is_replayed():
     assert ([1_000_000], S // 4) == ([size for _, size in restoring.reads], restoring.after_ns)
 
 
+def test_a_materialisation_waits_for_the_one_before():
+    """It has to be confirmed by a checkpoint that refers to it, or to fail (ChangelogKeyedStateBackend#initMaterialization)."""
+    backend = made(LOGGED, INCREMENTAL)
+    assert backend.may_materialise
+    backend.take(6, "checkpoint", lambda _: True)
+    materialise(backend, 1, S)
+    backend.notify_complete(6)
+    assert not backend.may_materialise
+    backend.take(7, "checkpoint", lambda _: True)
+    backend.notify_complete(7)
+    assert backend.may_materialise
+    backend.materialise(2)
+    assert not backend.may_materialise
+    backend.materialisation_failed(2)
+    assert backend.may_materialise
+
+
 def test_the_end_of_a_savepoint_confirms_no_materialisation():
     """Only a checkpoint that refers to it does."""
     backend = made(LOGGED, INCREMENTAL)

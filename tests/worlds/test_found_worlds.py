@@ -27,6 +27,14 @@ def test_a_changelog_beside_savepoints_and_other_checkpoints(world):
     assert 0 < (result.checkpoints["status"] == "COMPLETED").sum()
 
 
+def test_a_changelog_is_not_materialised_anew_before_a_checkpoint_has_confirmed_the_last_time():
+    """It would build on files that the next completion deletes: an acknowledgement that names them comes to nothing."""
+    result = ran("changelog-materialised-between-checkpoints")
+
+    assert Happening.STATE_UNKNOWN not in {entry.happening for entry in result.journal}
+    assert "FINISHED" == result.job_status
+
+
 @pytest.mark.parametrize("world", ["outage-unaligned", "outage-rocksdb", "outage-flush"])
 def test_a_storage_outage_fails_checkpoints_and_tasks_only(world):
     """Whoever waits for storage may be gone when it gives up; afterwards checkpoints complete again, and no task manager was lost."""

@@ -163,6 +163,8 @@ class LogWriter(NoLog):
             return
 
     def _materialise_once(self) -> Work[None]:
+        if not self.backend.may_materialise:
+            return
         self._materialisations += 1
         number, state = self._materialisations, self.state
         frozen = self.env.event()
@@ -185,6 +187,7 @@ class LogWriter(NoLog):
             for step in frozen_state.steps:
                 yield from state.write_step(self.storage, handles, step, ("materialized", *state.name, number))
         except StorageFailed:
+            self.backend.materialisation_failed(number)
             return  # the next materialisation tries again
         handles = [*frozen_state.reused, *handles]
         self.backend.materialised(number, frozen_state, handles)
