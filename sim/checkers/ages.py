@@ -60,7 +60,8 @@ def misaged(
     oldest_ns = min((cohort[0] for cohort in after if _expired(cohort, horizon_ns) > _bytes_of_a_ns(cohort)), default=now_ns)
     if oldest_ns < horizon_ns:
         return f"keys are there that were last written {seconds(now_ns - oldest_ns)} ago, and live for {seconds(ttl_ns)}"
-    slack = (_STEPS + len(before) + len(after)) * max(map(_bytes_of_a_ns, before), default=1)
+    ageing = [cohort for cohort in before if cohort[0] < horizon_ns and before_ns - ttl_ns < cohort[1]]
+    slack = (_STEPS + len(before) + len(after)) * max(map(_bytes_of_a_ns, ageing), default=1)
     survived, live = younger(before, horizon_ns), sum(size_bytes for _, _, size_bytes in after)
     since = (
         f"at {seconds(before_ns)} there were {number_of(sum(size for _, _, size in before), 'byte')}, of which {survived} have not expired"
