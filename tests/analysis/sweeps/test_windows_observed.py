@@ -88,6 +88,15 @@ def test_the_sample_is_what_differs():
     assert ("windows", 1) == (of(rows[rows["seed"] == 0]).sample, len(of(rows[rows["seed"] == 0]).scores))
 
 
+def test_windows_may_stand_in_any_column_before_the_strategy():
+    """Also in the last one."""
+    rows = rows_of({"10 s": [1.0, 3.0], "30 s": [2.0, 4.0]})
+    others = [name for name in rows if name != "window"]
+    place = others.index("strategy")
+
+    assert of(rows).scores.equals(of(rows[[*others[:place], "window", *others[place:]]]).scores)
+
+
 def test_other_axes_repeat_within_windows():
     """Two rates of each window are no further windows."""
     rows = pd.concat([rows_of({"10 s": [1.0, 3.0]}).assign(scale=scale) for scale in ("1", "2")])
