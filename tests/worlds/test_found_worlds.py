@@ -387,3 +387,8 @@ def test_a_snapshot_that_is_cancelled_while_its_merged_file_is_closed_leaves_no_
 
 def test_a_file_waits_to_be_deleted_behind_one_on_a_slow_prefix():
     assert () == ran("deletes-at-a-slow-prefix").violations
+
+
+def test_a_checkpoint_that_begins_before_the_first_is_heard_of_may_build_upon_what_was_restored():
+    """Its tasks know of nothing newer, claimed or not."""
+    assert () == ran("begun-before-the-first-is-heard-of").violations

@@ -38,6 +38,7 @@ class StoredAccount(RunAccount):
         super().__init__(watched)
         self._first_own = 0  # the first file of this job; those before are of older ones
         self._not_claimed: tuple[FileId, ...] = ()  # files of the snapshot that the job began with
+        self._heard_ns = 0  # when tasks hear of the first checkpoint that completed here
         self._readings: list[_Reading] = []
         self._dealt_bytes: Mapping[int, int] = {}  # vertex -> in-flight data in files of what is dealt out where this job begins
 
@@ -81,10 +82,12 @@ class StoredAccount(RunAccount):
             self.tell_first([stored.without_metadata(checkpoint, self.now_ns, self.teller)])
         self.tell_first(self._short_files(checkpoint, parts))
         self.tell_first(self._in_no_file(checkpoint, parts))
-        if self._not_claimed and not self.context.stats[checkpoint].savepoint_format and not self._may_be_built_upon:
+        if self._not_claimed and not self.context.stats[checkpoint].savepoint_format and not self._may_be_built_upon(checkpoint):
             named = {file for task, part in parts if not self._has_changelog(task) for file in _files(part)} & set(self._not_claimed)
             if named:
                 self.tell_first([stored.not_its_own(checkpoint, self.now_ns, len(named), "named", self.teller)])
+        if not self._heard_ns and not self.context.stats[checkpoint].savepoint_format:
+            self._heard_ns = self.now_ns + self.context.scenario.overheads.notify_ns
 
     def restarted(self, checkpoint: int, tasks: Iterable[int]) -> None:
         left = set(tasks)
@@ -138,10 +141,13 @@ class StoredAccount(RunAccount):
     def _parts(self, checkpoint: int) -> Iterable[TaskSnapshot]:
         return self.contents.checkpoints.get(checkpoint, {}).values()
 
-    @property
-    def _may_be_built_upon(self) -> bool:
-        """A task that misses all notifications builds upon what it restored, claimed or not (RocksIncrementalSnapshotStrategy)."""
-        return self.context.scenario.checkpoint.lost_notifications > 0
+    def _may_be_built_upon(self, checkpoint: int) -> bool:
+        """A task that has heard of no completion builds upon what it restored, claimed or not (RocksIncrementalSnapshotStrategy).
+
+        The first checkpoint is a full one.  Tasks may hear of it when the next one has begun, or never.
+        """
+        begun_before = self.context.stats[checkpoint].trigger_ns < self._heard_ns
+        return begun_before or self.context.scenario.checkpoint.lost_notifications > 0
 
     def _has_changelog(self, task: int) -> bool:
         """Flink does not support a changelog without a claim."""
