@@ -354,7 +354,7 @@ def count_command(file: Path, least: int = 0):
         (["job.yaml", "--least", "99"], 0, "5 checkpoints\n", "warning: 5 checkpoints\n"),
         (["job.yaml", "--least", "-1"], 2, "", "--least: expected 0 or more\n"),
         (["nowhere.yaml"], 3, "", "nowhere.yaml: No such file or directory\n"),
-        (["broken.yaml"], 3, "", "broken: checkpoint: required key is missing\n"),
+        (["broken.yaml"], 3, "", "broken: checkpoint: required key is missing, e.g. checkpoint: {interval: 30 s}\n"),
     ],
 )
 def test_a_verb(tmp_path, monkeypatch, arguments, code, printed, message):

@@ -190,8 +190,8 @@ def test_a_job_that_restarts_for_ever_is_a_finding(monkeypatch):
     """What its status says is no excuse."""
     honest, status = trial.simulate, "RESTARTING FOR EVER: 9 times in a row from checkpoint 2 because of 'flush: no answer within 1 s'"
     free = lambda scenario: scenario.checkpoint.timeout_ns == LONG_NS  # noqa: E731
-    stuck = lambda scenario: replace(honest(scenario), job_status=status)  # noqa: E731
-    monkeypatch.setattr(trial, "simulate", lambda scenario: (honest if free(scenario) else stuck)(scenario))
+    stuck = lambda scenario, **options: replace(honest(scenario, **options), job_status=status)  # noqa: E731
+    monkeypatch.setattr(trial, "simulate", lambda scenario, **options: (honest if free(scenario) else stuck)(scenario, **options))
 
     assert "endless" == run_text(SOUND_WORLD.read_text()).kind
 
