@@ -15,17 +15,21 @@ Work = Generator[simpy.Event, Any, T]
 """A process in the making: what it yields it waits for."""
 
 
-def go_on(work: Work[T], awaited: simpy.Event, watch: Callable[[simpy.Event], None] = lambda _: None) -> Work[T]:
+def go_on(work: Work[T], awaited: simpy.Event, watch: Callable[[simpy.Event], None] = lambda _: None, *, outlasts: bool = False) -> Work[T]:
     """The rest of a work that was begun with `next(work)`; what is thrown at the process (failures, interrupts) reaches it.
 
-    `watch` is told of each event before the work waits for it.
+    `watch` is told of each event before the work waits for it.  `outlasts`: an interrupt does not reach the work; see `outlasting`.
     """
     try:
         while True:
             watch(awaited)
             try:
                 value = yield awaited
-            except BaseException as failure:  # noqa: BLE001  # handed on
+            except BaseException as failure:  # handed on
+                if outlasts and isinstance(failure, simpy.Interrupt):
+                    rest = _to_its_end(work, awaited)
+                    carry_on(rest, next(rest))
+                    raise
                 awaited = work.throw(failure)
             else:
                 awaited = work.send(value)
@@ -37,19 +41,9 @@ def outlasting(work: Work[T]) -> Work[T]:
     """The same work.  If its waiter is interrupted it goes on by itself, and what fails then concerns no waiter."""
     try:
         awaited = next(work)
-        while True:
-            try:
-                value = yield awaited
-            except simpy.Interrupt:
-                rest = _to_its_end(work, awaited)
-                carry_on(rest, next(rest))
-                raise
-            except BaseException as failure:  # noqa: BLE001  # handed on
-                awaited = work.throw(failure)
-            else:
-                awaited = work.send(value)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+    return (yield from go_on(work, awaited, outlasts=True))
 
 
 def _to_its_end(work: Work[T], awaited: simpy.Event) -> Work[None]:
