@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from docs.house import BEGIN, END, PAGE, ROOT, circles, page
-from tests.sentences import long_sentences
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -37,12 +36,6 @@ def test_what_a_page_names_is_there(path: Path):
     missing += [name for name in commands if not name.with_suffix(".py").exists() and not (name / "__main__.py").exists()]
 
     assert [] == missing
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_sentences_are_short(path: Path):
-    """The rule of docstrings holds for pages, too; tables and code hold no sentences."""
-    assert [] == list(long_sentences(path.read_text()))
 
 
 @pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "pictures").glob("*.png")), ids=lambda path: path.name)

@@ -2,9 +2,8 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -119,37 +118,12 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "pyspark": ("sweeps/spark/", "traces/"),
 }
 
-# You know the room of a line by its words.  Names in code count; prose is free.
-VOCABULARY: dict[str, set[str]] = {
-    "plane": {"queue", "queues", "queued", "credit", "credits", "buffer", "buffers", "marker", "markers"},
-    "protocol": {"checkpoint", "checkpoints", "barrier", "barriers", "align", "aligned", "alignment", "acknowledge", "acknowledged"},
-    "storage": {"bandwidth", "node", "nodes", "upload", "uploads"},
-}
-# ... but these belong to both: (room, word) -> why
-SHARED_WORDS: dict[tuple[str, str], str] = {
-    ("plane", "node"): "of a syntax tree, which the kernel's compiler reads",
-    ("plane", "nodes"): "of a syntax tree, which the kernel's compiler reads",
-    ("protocol", "upload"): "a command; how long it takes is storage's business",
-    ("protocol", "uploads"): "the same",
-    ("plane", "align"): "numpy's word for fields laid out as C does",
-    ("plane", "barriers"): "the name of a series of marker numbers; the plane never asks what it means",
-    ("storage", "checkpoint"): "CheckpointStorage is Flink's name for the whole room",
-}
-
 # Folders of tests that belong to no room: whole runs, a real Flink, broken rules, and what the benchmarks compare with.
 NO_ROOM = {"benchmarks", "fuzz", "injections", "laws", "live", "mutations", "worlds"}
 
 SUBJECT_LINES = 60  # so many lines of definitions that refer to no other definition of their file are a subject of their own
 TWO_LISTS = {"sim/protocol/task_vocabulary.py": "events and commands of one machine: they meet in it"}
 SUBJECT_FILES = 4  # so many files of a room that know none of its others want a room of their own
-
-
-def identifiers(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, word) of the names a module defines or uses: `OutputQueue.poll_all` is output, queue, poll, all."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        name = next((getattr(node, field) for field in ("id", "attr", "arg", "name") if isinstance(getattr(node, field, None), str)), "")
-        line = getattr(node, "lineno", 0)
-        yield from ((line, word.lower()) for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name))
 
 
 def test_imports_point_one_way():
@@ -241,21 +215,6 @@ def test_one_door_per_engine(library):
         for path in modules()
         for line, name in imports(path)
         if name.split(".")[0] == library and not path.relative_to(SIM).as_posix().startswith(ONLY_IN[library])
-    ]
-
-    assert wrong == []
-
-
-@pytest.mark.parametrize("here", VOCABULARY)
-def test_each_room_keeps_to_its_words(here):
-    """A name that needs the words of another room belongs to runtime, which knows both."""
-    foreign = set().union(*(theirs for there, theirs in VOCABULARY.items() if there != here)) - VOCABULARY[here]
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line}: '{word}' is not a word of {here}"
-        for path in modules()
-        if room(path) == here
-        for line, word in identifiers(path)
-        if word in foreign and (here, word) not in SHARED_WORDS
     ]
 
     assert wrong == []
