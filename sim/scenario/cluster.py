@@ -9,7 +9,7 @@ from pydantic import Tag
 from sim.model import cluster
 from sim.model.catalogs.option import options_of
 from sim.scenario.grammar.fields import Axis, OnOff, choice
-from sim.scenario.grammar.options import Options, built
+from sim.scenario.grammar.options import Options, attribute_of, built
 from sim.scenario.grammar.section import MAP_OR_TEXT, Texts
 from sim.scenario.text.problems import Reading
 from sim.units import MS, format_duration
@@ -53,19 +53,15 @@ def _network(around: Cluster, reading: Reading) -> cluster.NetworkMemory:
     given, here = around.network or Network(), ("cluster", "network")
     two, old = around.profile in (None, "2.x"), around.profile == "1.15"
     gone = [record for record in options_of(cluster.NetworkMemory).values() if two and all(key.last for key in record.flink)]
-    ignored = [record for record in gone if _from_flink((*here, record.key), reading)]
     segment_bytes = given.segment_size or cluster.NetworkMemory().segment_bytes
     profile = {"starting_segment_bytes": 1024 if two else segment_bytes, "overdraft": 20 if two else 0 if old else 5}
     both = zip(profile.items(), (given.starting_segment_size, given.overdraft), strict=True)
     usual = {name: value for (name, value), written in both if written is None}
-    usual |= {record.field: record.default for record in ignored}
+    usual |= {record.field: record.default for record in gone}
     network = built(cluster.NetworkMemory, given, here, reading, **usual, debloat=_debloat(given.debloat, reading), stretching=not old)
     for record in gone:
-        if record in ignored:
+        if (written := getattr(given, attribute_of(record.key))) is not None and (written != record.default or _from_flink((*here, record.key), reading)):
             reading.warn((*here, record.key), f"is ignored: Flink 2.x has no such option, it is {record.default} (profile: 1.20 has it)")
-        elif getattr(given, record.key.replace("-", "_")) not in (None, record.default):
-            there = f"it is {record.default} there; simulated as written all the same"
-            reading.warn((*here, record.key), f"Flink 2.x has no such option, {there}")
     if network.segment_bytes < 4096 or network.segment_bytes & (network.segment_bytes - 1):
         reading.wrong((*here, "segment-size"), f"{network.segment_bytes} B: Flink wants a power of two, 4 KiB or more")
     if not 0 < network.starting_segment_bytes <= network.segment_bytes:

@@ -169,12 +169,17 @@ def test_profiles_differ_in_how_far_the_timeout_reaches_and_who_shares_a_file(pr
     assert expected == (options.barriers.reaches_output, options.subtasks_per_channel_state_file)
 
 
-def test_two_x_says_that_its_buffers_are_constants():
-    """Simulated as written, with a warning: nobody can configure that."""
-    study = loads(SMALL, overrides=["cluster.network.buffers-per-channel=4"])
+@pytest.mark.parametrize(("key", "constant"), [
+    ("buffers-per-channel", 2), ("floating-buffers-per-gate", 8), ("max-buffers-per-channel", 10), ("overdraft", 20)])  # fmt: skip
+def test_two_x_ignores_options_that_became_constants(key, constant):
+    """What is simulated agrees with the warning; 1.20 has the option."""
+    new = loads(SMALL, overrides=[f"cluster.network.{key}=4"])
+    old = loads(SMALL, overrides=[f"cluster.network.{key}=4", "cluster.profile=1.20"])
 
-    assert 4 == study.scenarios[0].cluster.network.exclusive_per_channel
-    assert ["Flink 2.x has no such option, it is 2 there; simulated as written all the same"] == [w.message for w in study.warnings]
+    assert new.scenarios[0].cluster.network == loads(SMALL).scenarios[0].cluster.network
+    assert [f"is ignored: Flink 2.x has no such option, it is {constant} (profile: 1.20 has it)"] == [w.message for w in new.warnings]
+    assert () == old.warnings
+    assert new.scenarios[0].cluster.network != old.scenarios[0].cluster.network
 
 
 @pytest.mark.parametrize(("p", "groups"), [(1, 128), (85, 128), (86, 256), (128, 256), (30_000, 32768)])

@@ -48,6 +48,10 @@ def draw_checkpoint(draw: Draw, job: Document) -> Document:
     return options
 
 
+CONSTANTS_OF_2 = {"buffers-per-channel", "floating-buffers-per-gate", "max-buffers-per-channel", "overdraft"}
+"""Flink 2.x has no such options."""
+
+
 def draw_cluster(draw: Draw) -> Document:
     cluster: Document = draw.section(
         0.3, latency=lambda: draw.pick("50 us", "3 ms"), nic=lambda: draw.pick("2 MB/s", "10 MB/s"),
@@ -57,6 +61,8 @@ def draw_cluster(draw: Draw) -> Document:
         cluster["slots"] = draw.pick(1, 2, 3)
     if draw.chance(0.6):
         cluster["network"] = _network(draw)
+        if cluster.get("profile", "2.x") == "2.x" and cluster["network"].keys() & CONSTANTS_OF_2:
+            cluster["profile"] = "1.20"
     return cluster
 
 
