@@ -173,7 +173,7 @@ def measured(results: pd.DataFrame, *, now: str, unlimited: bool, prices: Prices
         "replayed": failed["replayed_records"],
         "completed": steady["completed"],
         "persisted_bytes": steady["persisted_bytes"],
-        "written_per_hour": steady["checkpointed_bytes"].fillna(0.0) * steady["completed"] / seconds * 3600,
+        "written_per_hour": steady["checkpointed_mean_bytes"].fillna(0.0) * steady["completed"] / seconds * 3600,
         "per_second": served,
         "longest_ms": steady["end_to_end_max_ms"],
         "checkpoint_p90_ms": steady["end_to_end_p90_ms"].where((expired == 0) & (steady["completed"] > 0), math.inf),

@@ -160,7 +160,7 @@ class Results(Guessed, RunAgain):
 
     @property
     def stored(self) -> dict[str, pd.DataFrame]:
-        """What lies in checkpoint storage at the end, which snapshot depends on which, what may be deleted: title -> table of texts."""
+        """Planned restarts, what is in checkpoint storage at the end, which snapshot depends on which: title -> table of texts."""
         import pandas as pd
 
         return {part.title: pd.DataFrame(part.rows, columns=part.header) for part in self.comparison.stored}

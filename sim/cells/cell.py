@@ -120,6 +120,8 @@ def _columns(result: Result, check: bool) -> Row:
     }
     none_of = {
         "restarts": not (cost.restarts or dead),
+        "failures": not (cost.failures or dead),
+        "planned_restarts": not cost.planned_restarts,
         "commits": not (cost.commits or job.committers),
         "first_uploads": not summary.first_uploads,
     }

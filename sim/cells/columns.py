@@ -27,10 +27,10 @@ def _of(kind: type, prefix: str = "") -> dict[str, pa.DataType]:
 
 
 def _meanings(kind: type, prefix: str = "") -> dict[str, str]:
-    """Column -> meaning, from the annotations of the fields."""
+    """Column -> meaning and population, from the annotations of the fields."""
     hints = get_type_hints(kind, include_extras=True)
-    annotated = {name: hint for name, hint in hints.items() if get_origin(hint) is Annotated}
-    return {prefix + name: _PARTS.get(prefix, "") + get_args(hint)[1] for name, hint in annotated.items()}
+    annotated = {name: get_args(hint)[1:] for name, hint in hints.items() if get_origin(hint) is Annotated}
+    return {prefix + name: _PARTS.get(prefix, "") + "; of ".join(texts) for name, texts in annotated.items()}
 
 
 OUTCOME: dict[str, pa.DataType] = {
@@ -92,7 +92,9 @@ class ComparedColumn:
     worse: Literal["more", "less", "neither"]
     ends: str = ""  # what must happen for its value to be known; until then it is a bound; empty: it is of the run as it was
     follows: str = ""  # measured on completed checkpoints: a bound whenever that column is one
-    of: Literal["restarts", "commits", "first_uploads", ""] = ""  # where there was none of these there was nothing to measure
+    of: Literal["restarts", "failures", "planned_restarts", "commits", "first_uploads", ""] = (
+        ""  # where there was none of these there was nothing to measure
+    )
 
     @property
     def may_be_bound(self) -> bool:
@@ -103,9 +105,12 @@ _MEDIAN, _TAIL = "end_to_end_p50_ms", "end_to_end_p99_ms"
 _COST, _GAIN, _NEITHER = ComparedColumn("more"), ComparedColumn("less"), ComparedColumn("neither")
 _PART = ComparedColumn("more", follows=_MEDIAN)
 _CHECKPOINT = ComparedColumn("more", ends="complete its checkpoints within the run")
+_RESTARTS: dict[str, Literal["failures", "planned_restarts"]] = {"": "failures", "planned_": "planned_restarts"}
 _RULES: dict[str, ComparedColumn] = {
     **dict.fromkeys(("warmup_ms", "completed", "busiest_subtask", "interrupted", "first_uploads"), _NEITHER),
-    **dict.fromkeys(("violations", "failed", "in_progress", "lost_records", "restarts", "backlog_growth"), _COST),
+    **dict.fromkeys(
+        ("violations", "failed", "in_progress", "lost_records", "restarts", "failures", "planned_restarts", "backlog_growth"), _COST
+    ),
     **dict.fromkeys((field.name for field in fields(StorageUse)), _COST),
     **dict.fromkeys(("busy_share", "busiest_subtask_share", "backpressured_share", "most_backpressured_share"), _COST),
     **dict.fromkeys(("lag_s", "delay_mean_s", "delay_p99_s"), ComparedColumn("more", ends="live until the end of the run")),
@@ -114,14 +119,20 @@ _RULES: dict[str, ComparedColumn] = {
     **dict.fromkeys(("end_to_end_p50_ms", "end_to_end_p90_ms", "end_to_end_p99_ms", "end_to_end_max_ms"), _CHECKPOINT),
     **dict.fromkeys(("first_upload_ms", "first_upload_bytes"), ComparedColumn("more", of="first_uploads")),
     **dict.fromkeys(("start_delay_ms", "alignment_ms", "sync_ms", "async_ms"), _PART),
-    **dict.fromkeys(("persisted_bytes", "persisted_mean_bytes", "checkpointed_bytes"), _PART),
+    **dict.fromkeys(("persisted_bytes", "persisted_mean_bytes", "checkpointed_bytes", "checkpointed_mean_bytes"), _PART),
     **dict.fromkeys(
         ("visible_p50_ms", "visible_p99_ms", "visible_max_ms"),
         ComparedColumn("more", ends="make all output visible within the run", of="commits"),
     ),
-    "downtime_ms": ComparedColumn("more", ends="run again within the run", of="restarts"),
-    "caught_up_ms": ComparedColumn("more", ends="catch up within the run", of="restarts"),
-    "replayed_records": ComparedColumn("more", of="restarts"),
+    **{
+        prefix + name: ComparedColumn("more", ends=ends, of=of)
+        for prefix, of in _RESTARTS.items()
+        for name, ends in (
+            ("downtime_ms", "run again within the run"),
+            ("caught_up_ms", "catch up within the run"),
+            ("replayed_records", ""),
+        )
+    },
     "disturbed_share": ComparedColumn("more", of="restarts"),
     "ended_s": ComparedColumn("more", ends="come to an end within the run"),
 }

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import ms_text
 from sim.analysis.section import TextTable
-from sim.analysis.strategies.consequences import Consequences, consequences, consequences_sentence, consequences_texts
+from sim.analysis.strategies.consequences import (
+    Consequences,
+    consequences,
+    consequences_sentence,
+    consequences_texts,
+    planned_restarts_table,
+)
 from sim.analysis.strategies.ending import finish, last_trigger_s
 from sim.analysis.strategies.not_completed import not_completed
 from sim.analysis.strategies.rates import KeepingUp, keeping_up
@@ -115,13 +121,14 @@ class Comparison:
 
     @cached_property
     def stored(self) -> list[TextTable]:
-        """Tables about checkpoint storage: of one run per strategy, and only if there is something to say."""
+        """Tables about planned restarts, and about checkpoint storage in one run per strategy; only those with something to say."""
         runs = {name: results[0] for name, results in self.results.items()}
         if not runs:
             return []
         found = stored({name: result.tables for name, result in runs.items()}, next(iter(runs.values())).scenario.job.edges)
         used = storage_use_table(self.storage_use, self.prices)
-        return found if used is None else [*found, used]
+        planned = planned_restarts_table(list(self.consequences), list(self.consequences.values()))
+        return [section for section in (planned, *found, used) if section is not None]
 
     @cached_property
     def storage_use(self) -> dict[str, StorageUse]:

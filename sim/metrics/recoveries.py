@@ -12,6 +12,7 @@ import pandas as pd
 
 from sim.metrics.frame import frame, ms, span_ms
 from sim.metrics.schema import Row
+from sim.quantities.populations import PLANNED_RESTARTS
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ class RecoveryStats:
     @property
     def is_failure(self) -> bool:
         """Whether something failed, and not just another job or parallelism began."""
-        return self.kind not in ("rescale", "instance")
+        return self.kind not in PLANNED_RESTARTS
 
 
 def recoveries_table(stats: Iterable[RecoveryStats]) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.analysis.strategies.summary import Tables
+from sim.quantities.populations import PLANNED_RESTARTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +43,9 @@ def curves_of(quantity: PlottedQuantity, comparison: Comparison) -> dict[str, pd
 
 
 def failures_s(runs: Mapping[str, Tables]) -> list[float]:
-    return sorted({at_ms / 1e3 for tables in runs.values() for at_ms in tables["recoveries"]["failed"]})
+    """Times of failures; planned restarts are none."""
+    rows = (tables["recoveries"] for tables in runs.values())
+    return sorted({at_ms / 1e3 for own in rows for at_ms in own.loc[~own["kind"].isin(PLANNED_RESTARTS), "failed"]})
 
 
 def triggers_s(runs: Mapping[str, Tables]) -> list[float]:

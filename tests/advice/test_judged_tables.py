@@ -57,7 +57,8 @@ def rows(**others):
     steady = {
         "trial": "undisturbed", "throughput_per_second": 380.0, "throughput_change": -0.05, "failed": 3, "interrupted": 3, "completed": 2,
         "end_to_end_p99_ms": 190.0, "end_to_end_p50_ms": 100.0, "end_to_end_p90_ms": 170.0, "end_to_end_max_ms": 200.0,
-        "visible_p99_ms": 30.0, "checkpointed_bytes": 5e6, "persisted_bytes": 7e6, "backlog_growth": math.inf,
+        "visible_p99_ms": 30.0, "checkpointed_bytes": 5e6, "checkpointed_mean_bytes": 5e6,
+        "persisted_bytes": 7e6, "backlog_growth": math.inf,
     } | dict(zip(USE, (60.0, 1.0, 20.0, 3e9, 0.0), strict=True))  # fmt: skip
     failure = {"trial": "failure", "downtime_ms": 4000.0, "replayed_records": 9500.0, "caught_up_ms": 41_000.0}
     return pd.DataFrame([common | steady | others, common | failure])
@@ -88,7 +89,7 @@ def test_each_column_has_its_place():
         ({"failed": 4}, "checkpoint_ms", math.inf), ({"failed": 4}, "checkpoint_p90_ms", math.inf), ({"failed": 4}, "longest_ms", 200.0),
         ({"completed": 0}, "checkpoint_ms", math.inf), ({"completed": 0}, "checkpoint_p90_ms", math.inf),
         ({"completed": 1}, "checkpoint_p90_ms", 170.0),
-        ({"checkpointed_bytes": math.nan}, "written_per_hour", 0.0),
+        ({"checkpointed_mean_bytes": math.nan}, "written_per_hour", 0.0),
     ],
 )  # fmt: skip
 def test_checkpoints_that_expire_take_for_ever(others, column, expected):

@@ -35,7 +35,8 @@ def results(
             "end_to_end_p99_ms": duration[protocol] * (1 + wobble), "end_to_end_p50_ms": duration[protocol],
             "end_to_end_p90_ms": duration[protocol],
             "visible_p99_ms": visible,
-            "end_to_end_max_ms": duration[protocol], "checkpointed_bytes": 2e6, "completed": 4, "persisted_bytes": 1e6,
+            "end_to_end_max_ms": duration[protocol], "checkpointed_bytes": 2e6, "checkpointed_mean_bytes": 2e6,
+            "completed": 4, "persisted_bytes": 1e6,
             "downtime_ms": 5000.0, "replayed_records": 1000 * seconds, "caught_up_ms": 5000 + 1000 * catch_up * seconds, "world": world,
             "backlog_growth": growth,
         })  # fmt: skip

@@ -41,14 +41,19 @@ class Filled(MadeUp):
     def row(self, axes, k, more_ms):
         row = super().row(axes, k, more_ms)
         twice = dict.fromkeys(("end_to_end_max_ms", "end_to_end_p99_ms"), 2 * row["end_to_end_p50_ms"])
-        return row | {"checkpointed_bytes": 4e7, "persisted_bytes": 3e6} | twice
+        return row | {"checkpointed_bytes": 4e7, "checkpointed_mean_bytes": 4e7, "persisted_bytes": 3e6} | twice
 
 
 class Transactional(Uploading):
     """Nine tenths of each checkpoint are upload of 2 GB; output is visible after 4 s."""
 
     def row(self, axes, k, more_ms):
-        return super().row(axes, k, more_ms) | {"checkpointed_bytes": 2e9, "persisted_bytes": 3e6, "visible_p99_ms": 4000.0}
+        return super().row(axes, k, more_ms) | {
+            "checkpointed_bytes": 2e9,
+            "checkpointed_mean_bytes": 2e9,
+            "persisted_bytes": 3e6,
+            "visible_p99_ms": 4000.0,
+        }
 
 
 def of_kafka(job):

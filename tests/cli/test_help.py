@@ -84,6 +84,7 @@ def test_result_tables_are_described(ckptsim):
     """Those of a run, and those of a sweep."""
     titles = json.loads(ckptsim("schema", "--results", "--json").output)
 
-    assert {"name": "downtime_ms", "unit": "ms", "meaning": "failure -> all tasks run again, median over restarts"} in titles["results"]
+    meaning = "failure -> all tasks run again, median; of restarts caused by a failure"
+    assert {"name": "downtime_ms", "unit": "ms", "meaning": meaning} in titles["results"]
     assert {"name", "unit", "meaning"} == set(titles["checkpoints"][0])
     assert "results.parquet of a sweep" in ckptsim("schema", "--results").output

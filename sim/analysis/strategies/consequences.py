@@ -1,6 +1,7 @@
 """The costs of a strategy beyond its checkpoints: delay of visible output, downtime, end of the job.
 
-Several runs of a strategy are pooled: medians over all their commits and restarts, sums as means per run.
+Several runs of a strategy are pooled: medians over all their commits and restarts, sums as means per run.  Failures and planned restarts
+are populations of their own: a rescale of an idle job is quick, and would make failures look cheap.
 A recovery or a transaction that did not end within its run counts with the time it had taken: its column is then "more than".
 """
 
@@ -10,14 +11,17 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from sim.analysis.number_texts import NONE, count_text, ms_text
+from sim.analysis.section import TextTable
+from sim.analysis.strategies.first_upload import periodic
 from sim.analysis.strategies.summary import Tables
 from sim.analysis.unfinished import Duration, median_of_few, quantile
+from sim.quantities.populations import PLANNED_RESTARTS, Population
 from sim.quantities.results import has_sample
 
 
@@ -25,26 +29,56 @@ from sim.quantities.results import has_sample
 class Consequences:
     """The costs of a strategy beyond its checkpoints.  NaN: nothing of the kind happened, e.g. no failure and so no downtime."""
 
-    commits: Annotated[float, "per run"]
-    committed_records: Annotated[float, "per run"]
-    visible_p50_ms: Annotated[float, "first write of a transaction -> its output visible, median"]
-    visible_p99_ms: Annotated[float, "likewise, 99 % quantile; of fewer than 100 commits it is hardly less than the longest"]
-    visible_max_ms: Annotated[float, "likewise, the longest"]
-    lost_records: Annotated[float, "per run: of transactions that timed out, or whose files are not there"]
-    restarts: Annotated[float, "per run"]
-    downtime_ms: Annotated[float, "failure -> all tasks run again, median over restarts"]
-    replayed_records: Annotated[float, "median over restarts"]
-    caught_up_ms: Annotated[float, "failure -> as much waits as usual, median over restarts"]
-    disturbed_share: Annotated[float, "of the run: between a failure and being caught up again"]
-    lag_s: Annotated[float, "largest time a record has been due and was not emitted yet; of a job that failed for good there is none"]
-    delay_mean_s: Annotated[float, "due -> served by a vertex without readers, mean of samples once a second"]
-    delay_p99_s: Annotated[float, "likewise, 99 % quantile"]
-    ended_s: Annotated[float, "end of the run: the job was over, or it was cut off"]
+    commits: Annotated[float, "per run", Population.COMMITS]
+    committed_records: Annotated[float, "per run", Population.COMMITS]
+    visible_p50_ms: Annotated[float, "first write of a transaction -> its output visible, median", Population.COMMITS]
+    visible_p99_ms: Annotated[float, "likewise, 99 % quantile; of fewer than 100 it is hardly less than the longest", Population.COMMITS]
+    visible_max_ms: Annotated[float, "likewise, the longest", Population.COMMITS]
+    lost_records: Annotated[float, "per run: of transactions that timed out, or whose files are not there", Population.COMMITS]
+    restarts: Annotated[float, "per run", Population.RESTARTS]
+    failures: Annotated[float, "per run", Population.FAILURES]
+    downtime_ms: Annotated[float, "failure -> all tasks run again, median", Population.FAILURES]
+    replayed_records: Annotated[float, "emitted again by sources, median", Population.FAILURES]
+    caught_up_ms: Annotated[float, "failure -> as much waits as usual, median", Population.FAILURES]
+    planned_restarts: Annotated[float, "per run", Population.PLANNED]
+    planned_downtime_ms: Annotated[float, "start of the restart -> all tasks run again, median", Population.PLANNED]
+    planned_replayed_records: Annotated[float, "emitted again by sources, median", Population.PLANNED]
+    planned_caught_up_ms: Annotated[float, "start of the restart -> as much waits as usual, median", Population.PLANNED]
+    disturbed_share: Annotated[float, "share of the run between a restart and being caught up again", Population.RESTARTS]
+    lag_s: Annotated[float, "largest time a record is due and not emitted; a job that failed for good has none", Population.RUN]
+    delay_mean_s: Annotated[float, "due -> served by a vertex without readers, mean of samples once a second", Population.AFTER_WARMUP]
+    delay_p99_s: Annotated[float, "likewise, 99 % quantile", Population.AFTER_WARMUP]
+    ended_s: Annotated[float, "end of the run: the job was over, or it was cut off", Population.RUN]
     unfinished: Annotated[str, "columns whose value is a bound, 'more than': what they measure had not ended when the run did"]
+
+    def restart_cost(self, population: Population) -> RestartCost:
+        """Return what a restart of this population costs (FAILURES or PLANNED)."""
+        prefix, count = ("planned_", self.planned_restarts) if population is Population.PLANNED else ("", self.failures)
+        downtime, replayed, caught_up = (float(getattr(self, prefix + column)) for column in _COST_COLUMNS)
+        bounds = frozenset(column for column in _COST_COLUMNS if prefix + column in self.unfinished.split())
+        return RestartCost(count, downtime, replayed, caught_up, bounds)
 
     @property
     def nothing_happened(self) -> bool:
         return not self.commits and not self.restarts
+
+
+_COST_COLUMNS = ("downtime_ms", "replayed_records", "caught_up_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class RestartCost:
+    """Medians over the restarts of one population."""
+
+    count: float  # per run
+    downtime_ms: float
+    replayed_records: float
+    caught_up_ms: float
+    bounds: frozenset[str]  # columns whose value is "more than"
+
+    def text(self, column: str) -> str:
+        """``more than 40 s``: it had not ended when the run did."""
+        return ("more than " if column in self.bounds else "") + ms_text(getattr(self, column))
 
 
 def consequences(
@@ -57,15 +91,15 @@ def consequences(
     """
     commits = _pooled(runs, "commits")
     commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]  # the trigger decides, as for checkpoints
-    restarts = _pooled(runs, "recoveries")
-    back = restarts[restarts["running"] >= 0]  # the others have not come to replay anything
     fresh = commits[~commits["again"].astype(bool)]
-    lasted = [duration for run, end_ms in zip(runs, durations_ms, strict=True) for duration in _recoveries(run["recoveries"], end_ms)]
-    down, caught_up = (_median([pair[i] for pair in lasted]) for i in (0, 1))
+    restarts = [restart for run, end_ms in zip(runs, durations_ms, strict=True) for restart in _restarts(run["recoveries"], end_ms)]
+    planned = [restart for restart in restarts if restart.is_planned]
+    failures = [restart for restart in restarts if not restart.is_planned]
     late = np.array([age for run, end_ms in zip(runs, durations_ms, strict=True) for age in _open_ms(run, end_ms, committers)])
     visible = fresh.loc[fresh["visible_latency"] >= 0, "visible_latency"].to_numpy(dtype=float)
     p50, p99, longest = (quantile(visible, late, share) for share in (0.5, 0.99, 1.0))
-    bounds = {"visible_p50_ms": p50, "visible_p99_ms": p99, "visible_max_ms": longest, "downtime_ms": down, "caught_up_ms": caught_up}
+    bounds = {"visible_p50_ms": p50, "visible_p99_ms": p99, "visible_max_ms": longest}
+    bounds |= _duration_columns("", failures) | _duration_columns("planned_", planned)
     delays = pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs])
     return Consequences(
         commits=len(fresh) / len(runs),
@@ -75,10 +109,15 @@ def consequences(
         visible_max_ms=longest.value,
         lost_records=fresh["lost_records"].sum() / len(runs),
         restarts=len(restarts) / len(runs),
-        downtime_ms=down.value,
-        replayed_records=float((back if len(back) else restarts)["replayed_records"].median()) if len(restarts) else math.nan,
-        caught_up_ms=caught_up.value,
-        disturbed_share=_disturbed_ms(runs, durations_ms) / sum(durations_ms) if len(restarts) else math.nan,
+        failures=len(failures) / len(runs),
+        downtime_ms=bounds["downtime_ms"].value,
+        replayed_records=_replayed(failures),
+        caught_up_ms=bounds["caught_up_ms"].value,
+        planned_restarts=len(planned) / len(runs),
+        planned_downtime_ms=bounds["planned_downtime_ms"].value,
+        planned_replayed_records=_replayed(planned),
+        planned_caught_up_ms=bounds["planned_caught_up_ms"].value,
+        disturbed_share=_disturbed_ms(runs, durations_ms) / sum(durations_ms) if restarts else math.nan,
         lag_s=math.nan if died else max(float(run["series"]["lag"].max()) for run in runs),
         delay_mean_s=float(delays.mean()),
         delay_p99_s=float(delays.quantile(0.99)),
@@ -97,18 +136,43 @@ _Lasted = tuple[float, bool]
 """How long something took [ms], and whether it ended."""
 
 
-def _recoveries(restarts: pd.DataFrame, end_ms: float) -> Iterator[tuple[_Lasted, _Lasted]]:
-    """(downtime, catching up) of each failure.
+class _Restart(NamedTuple):
+    """A row of `recoveries`."""
+
+    is_planned: bool
+    down: _Lasted
+    catching_up: _Lasted
+    replayed_records: float
+
+
+def _restarts(rows: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
+    """Restarts of a run, the last one first.
 
     A later failure may take a restart over.  The job is then down until that one runs.  When that one has caught up, the backlog is what it
     was at the later failure: the earlier one has not caught up by then.
     """
     down: _Lasted = (end_ms, False)
     known_until_ms = end_ms
-    for failed, running, caught_up in restarts.sort_values("failed")[["failed", "running", "caught_up"]].to_numpy(dtype=float)[::-1]:
+    for row in rows.sort_values("failed")[["kind", "failed", "running", "caught_up", "replayed_records"]].to_dict("records")[::-1]:
+        failed, running, caught_up = float(row["failed"]), float(row["running"]), float(row["caught_up"])
         down = (running, True) if running >= 0 else down
         known_until_ms = caught_up if caught_up >= 0 else known_until_ms
-        yield (down[0] - failed, down[1]), (known_until_ms - failed, caught_up >= 0)
+        catching_up = (known_until_ms - failed, caught_up >= 0)
+        yield _Restart(row["kind"] in PLANNED_RESTARTS, (down[0] - failed, down[1]), catching_up, float(row["replayed_records"]))
+
+
+def _duration_columns(prefix: str, restarts: Sequence[_Restart]) -> dict[str, Duration]:
+    """Column -> median."""
+    return {
+        f"{prefix}downtime_ms": _median([restart.down for restart in restarts]),
+        f"{prefix}caught_up_ms": _median([restart.catching_up for restart in restarts]),
+    }
+
+
+def _replayed(restarts: Sequence[_Restart]) -> float:
+    """The median over restarts that ran again; the others have not come to replay anything."""
+    ran = [restart.replayed_records for restart in restarts if restart.down[1]] or [restart.replayed_records for restart in restarts]
+    return float(np.median(ran)) if ran else math.nan
 
 
 def _median(lasted: Sequence[_Lasted]) -> Duration:
@@ -121,7 +185,7 @@ def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterato
     commits, checkpoints = run["commits"], run["checkpoints"]
     yield from [end_ms] * int((commits["lost_records"] > 0).sum())
     if len(commits) or committers:
-        completed = checkpoints.loc[checkpoints["status"] == "COMPLETED", "trigger_timestamp"]
+        completed = checkpoints.loc[(checkpoints["status"] == "COMPLETED").to_numpy() & periodic(checkpoints), "trigger_timestamp"]
         answered, visible = commits["commit_latency"] >= 0, commits["visible_latency"] >= 0
         at_the_end = commits.loc[visible & ~answered, "commit_timestamp"]  # a task ended without waiting for a checkpoint
         last_ms = [*completed, *(commits["commit_timestamp"] - commits["commit_latency"])[answered], *at_the_end, 0.0]
@@ -169,13 +233,26 @@ def consequences_texts(
         ]
     if any(row.lost_records for row in rows):
         columns.append(("lost", [count_text(row.lost_records) for row in rows]))
+    costs = [row.restart_cost(Population.FAILURES) for row in rows]
+    if any(row.failures for row in rows):
+        columns += [
+            ("failures", [count_text(cost.count) for cost in costs]),
+            (
+                "downtime",
+                [
+                    "for good" if _died(row) and not row.failures else cost.text("downtime_ms")
+                    for row, cost in zip(rows, costs, strict=True)
+                ],
+            ),
+            ("replayed", [NONE if math.isnan(cost.replayed_records) else count_text(cost.replayed_records) for cost in costs]),
+            (
+                "caught up after",
+                ["never" if _died(row) and not row.failures else cost.text("caught_up_ms") for row, cost in zip(rows, costs, strict=True)],
+            ),
+        ]
     if any(row.restarts for row in rows):
         lag = [status if _died(row) else ms_text(1e3 * row.lag_s) for status, row in zip(statuses, rows, strict=True)]
         columns += [
-            ("restarts", [count_text(row.restarts) for row in rows]),
-            ("downtime", ["for good" if _died(row) and not row.restarts else _bounded(row, "downtime_ms") for row in rows]),
-            ("replayed", [NONE if math.isnan(row.replayed_records) else count_text(row.replayed_records) for row in rows]),
-            ("caught up after", ["never" if _died(row) and not row.restarts else _bounded(row, "caught_up_ms") for row in rows]),
             ("largest lag", lag),
             ("disturbed", [NONE if math.isnan(row.disturbed_share) else f"{100 * row.disturbed_share:.0f} %" for row in rows]),
         ]
@@ -186,37 +263,62 @@ def _visible(rows: Sequence[Consequences], column: str, at_once: Sequence[bool])
     return ["at once" if waits_for_nothing else _bounded(row, column) for row, waits_for_nothing in zip_longest(rows, at_once)]
 
 
+def planned_restarts_table(labels: Sequence[str], rows: Sequence[Consequences]) -> TextTable | None:
+    """What planned restarts cost, a row per strategy that has any; None: no strategy has."""
+    costs = [(label, cost) for label, row in zip(labels, rows, strict=True) if (cost := row.restart_cost(Population.PLANNED)).count]
+    if not costs:
+        return None
+    header = ["strategy", "restarts", "downtime", "replayed", "caught up after"]
+    return TextTable(
+        "Planned restarts (rescales, and jobs that begin from a snapshot)", header,
+        [[label, count_text(cost.count), cost.text("downtime_ms"), count_text(cost.replayed_records), cost.text("caught_up_ms")]
+         for label, cost in costs],
+    )  # fmt: skip
+
+
 def consequences_sentence(labels: Sequence[str], rows: Sequence[Consequences], *, overloaded: Collection[str] = ()) -> str:
-    """The difference that decides under failures: the share of disturbed time, or records replayed; empty: neither differs.
+    """Compare what a failure costs, or a planned restart where nothing fails; empty: neither differs.
 
-    A job that failed for good is not compared.  `overloaded`: labels of those that do not keep up before they fail.
+    A job that failed for good is not compared.  `overloaded`: labels of those that do not keep up before they restart.
     """
-    going_on = [(label, row) for label, row in zip(labels, rows, strict=True) if row.restarts and not _died(row)]
-    failing = [(row.disturbed_share, row.replayed_records, label, row) for label, row in going_on]
-    if len(failing) < 2:
+    alive = [(label, row) for label, row in zip(labels, rows, strict=True) if row.restarts and not _died(row)]
+    population = Population.FAILURES if any(row.failures for _, row in alive) else Population.PLANNED
+    compared = [(label, row, row.restart_cost(population)) for label, row in alive]
+    compared = [line for line in compared if line[2].count]
+    if len(compared) < 2:
         return ""
-    best, worst = min(failing)[2:], max(failing)[2:]
-    if worst[1].disturbed_share < 1.1 * best[1].disturbed_share + 0.01 and worst[1].replayed_records < 1.1 * best[1].replayed_records:
-        return "" if _may_differ([row for *_, row in failing]) else "A failure costs the same under all of them."
+    what = "failure" if population is Population.FAILURES else "planned restart"
+    ranked = sorted(compared, key=lambda line: (line[1].disturbed_share, line[2].replayed_records))
+    best, worst = ranked[0], ranked[-1]
+    if worst[1].disturbed_share < 1.1 * best[1].disturbed_share + 0.01 and worst[2].replayed_records < 1.1 * best[2].replayed_records:
+        return "" if _may_differ([cost for *_, cost in compared]) else f"A {what} costs the same under all of them."
+    also = " and ".join(label for label, *_ in (worst, best) if label in overloaded)
+    also = f" {also} cannot keep up before the {what} either: lag and disturbed time are not its cost alone." if also else ""
+    return f"After a {what} {_cost_sentence(*worst, population)}; {_cost_sentence(*best, population)}.{also}"
 
-    def cost(row: Consequences) -> str:
-        replayed, lag = count_text(row.replayed_records), ms_text(1e3 * row.lag_s)
-        return f"replays {replayed} records, lags by up to {lag} and is disturbed {100 * row.disturbed_share:.0f} % of the time"
 
-    slow = [label for label in (worst[0], best[0]) if label in overloaded]
-    also = f" {' and '.join(slow)} cannot keep up before the failure either: lag and disturbed time are not its cost alone." if slow else ""
-    return f"After a failure {worst[0]} {cost(worst[1])}; {best[0]} {cost(best[1])}.{also}"
+def _cost_sentence(label: str, row: Consequences, cost: RestartCost, population: Population) -> str:
+    """Medians over the restarts of the population, then what all restarts did to the run."""
+    replayed, lag = count_text(cost.replayed_records), ms_text(1e3 * row.lag_s)
+    others = row.planned_restarts if population is Population.FAILURES else 0
+    counted = f" by {_counted(row.failures, 'failure')} and {_counted(others, 'planned restart')}" if others else ""
+    return (
+        f"{label} replays {replayed} records, lags by up to {lag} and is disturbed {100 * row.disturbed_share:.0f} % of the time{counted}"
+    )
+
+
+def _counted(number: float, noun: str) -> str:
+    return f"{count_text(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def _died(row: Consequences) -> bool:
     return math.isnan(row.lag_s)
 
 
-def _may_differ(rows: Sequence[Consequences]) -> bool:
+def _may_differ(costs: Sequence[RestartCost]) -> bool:
     """Whether a bound hides the cost of one of them, or their downtimes differ by more than noise (a tenth, or 100 ms)."""
-    down = [row.downtime_ms for row in rows]
-    is_open = any({"downtime_ms", "replayed_records", "caught_up_ms"} & set(row.unfinished.split()) for row in rows)
-    return is_open or max(down) - min(down) >= max(100.0, 0.1 * max(down))
+    down = [cost.downtime_ms for cost in costs]
+    return any(cost.bounds for cost in costs) or max(down) - min(down) >= max(100.0, 0.1 * max(down))
 
 
 def _bounded(row: Consequences, column: str) -> str:

@@ -16,6 +16,11 @@ TIMES = 2.0
 """So many times the median of what later ones write."""
 
 
+def periodic(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """By row of the table `checkpoints`: whether it is a periodic or final checkpoint, and not a savepoint."""
+    return (checkpoints["savepointFormat"] == "").to_numpy()
+
+
 def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """By row of the table `checkpoints` of one run: whether it is the first upload of its job.
 
@@ -23,13 +28,13 @@ def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """
     found = np.zeros(len(checkpoints), dtype=bool)
     job = checkpoints["x_job"].to_numpy() if "x_job" in checkpoints else np.zeros(len(checkpoints), dtype=int)
-    periodic = (checkpoints["status"] == "COMPLETED").to_numpy() & (checkpoints["savepointFormat"] == "").to_numpy()
+    candidates = (checkpoints["status"] == "COMPLETED").to_numpy() & periodic(checkpoints)
     trigger = checkpoints["trigger_timestamp"].to_numpy(dtype=float)
     in_flight = checkpoints["persisted_data"].to_numpy(dtype=float)
     written = checkpoints["checkpointed_size"].to_numpy(dtype=float) - in_flight
     referred = checkpoints["state_size"].to_numpy(dtype=float) - in_flight
-    for number in np.unique(job[periodic]):
-        rows = np.flatnonzero(periodic & (job == number))
+    for number in np.unique(job[candidates]):
+        rows = np.flatnonzero(candidates & (job == number))
         first, *later = rows[np.argsort(trigger[rows], kind="stable")]
         if not later or written[first] <= 0:
             continue

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.first_upload import first_uploads, periodic
 from sim.analysis.strategies.noise import is_noise
 from sim.analysis.strategies.path import PARTS
 from sim.analysis.strategies.rates import Tables
@@ -64,27 +64,32 @@ def not_completed(runs: Sequence[Tables], ends_ms: Sequence[float], *, warmup_s:
     for run, end_ms in zip(runs, ends_ms, strict=True):
         rows = run["checkpoints"]
         rows = rows[(rows["trigger_timestamp"] >= warmup_s * 1e3).to_numpy() & ~first_uploads(rows)]
-        completed += rows.loc[rows["status"] == "COMPLETED", "end_to_end_duration"].tolist()
+        completed += rows.loc[(rows["status"] == "COMPLETED").to_numpy() & periodic(rows), "end_to_end_duration"].tolist()
         for fate, lasted_ms, way in _rows(rows, run["path"], end_ms):
             found.setdefault(fate, []).append((lasted_ms, way))
     usual_ms = float(np.median(completed)) if completed else 0.0
     return tuple(
         _of(fate, late)
         for fate, own in found.items()
-        if (late := own if fate in ("expired", "failed") else [pair for pair in own if not is_noise(pair[0], usual_ms)])
+        if (
+            late := own
+            if fate.removeprefix("savepoint ") in ("expired", "failed")
+            else [pair for pair in own if not is_noise(pair[0], usual_ms)]
+        )
     )
 
 
 def _rows(rows: pd.DataFrame, paths: pd.DataFrame, end_ms: float) -> Iterator[tuple[str, float, pd.DataFrame]]:
     """(fate, how long it took until then [ms], the parts of its path)."""
     for row in rows[rows["status"] != "COMPLETED"].to_dict("records"):
+        kind = "savepoint " if row["savepointFormat"] else ""
         if row["status"] == "IN_PROGRESS":
-            yield "under way at the end", end_ms - row["trigger_timestamp"], paths.iloc[:0]
+            yield f"{kind}under way at the end", end_ms - row["trigger_timestamp"], paths.iloc[:0]
             continue
         way = paths[paths["id"] == row["id"]]
         message = row["failure_message"]
         fate = "expired" if message == EXPIRED else "interrupted" if message in INTERRUPTIONS else "failed"
-        yield fate, row["end_to_end_duration"], way[way["x_job"] == row["x_job"]] if "x_job" in row else way
+        yield kind + fate, row["end_to_end_duration"], way[way["x_job"] == row["x_job"]] if "x_job" in row else way
 
 
 def _of(fate: str, checkpoints: Sequence[tuple[float, pd.DataFrame]]) -> NotCompleted:

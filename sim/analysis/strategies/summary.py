@@ -1,6 +1,7 @@
 """The tables of a strategy -> a row: durations of checkpoints, their parts, their costs.
 
-Only checkpoints triggered after the warm-up count, and the series after it.  Durations and their parts are of *completed* checkpoints;
+Only checkpoints triggered after the warm-up count, and the series after it.  Savepoints have a table of their own
+(`sim.analysis.strategies.stored`).  Durations and their parts are of *completed* checkpoints;
 `completed` is their number.  A first checkpoint that uploads everything is not among them (`sim.analysis.strategies.first_upload`):
 it is a row of its own.  Percentiles are computed of any number; `sim.quantities.results` says which may be shown.
 
@@ -16,10 +17,11 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 
-from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.first_upload import first_uploads, periodic
 from sim.analysis.strategies.not_completed import INTERRUPTIONS
 from sim.analysis.strategies.path import BarrierPath, path
 from sim.analysis.strategies.rates import Tables, again_per_second, backlog_per_second, emitted_per_second, served_per_second
+from sim.quantities.populations import Population
 
 __all__ = ["Summary", "Tables", "median_duration_ms", "summarize", "throughput"]
 
@@ -28,38 +30,59 @@ __all__ = ["Summary", "Tables", "median_duration_ms", "summarize", "throughput"]
 class Summary:
     """The results of a strategy as one row.  NaN: not measured, e.g. a percentile without a completed checkpoint."""
 
-    completed: Annotated[int, "checkpoints triggered after the warm-up, without first uploads; n of every percentile"]
-    failed: Annotated[int, "checkpoints"]
-    interrupted: Annotated[int, "of the failed: by a restart or the end of the job, which is no checkpoint's fault"]
-    in_progress: Annotated[int, "at the end of the run"]
-    failure: Annotated[str, "the most frequent failure message"]
-    standstill: Annotated[str, "why checkpoints hang although nothing is slow: tasks that wait for each other"]
-    end_to_end_p50_ms: Annotated[float, "last acknowledgement - trigger, median over completed checkpoints"]
-    end_to_end_p90_ms: Annotated[float, "likewise, 90 % quantile; of fewer than 10 it is hardly more than the longest"]
-    end_to_end_p99_ms: Annotated[float, "likewise, 99 % quantile; of fewer than 100 it is hardly more than the longest"]
-    end_to_end_max_ms: Annotated[float, "likewise, the longest"]
-    first_uploads: Annotated[int, "checkpoints that uploaded everything at the beginning, warm-up or not; they count nowhere else"]
-    first_upload_ms: Annotated[float, "their end-to-end duration, median over runs"]
-    first_upload_bytes: Annotated[float, "what each wrote, median over runs"]
-    start_delay_ms: Annotated[float, "trigger -> first barrier, median over checkpoints and subtasks, of the vertex where it is largest"]
-    start_delay_vertex: Annotated[str, "that vertex"]
-    alignment_ms: Annotated[float, "alignment, of the slowest subtask, median over checkpoints"]
-    sync_ms: Annotated[float, "synchronous part, of the slowest subtask, median over checkpoints"]
-    async_ms: Annotated[float, "asynchronous part, of the slowest subtask, median over checkpoints"]
-    persisted_bytes: Annotated[float, "in-flight data stored, median per checkpoint"]
-    persisted_mean_bytes: Annotated[float, "likewise, mean: where back-pressure comes and goes, half of the checkpoints store none"]
-    checkpointed_bytes: Annotated[float, "all that is written, median per checkpoint"]
-    throughput_per_second: Annotated[float, "records served by the sinks, without what they served again after failures"]
-    emitted_per_second: Annotated[float, "records emitted by the sources, without what they emitted again after failures"]
-    offered_per_second: Annotated[float, "likewise, and by how much their backlog grew: what they were due to emit"]
-    bottleneck: Annotated[str, "the vertex with the busiest subtask; of equals the one furthest downstream"]
-    busy_share: Annotated[float, "of the bottleneck, mean over its subtasks"]
-    busiest_subtask: Annotated[int, "its index: one hot subtask holds up all others"]
-    busiest_subtask_share: Annotated[float, "over the whole run"]
-    backpressured_share: Annotated[float, "of the bottleneck, mean over its subtasks"]
-    most_backpressured: Annotated[str, "the vertex that waits most for those after it"]
-    most_backpressured_share: Annotated[float, "of that vertex, mean over its subtasks"]
-    backlog_growth: Annotated[float, "largest backlog of the sources in the second half of the time observed, less that in the first half"]
+    completed: Annotated[int, "n of every percentile", Population.COMPLETED]
+    failed: Annotated[int, "failed, for any reason", Population.CHECKPOINTS]
+    interrupted: Annotated[int, "failed by a restart or the end of the job", Population.CHECKPOINTS]
+    in_progress: Annotated[int, "under way at the end of the run", Population.CHECKPOINTS]
+    failure: Annotated[str, "the most frequent failure message", Population.CHECKPOINTS]
+    standstill: Annotated[str, "why checkpoints hang although nothing is slow: tasks that wait for each other", Population.CHECKPOINTS]
+    end_to_end_p50_ms: Annotated[float, "last acknowledgement - trigger, median", Population.COMPLETED]
+    end_to_end_p90_ms: Annotated[
+        float, "likewise, 90 % quantile; of fewer than 10 it is hardly more than the longest", Population.COMPLETED
+    ]
+    end_to_end_p99_ms: Annotated[
+        float, "likewise, 99 % quantile; of fewer than 100 it is hardly more than the longest", Population.COMPLETED
+    ]
+    end_to_end_max_ms: Annotated[float, "likewise, the longest", Population.COMPLETED]
+    first_uploads: Annotated[
+        int, "checkpoints that upload everything at the beginning, warm-up or not; no other column counts them", Population.FIRST_UPLOADS
+    ]
+    first_upload_ms: Annotated[float, "end-to-end duration, median", Population.FIRST_UPLOADS]
+    first_upload_bytes: Annotated[float, "written by each, median", Population.FIRST_UPLOADS]
+    start_delay_ms: Annotated[
+        float, "trigger -> first barrier, median over checkpoints and subtasks, of the vertex where it is largest", Population.COMPLETED
+    ]
+    start_delay_vertex: Annotated[str, "that vertex", Population.COMPLETED]
+    alignment_ms: Annotated[float, "alignment, of the slowest subtask, median over checkpoints", Population.COMPLETED]
+    sync_ms: Annotated[float, "synchronous part, of the slowest subtask, median over checkpoints", Population.COMPLETED]
+    async_ms: Annotated[float, "asynchronous part, of the slowest subtask, median over checkpoints", Population.COMPLETED]
+    persisted_bytes: Annotated[float, "in-flight data stored, median per checkpoint", Population.COMPLETED]
+    persisted_mean_bytes: Annotated[
+        float, "likewise, mean: where back-pressure comes and goes, half of the checkpoints store none", Population.COMPLETED
+    ]
+    checkpointed_bytes: Annotated[float, "all that is written, median per checkpoint", Population.COMPLETED]
+    checkpointed_mean_bytes: Annotated[float, "likewise, mean: compactions and full files make few checkpoints large", Population.COMPLETED]
+    throughput_per_second: Annotated[
+        float, "records served by the sinks, without what they served again after failures", Population.AFTER_WARMUP
+    ]
+    emitted_per_second: Annotated[
+        float, "records emitted by the sources, without what they emitted again after failures", Population.AFTER_WARMUP
+    ]
+    offered_per_second: Annotated[
+        float, "likewise, and by how much their backlog grew: what they were due to emit", Population.AFTER_WARMUP
+    ]
+    bottleneck: Annotated[str, "the vertex with the busiest subtask; of equals the one furthest downstream", Population.RUN]
+    busy_share: Annotated[float, "of the bottleneck, mean over its subtasks", Population.AFTER_WARMUP]
+    busiest_subtask: Annotated[int, "its index: one hot subtask holds up all others", Population.RUN]
+    busiest_subtask_share: Annotated[float, "its busy share", Population.RUN]
+    backpressured_share: Annotated[float, "of the bottleneck, mean over its subtasks", Population.AFTER_WARMUP]
+    most_backpressured: Annotated[str, "the vertex that waits most for those after it", Population.AFTER_WARMUP]
+    most_backpressured_share: Annotated[float, "of that vertex, mean over its subtasks", Population.AFTER_WARMUP]
+    backlog_growth: Annotated[
+        float,
+        "largest backlog of the sources in the second half of the time observed, less that in the first half",
+        Population.AFTER_WARMUP,
+    ]
     path: BarrierPath  # medians of all completed checkpoints
     tail: BarrierPath  # of their slowest tenth
 
@@ -113,6 +136,7 @@ def summarize(
         persisted_bytes=float(done["persisted_data"].median()),
         persisted_mean_bytes=float(done["persisted_data"].mean()),
         checkpointed_bytes=float(done["checkpointed_size"].median()),
+        checkpointed_mean_bytes=float(done["checkpointed_size"].mean()),
         throughput_per_second=_throughput(runs, load, edges, warmup_s, without_records),
         emitted_per_second=emitted,
         offered_per_second=emitted + sum(backlog_per_second(run["series"], warmup_s) for run in runs) / len(runs),
@@ -147,10 +171,10 @@ def median_duration_ms(runs: Sequence[Tables], *, warmup_s: float) -> float:
 
 
 def _checkpoints(runs: Sequence[Tables], warmup_s: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """First uploads, and the others that were triggered after the warm-up."""
+    """First uploads, and the other periodic checkpoints that were triggered after the warm-up."""
     every = _pooled(runs, "checkpoints")
     is_first = np.concatenate([first_uploads(run["checkpoints"]) for run in runs])
-    return every[is_first], every[~is_first & (every["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()]
+    return every[is_first], every[~is_first & periodic(every) & (every["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()]
 
 
 def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:

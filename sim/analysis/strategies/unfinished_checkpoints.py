@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.first_upload import first_uploads, periodic
 from sim.analysis.unfinished import Duration, quantile
 
 _SHARES = {"end_to_end_p50_ms": 0.5, "end_to_end_p90_ms": 0.9, "end_to_end_p99_ms": 0.99, "end_to_end_max_ms": 1.0}
@@ -17,9 +17,9 @@ _SHARES = {"end_to_end_p50_ms": 0.5, "end_to_end_p90_ms": 0.9, "end_to_end_p99_m
 def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms: float) -> dict[str, Duration]:
     """Column -> quantile over the checkpoints that were triggered after the warm-up; those that did not complete took longer than seen.
 
-    First uploads do not count, as in summaries.
+    First uploads and savepoints do not count, as in summaries.
     """
-    rows = checkpoints[(checkpoints["trigger_timestamp"] >= warmup_ms).to_numpy() & ~first_uploads(checkpoints)]
+    rows = checkpoints[(checkpoints["trigger_timestamp"] >= warmup_ms).to_numpy() & ~first_uploads(checkpoints) & periodic(checkpoints)]
     durations = rows["end_to_end_duration"].astype(float)
     seen = durations.where(rows["status"] != "IN_PROGRESS", end_ms - rows["trigger_timestamp"])
     completed = (rows["status"] == "COMPLETED").to_numpy()

@@ -80,7 +80,8 @@ class Drawn:
         return row(
             axes, k, ms, completed=100 if axes["trial"] == "long" else 3,
             end_to_end_p50_ms=0.9 * ms, end_to_end_p90_ms=0.97 * ms, end_to_end_max_ms=1.1 * ms,
-            throughput_per_second=400.0 * (1 - loss), throughput_change=-loss, checkpointed_bytes=float(vertex.state.bytes), **parts,
+            throughput_per_second=400.0 * (1 - loss), throughput_change=-loss, checkpointed_bytes=float(vertex.state.bytes),
+            checkpointed_mean_bytes=float(vertex.state.bytes), **parts,
             caught_up_ms=np.nan if self.chance.random() < self.hopeless else 1e3 * self.slow * seconds + 5000,
             bottleneck="count", busiest_subtask_share=self.chance.choice([0.5, 0.99]),
         )  # fmt: skip

@@ -10,15 +10,15 @@ import pytest
 from sim.analysis.strategies.consequences import consequences, consequences_sentence, consequences_texts
 
 COMMITS = ["records", "visible_latency", "again", "lost_records", "commit_timestamp", "commit_latency"]
-RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records"]
+RECOVERIES = ["failed", "running", "caught_up", "downtime", "replayed_records", "kind"]
 
 
 def run(commits=(), recoveries=(), lags=(0.0,), completed=()):
-    checkpoints = pd.DataFrame({"trigger_timestamp": completed, "status": "COMPLETED"})
+    checkpoints = pd.DataFrame({"trigger_timestamp": completed, "status": "COMPLETED", "savepointFormat": ""})
     return {
         "checkpoints": checkpoints,
         "commits": pd.DataFrame([(*row, 9_000.0, 1_000.0) for row in commits], columns=COMMITS),
-        "recoveries": pd.DataFrame(recoveries, columns=RECOVERIES),
+        "recoveries": pd.DataFrame([(*row, "task-manager")[:6] for row in recoveries], columns=RECOVERIES),
         "series": pd.DataFrame({"time": range(1, len(lags) + 1), "lag": lags, "x_latency": 500.0}),
     }
 
@@ -249,7 +249,7 @@ def test_what_is_for_good_and_what_only_did_not_happen():
     found = [dict(zip(header, row, strict=True)) for row in cells]
 
     assert [("1", "2 s", "8 s"), ("0", "for good", "never"), ("0", "-", "-")] == [
-        tuple(row[name] for name in ("restarts", "downtime", "caught up after")) for row in found
+        tuple(row[name] for name in ("failures", "downtime", "caught up after")) for row in found
     ]
     assert ["died", "dead", "0 ms"] == [row["largest lag"] for row in found]
     assert "lost" not in header

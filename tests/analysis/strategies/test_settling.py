@@ -12,14 +12,15 @@ from sim.model.scenario import AUTO_WARM_UP, Run
 
 def run(*checkpoints, queues=(), lag=(), failed=(), warmup_ns=AUTO_WARM_UP):
     """A checkpoint is (trigger [ms], duration, size); queues and lag have a value per second."""
-    rows = [{"status": "COMPLETED", "trigger_timestamp": float(at), "end_to_end_duration": float(ms), "checkpointed_size": float(size)}
+    rows = [{"status": "COMPLETED", "savepointFormat": "",
+             "trigger_timestamp": float(at), "end_to_end_duration": float(ms), "checkpointed_size": float(size)}
             for at, ms, size in checkpoints]  # fmt: skip
     seconds = max(len(queues), len(lag))
     series = pd.DataFrame({
         "time": [float(k + 1) for k in range(seconds)], "vertex": ["it"] * seconds, "inputQueueSize": list(queues) or [0] * seconds,
         "outputQueueSize": [0] * seconds, "lag": list(lag) or [0.0] * seconds,
     })  # fmt: skip
-    columns = ["status", "trigger_timestamp", "end_to_end_duration", "checkpointed_size"]
+    columns = ["status", "savepointFormat", "trigger_timestamp", "end_to_end_duration", "checkpointed_size"]
     tables = {
         "checkpoints": pd.DataFrame(rows, columns=columns), "series": series,
         "recoveries": pd.DataFrame({"failed": np.array(failed, dtype=float)}),
