@@ -23,13 +23,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "folder_lock": {"foreign"},
     "foreign": set(),
     "sheet": {"whole_file"},
+    "stand_ins": set(),  # values that mean "unknown"
     "units": set(),
     "whole_file": set(),
     "packed_records": set(),
     "prose": set(),
     "quantities": {"prose"},  # names, units and words
     "model": {"packed_records", "quantities", "units"},
-    "series": {"foreign", "units"},  # what a column in a table of others means
+    "series": {"foreign", "stand_ins", "units"},  # what a column in a table of others means
     "scenario": LEAVES | {"series"},
     "protocol": LEAVES,  # never the plane ...
     "plane": LEAVES,  # ... nor the plane the protocol
@@ -39,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checkers": LEAVES | {"metrics"},  # they read the journal
     "runtime": BELOW_RUNTIME,
     "analysis": {"condition", "foreign", "prose", "quantities", "units"},  # reads tables only
-    "recordings": LEAVES | {"scenario"},  # a recording becomes a scenario
+    "recordings": LEAVES | {"scenario", "stand_ins"},  # a recording becomes a scenario
     "evidence": BELOW_CLI | {"recordings", "cells"},  # predicted beside observed
     "cells": BELOW_CLI,  # single runs
     "comparison": BELOW_CLI | {"cells", "folder_lock"},  # what `run` does

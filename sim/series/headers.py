@@ -6,6 +6,9 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
+from sim.stand_ins import is_known
+from sim.units import UnitError, parse_number
+
 TIMES = (
     "epoch_s", "timestamp", "datetime", "date", "time", "t", "t_s",
     "epoch", "epoch_ms", "epoch_us", "epoch_ns", "ts", "ts_ms", "timestamp_s", "timestamp_ms", "timestamp_us", "timestamp_ns",
@@ -28,18 +31,6 @@ _UNITS = {
     Fraction(1, 10**6): ("us", "usec", "micro", "micros", "microsecond", "microseconds"),
     Fraction(1, 10**9): ("ns", "nsec", "nano", "nanos", "nanosecond", "nanoseconds"),
 }
-_OTHERS = (
-    ("per cent", r"percent(age)?|pct|cpu|utili[sz]ation|ratio|share"),
-    ("bytes", r"bytes?|octets|[kmgt]i?b|b"),
-    ("bits", r"bits?|[kmgt]?bps|[kmg]?bits?"),
-    ("a time", r"ms|millis|milliseconds|latency|duration|delay"),
-    ("a temperature", r"temperature|celsius"),
-    ("a count from the start on, no rate", r"total|counter|numrecordsin|numrecordsout"),
-    ("per minute", r"min|mins|minutes?|[0-9]+m(in)?|rpm"),
-    ("per hour", r"hours?|hourly"),
-    ("per day", r"days?|daily"),
-)
-"""What a word in the name of a column tells about its values, if they are no records per second."""
 
 
 def first_of(names: Sequence[str], columns: Sequence[str]) -> str | None:
@@ -59,16 +50,20 @@ def unit_of_times(column: str) -> Fraction | None:
     return next((unit for unit, endings in _UNITS.items() if len(parts) > 1 and parts[-1] in endings), None)
 
 
-def other_than_records(column: str) -> str | None:
-    """What the values are by the name of their column, if they are no records per second; None: they may be."""
-    parts = _parts(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column)) + _parts(column)
-    if "%" in column:
-        return "per cent"
-    return next((what for what, word in _OTHERS if any(re.fullmatch(word, spoken) for spoken in parts)), None)
-
-
 def _parts(column: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", column.lower())
+
+
+def cell_number(cell: str | None) -> Fraction | None:
+    """The number in a cell.  None: there is none, or it stands for an unknown one."""
+    try:
+        number = parse_number((cell or "")[:_LONGEST_NUMBER])
+    except UnitError:
+        return None
+    return number if is_known(number) else None
+
+
+_LONGEST_NUMBER = 60  # characters
 
 
 def cell_text(value: object) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sim.foreign import Readable
-from sim.series.headers import GRAFANA_TIME, TIMES, first_of
+from sim.series.headers import GRAFANA_TIME, RATES, TIMES, first_of
 from sim.series.monitoring.samples import TIME
 from sim.series.times import is_zone
 from sim.traces.formats import FORMATS, arrivals, events, rates, recognised, speeds
@@ -55,6 +55,16 @@ class Choices:
         if own and time in columns and (self.value is None or self.value in columns):
             return self._own(time or columns[0])
         return recognised(columns) or self._of_grafana(columns)
+
+    def value_column(self, columns: Sequence[str]) -> str | None:
+        """The one column of rates in a table that has no other meaning.  None: there is none, or a format knows it better."""
+        if self.value is not None:
+            return self.value if self.value in columns else None
+        known = recognised(columns)
+        if known is not None and known.name != "rates":
+            return None
+        one_series = len(columns) == 2 and columns[0] == GRAFANA_TIME
+        return first_of(RATES, columns) if known is not None else columns[1] if one_series else None
 
     def of_source(self, column: str) -> Choices:
         """The choices for a table of rates with this one source, unless the user has chosen a column."""

@@ -14,10 +14,11 @@ import pyarrow as pa
 from sim.recordings.source.files import ZIP
 from sim.recordings.source.rest.saved import is_answer
 from sim.series.monitoring.documents import table_of_document
-from sim.series.monitoring.samples import MonitoringError, MonitoringTable
+from sim.series.monitoring.samples import MonitoringError, MonitoringTable, NotRecordsError
 from sim.sweeps.spark.staging import staging
 from sim.traces.checkpoints import labelled_windows, log_rows, recording_rows
 from sim.traces.choices import Choices
+from sim.traces.formats import TO_OVERRIDE
 from sim.traces.lines import GZIP, TraceFileError, unpacked
 from sim.traces.listing import TraceFile, filesystem_of
 from sim.traces.parquet import parquet_rows
@@ -90,18 +91,20 @@ def _document_rows(source: RowOrigin, stream: BinaryIO, choices: Choices) -> Ite
         with copy.open("rb") as begin:
             if begin.read(len(ZIP)) == ZIP and not zipfile.is_zipfile(copy):
                 raise TraceFileError("is a damaged zip")
-        if (table := _monitored(copy)) is not None:
+        if (table := _monitored(copy, as_written=choices.per_s is not None)) is not None:
             yield from monitoring_rows(source, table, choices)
             return
         yield from labelled_windows(source, copy) or recording_rows(source, copy)
 
 
-def _monitored(copy: Path) -> MonitoringTable | None:
-    """Rates of Prometheus or Grafana.  TraceFileError: it is of theirs, and there are none."""
+def _monitored(copy: Path, *, as_written: bool) -> MonitoringTable | None:
+    """Rates of a monitoring system.  TraceFileError: it is of one, and there are none."""
     try:
-        return table_of_document(copy.read_text("utf-8-sig"))
+        return table_of_document(copy.read_text("utf-8-sig"), as_written=as_written)
     except UnicodeDecodeError:
         return None
+    except NotRecordsError as error:
+        raise TraceFileError(f"{error}; {TO_OVERRIDE}") from None
     except MonitoringError as error:
         raise TraceFileError(str(error)) from None
 

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from sim.series.headers import RATES, TIMES, first_of, other_than_records
+from sim.series.headers import RATES, TIMES, first_of
+from sim.series.metrics import Kind, metric_of
 from sim.traces.lines import TraceFileError
 from sim.traces.parsing import ColumnReader, Format, Parsed, Rule, blank, first_wrong, never, number, time_of, unusable
 
 LATENCIES, LAGS = ("latency_ms",), ("consumer_lag_rec", "lag")
+TO_OVERRIDE = "--per '1 s' takes its numbers as they are, --per '5 min' as records in so long"
 NOT_OBSERVED = "nothing was observed"
 
 
@@ -30,11 +32,8 @@ def rates(
 
     `per_s`: values count so long; None: they are per second.  TraceFileError: by the name of their column they are something else.
     """
-    if per_s is None and (other := other_than_records(rate)):
-        raise TraceFileError(
-            f"'{rate}' is {other} by its name, not records per second: --per '1 s' takes its numbers as they are, "
-            f"--per '5 min' as records in so long"
-        )
+    if per_s is None and (metric := metric_of(rate)).kind is Kind.OTHER:
+        raise TraceFileError(f"{metric.refusal(rate)}; {TO_OVERRIDE}")
     reader.take(rate, "records per second" if per_s in (None, 1) else f"records in {per_s:g} s")
     columns = list(texts.columns)
     t_s, rules = time_of(texts, time, reader, unit_s)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import chain, islice
 from typing import BinaryIO
 
 import numpy as np
@@ -17,9 +19,14 @@ import pandas as pd
 import pyarrow as pa
 
 from sim.foreign import printable
+from sim.series.headers import TIMES, cell_number, first_of
+from sim.series.metrics import Kind, metric_of, taken_as
+from sim.series.monitoring.columns import are_metrics, table_of_columns
 from sim.series.monitoring.offsets import are_offsets, table_of_offsets
 from sim.series.monitoring.samples import MonitoringError, MonitoringTable
+from sim.series.times import SAMPLE
 from sim.traces.choices import Choices
+from sim.traces.formats import TO_OVERRIDE
 from sim.traces.lines import TraceFileError, TraceLine, lines
 from sim.traces.order import out_of_order
 from sim.traces.parsing import ColumnReader, Format
@@ -70,8 +77,13 @@ def read_rows(source: RowOrigin, stream: BinaryIO, choices: Choices = Choices())
         names = [str(i) for i in range(len(columns))] if headless else columns
         header = columns if headless and not choices.names_columns_by_number(len(columns)) else names
         rows = chain([first], remaining) if headless else remaining
+        is_open = choices.format is None and choices.per_s is None and choices.meaning in (None, "rates")
         if are_offsets(header) and choices.value is None and choices.format is None:
-            yield from _offset_rows(source, header, delimiter, rows, choices)
+            yield from _whole_rows(source, header, delimiter, rows, choices, table_of_offsets)
+        elif are_metrics(header) and choices.value is None and is_open:
+            yield from _whole_rows(source, header, delimiter, rows, choices, table_of_columns)
+        elif is_open and (column := choices.value_column(header)) is not None and metric_of(column).kind is not Kind.RATE:
+            yield from _column_rows(source, choices, header, names, delimiter, rows, first, column)
         else:
             yield from _known_rows(source, choices, header, names, delimiter, rows, first)
     except TraceFileError as error:
@@ -98,13 +110,50 @@ def monitoring_rows(source: RowOrigin, table: MonitoringTable, choices: Choices)
     yield from table_rows(source, table.columns, (TraceLine(i, _line(row)) for i, row in enumerate(table.rows, start=1)), chosen)
 
 
-def _offset_rows(
-    source: RowOrigin, names: list[str], delimiter: str, rows: Iterable[TraceLine], choices: Choices
+def _column_rows(
+    source: RowOrigin,
+    choices: Choices,
+    header: list[str],
+    names: list[str],
+    delimiter: str,
+    rows: Iterable[TraceLine],
+    first: TraceLine,
+    column: str,
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of the rates of a topic, from a file of offsets, which is read as a whole."""
+    """Batches of a table with one column of values.  Counts are read as a whole: their rate needs the row after."""
+    remaining = iter(rows)
+    begin = list(islice(remaining, SAMPLE))
+    place = header.index(column)
+    cells = [fields[place] for line in begin if len(fields := _fields(line, delimiter) or []) == len(header)]
+    metric = taken_as(column, map(cell_number, cells))
+    if metric.kind not in (Kind.COUNTER, Kind.PERIOD):
+        if metric.kind is Kind.OTHER:
+            raise TraceFileError(f"{metric.refusal(column)}; {TO_OVERRIDE}")
+        yield from _known_rows(source, choices, header, names, delimiter, chain(begin, remaining), first)
+        return
+    time = choices.time or first_of(TIMES, header) or header[0]
+    unit_s = None if choices.unit_s is None else Fraction(choices.unit_s).limit_denominator(10**9)
+
+    def counted(_: list[str], lines: Iterable[tuple[int, Mapping[str, str | None]]]) -> MonitoringTable:
+        return table_of_columns([time, column], lines, metric=metric, unit_s=unit_s, zone=choices.zone)
+
+    yield from _whole_rows(
+        source, header, delimiter, chain(begin, remaining), replace(choices, time=None, value=None, unit_s=None), counted
+    )
+
+
+def _whole_rows(
+    source: RowOrigin,
+    names: list[str],
+    delimiter: str,
+    rows: Iterable[TraceLine],
+    choices: Choices,
+    table_of: Callable[[list[str], Iterable[tuple[int, Mapping[str, str | None]]]], MonitoringTable],
+) -> Iterator[pa.RecordBatch]:
+    """Batches of the rates of a file that is read as a whole."""
     fields = ((line.number, _fields(line, delimiter) or []) for line in rows if line.text.strip())
     try:
-        table = table_of_offsets(names, ((number, dict(zip(names, row, strict=False))) for number, row in fields if len(row) == len(names)))
+        table = table_of(names, ((number, dict(zip(names, row, strict=False))) for number, row in fields if len(row) == len(names)))
     except MonitoringError as error:
         yield quarantined(source, str(error))
     else:

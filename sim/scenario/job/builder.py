@@ -12,7 +12,7 @@ from sim.scenario.grammar.distribution import Law, law
 from sim.scenario.grammar.options import built
 from sim.scenario.job import document as doc
 from sim.scenario.job.graph import topological
-from sim.scenario.job.trace import TraceError, rates_of_trace
+from sim.scenario.job.trace import TraceError, rates_of_trace, series_of
 from sim.scenario.job.weights import build_weights, excess_of, groups_of
 from sim.scenario.job.windows import build_window
 from sim.scenario.sink.builder import build_commit, build_flush, with_committers
@@ -216,7 +216,10 @@ def _rates(given: object, shared: int, here: DocumentPath, reading: Reading, fol
         return (Rate(0, given / shared),)
     if isinstance(given, doc.Trace):
         try:
-            return rates_of_trace(given, folder, until_ns=duration_ns, shared=shared)
+            rates = rates_of_trace(given, folder, until_ns=duration_ns, shared=shared)
+            if assumed := series_of(given, folder).assumed:
+                reading.warn((*here, "trace"), f"{given.trace}: {assumed}")
+            return rates
         except TraceError as error:
             reading.wrong((*here, "trace"), str(error))
     if isinstance(given, list):

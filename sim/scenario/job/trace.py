@@ -20,16 +20,19 @@ from sim.model.job import Rate
 from sim.packed_records import PackedRecords
 from sim.scenario.job.document import Trace
 from sim.scenario.text.problems import did_you_mean
-from sim.series.headers import TIMES, cell_text, first_of, other_than_records
+from sim.series.headers import TIMES, cell_number, cell_text, first_of
+from sim.series.metrics import Kind, Metric, metric_of, taken_as
+from sim.series.monitoring.columns import are_metrics, table_of_columns
 from sim.series.monitoring.documents import table_of_document
 from sim.series.monitoring.offsets import are_offsets, table_of_offsets
-from sim.series.monitoring.samples import MonitoringError, MonitoringTable
+from sim.series.monitoring.samples import TIME, MonitoringError, MonitoringTable, NotRecordsError
 from sim.series.times import EXPECTED, SAMPLE, Clock, clock_of, is_zone
 from sim.units import DURATIONS, UnitError, billionths, format_duration, parse_number
 
 MAX_BYTES = 200 * 10**6
 _DELIMITER_LINE = re.compile(r"\Asep=.\r?\n")
 """The first line of what Grafana writes for Excel."""
+TO_OVERRIDE = "scale: with the records per second for a value of 1"
 _START = 0
 """The column of packed steps with their times."""
 Row = TypeVar("Row", bound=dict[str, Any])
@@ -48,6 +51,7 @@ class RateSeries(NamedTuple):
     last_ns: int  # from the row before the last to the last one
     rows: int
     clock: Clock | None  # of its times; None: rows stand at a fixed distance
+    assumed: str = ""  # what was decided about the values
 
     def __str__(self) -> str:
         times = "" if self.clock is None else f", times in {self.clock}"
@@ -67,11 +71,6 @@ def read_trace(trace: Trace, folder: FilePath, *, until_ns: int) -> list[tuple[i
 def _cut(trace: Trace, folder: FilePath, until_ns: int, shared: int) -> Iterator[tuple[int, int, int]]:
     """(ns in the run, numerator, denominator) of the rate of one of `shared` subtasks."""
     file = folder / trace.trace
-    if trace.scale is None and (other := other_than_records(trace.column)):
-        raise TraceError(
-            f"{file}: the column '{trace.column}' is {other} by its name, not records per second: name another one, "
-            f"or write scale: with the records per second for a value of 1"
-        )
     steps, length_ns, *_ = series_of(trace, folder)
     begin_ns, factor = trace.from_ or 0, Fraction(1 if trace.scale is None else trace.scale) / shared
     if begin_ns > length_ns:
@@ -106,7 +105,7 @@ def length_ns(trace: Trace, folder: FilePath) -> int:
 def series_of(trace: Trace, folder: FilePath) -> RateSeries:
     """All of a file.  TraceError: it gives no rates."""
     file = folder / trace.trace
-    return _series(file, file_stamp(file), trace.column, trace.time, trace.time_unit, trace.zone, trace.every)
+    return _series(file, file_stamp(file), trace.column, trace.time, trace.time_unit, trace.zone, trace.every, trace.scale is not None)
 
 
 @lru_cache(maxsize=8)
@@ -118,15 +117,22 @@ def _series(
     time_unit: str | None,
     zone: str | None,
     every_ns: int | None,
+    is_scaled: bool,  # the user says what a value is worth, so nothing is refused
 ) -> RateSeries:
     """All of a file, read once for the many windows of a sweep.  `stamp` is not used here: another one is another file."""
-    columns, rows = columns_and_rows(file)
+    columns, rows, made = _table(file, as_written=is_scaled)
     time = time or time_column(columns)
     if zone is not None and not is_zone(zone):
         raise TraceError(f"{file}: zone: '{zone}' is no time zone: write one such as Europe/Berlin or UTC")
     must_have(file, columns, [column, *([] if every_ns else [time])])
     if time == column and not every_ns:
         raise TraceError(f"{file}: the column '{column}' cannot be both the time and the rate: name another with time:")
+    metric, rows = (Metric(Kind.RATE), rows) if made else _metric(column, rows, is_scaled=is_scaled)
+    if metric.kind is Kind.OTHER:
+        raise TraceError(f"{file}: {metric.refusal(column)}, or write {TO_OVERRIDE}")
+    if metric.kind in (Kind.COUNTER, Kind.PERIOD):
+        time, column, made = _differentiated(file, time, column, rows, metric, time_unit, zone, every_ns)
+        rows, time_unit, zone, every_ns = _written_rows(made), None, None, None
     clock: Clock | None = None
     if not every_ns:
         clock, rows = clocked(time, rows, None if time_unit is None else UNITS[time_unit], zone)
@@ -151,7 +157,38 @@ def _series(
             latest_rate = rate
     if not steps:
         raise TraceError(f"{file} has no rates in column '{column}'")
-    return RateSeries(PackedRecords(Rate.of_integers, steps), start_ns, start_ns - before_ns, count, clock)
+    return RateSeries(PackedRecords(Rate.of_integers, steps), start_ns, start_ns - before_ns, count, clock, made.assumed if made else "")
+
+
+def _metric(column: str, rows: Iterator[tuple[int, Row]], *, is_scaled: bool) -> tuple[Metric, Iterator[tuple[int, Row]]]:
+    """(what the column has, all rows): by its name or its first cells.  If it is scaled, the user says what is no count by its name."""
+    if is_scaled:
+        metric = metric_of(column)
+        counts = metric.kind is Kind.COUNTER or metric.window_s is not None
+        return (metric if counts else Metric(Kind.RATE)), rows
+    first = list(islice(rows, SAMPLE))
+    return taken_as(column, (cell_number(row[column]) for _, row in first)), chain(first, rows)
+
+
+def _differentiated(
+    file: FilePath,
+    time: str,
+    column: str,
+    rows: Iterator[tuple[int, dict[str, str | None]]],
+    metric: Metric,
+    time_unit: str | None,
+    zone: str | None,
+    every_ns: int | None,
+) -> tuple[str, str, MonitoringTable]:
+    """(column of times, column of rates, table) of a column of counts."""
+    if every_ns:
+        rows = ((line, row | {time: str(Fraction(every_ns * i, 10**9))}) for i, (line, row) in enumerate(rows))
+    unit_s = None if time_unit is None else UNITS[time_unit]
+    try:
+        rates = table_of_columns([time, column], rows, metric=metric, unit_s=Fraction(1) if every_ns else unit_s, zone=zone)
+    except MonitoringError as error:
+        raise TraceError(f"{file}: {error}") from None
+    return TIME, rates.columns[1], rates
 
 
 def time_column(columns: Sequence[str]) -> str:
@@ -202,34 +239,47 @@ def columns_and_rows(file: FilePath) -> tuple[list[str], Iterator[tuple[int, dic
 
     TraceError: there is none.
     """
+    columns, rows, _ = _table(file, as_written=False)
+    return columns, rows
+
+
+def _table(file: FilePath, *, as_written: bool) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]], MonitoringTable | None]:
+    """(columns, rows, how they were made if they are rates).  `as_written`: the user says what the values of metrics are."""
     if _is_parquet(file):
-        return _parquet(file)
+        return *_parquet(file), None
     text = _text_of(file)
     if text.lstrip()[:1] in ("{", "["):
-        return _monitored(file, text)
+        made = _monitored(file, text, as_written=as_written)
+        return made.columns, _written_rows(made), made
     reader: csv.DictReader[str] = csv.DictReader(io.StringIO(_DELIMITER_LINE.sub("", text, count=1), newline=None))
     try:
         columns = list(reader.fieldnames or [])
-        return _written_rows(table_of_offsets(columns, _rows(reader, file))) if are_offsets(columns) else (columns, _rows(reader, file))
+        rates_of = table_of_offsets if are_offsets(columns) else table_of_columns if are_metrics(columns) else None
+        if rates_of is None:
+            return columns, _rows(reader, file), None
+        made = rates_of(columns, _rows(reader, file))
+        return made.columns, _written_rows(made), made
     except MonitoringError as error:
         raise TraceError(f"{file}: {error}") from None
     except csv.Error as error:
         raise TraceError(f"{file}:{reader.line_num + 1}: {error}") from None
 
 
-def _monitored(file: FilePath, text: str) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
-    """Rates of Prometheus or Grafana, from their JSON."""
+def _monitored(file: FilePath, text: str, *, as_written: bool) -> MonitoringTable:
+    """Rates of a monitoring system, from its JSON."""
     try:
-        table = table_of_document(text)
+        table = table_of_document(text, as_written=as_written)
+    except NotRecordsError as error:
+        raise TraceError(f"{file}: {error}, or write {TO_OVERRIDE}") from None
     except MonitoringError as error:
         raise TraceError(f"{file} {error}") from None
     if table is None:
-        raise TraceError(f"{file} is JSON, but neither an answer of Prometheus to a range query nor data frames of Grafana")
-    return _written_rows(table)
+        raise TraceError(f"{file} is JSON, but neither an answer of Prometheus, Datadog, CloudWatch or InfluxDB nor data frames of Grafana")
+    return table
 
 
-def _written_rows(table: MonitoringTable) -> tuple[list[str], Iterator[tuple[int, dict[str, str | None]]]]:
-    return table.columns, ((i, dict(zip(table.columns, row, strict=True))) for i, row in enumerate(table.rows, start=1))
+def _written_rows(table: MonitoringTable) -> Iterator[tuple[int, dict[str, str | None]]]:
+    return ((i, dict(zip(table.columns, row, strict=True))) for i, row in enumerate(table.rows, start=1))
 
 
 def _is_parquet(file: FilePath) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from sim.series.headers import TIMES, first_of
+from sim.series.metrics import Kind, Metric
 from sim.series.monitoring.samples import MetricSamples, MonitoringError, MonitoringTable, table
 from sim.series.times import EXPECTED, clock_of
+from sim.stand_ins import is_known
 from sim.units import UnitError, parse_number
 
 TOPICS, PARTITIONS = ("topic",), ("partition",)
@@ -33,6 +35,7 @@ def table_of_offsets(columns: Sequence[str], rows: Iterable[tuple[int, Mapping[s
             value = None if not (row[offset] or "").strip("- ") else parse_number(row[offset] or "")
         except UnitError:
             raise MonitoringError(f"line {line}: '{row[offset]}' is no offset") from None
+        value = value if is_known(value) else None  # -1: nothing was committed yet
         points.setdefault(((row.get(topic) or "") if topic else "", row[partition] or ""), []).append((at, value))
-    named = {"__name__": offset}
-    return table([MetricSamples(named | {"topic": name}, sorted(found), is_counter=True) for (name, _), found in points.items()])
+    named, counter = {"__name__": offset}, Metric(Kind.COUNTER, is_known=True)
+    return table([MetricSamples(named | {"topic": name}, sorted(found), counter) for (name, _), found in points.items()])

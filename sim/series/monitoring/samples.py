@@ -11,10 +11,12 @@ from statistics import median
 from typing import NamedTuple
 
 from sim.foreign import Readable
-from sim.series.headers import other_than_records
+from sim.series.metrics import Kind, Metric, taken_as
 from sim.units import format_duration
 
 TIME = "time"
+COUNTED, TAKEN = "counters are turned into rates", "taken as records per second"
+"""Notes about what the values are."""
 SOURCE = re.compile("Source:[ _]+")
 """The beginning of what Flink calls a task whose first operator is a source; its reporter for Prometheus writes ``_`` for a space."""
 
@@ -23,12 +25,16 @@ class MonitoringError(Readable, ValueError):
     """The answer holds no rates.  One line."""
 
 
+class NotRecordsError(MonitoringError):
+    """What the answer holds is no number of records, by its names.  A user may know better."""
+
+
 class MetricSamples(NamedTuple):
     """One time series."""
 
     labels: Mapping[str, str]
     points: Sequence[tuple[Fraction, Fraction | None]]  # (time [s], value), by time; None: not a number
-    is_counter: bool = False  # it grows from the start on: its rate is what matters
+    metric: Metric | None = None  # what its values are; None: its name and its samples tell
 
 
 class MonitoringTable(NamedTuple):
@@ -38,11 +44,19 @@ class MonitoringTable(NamedTuple):
     rows: list[list[str]]  # texts as in a CSV file; a blank is a missing observation
     notes: tuple[str, ...]  # how it was made
 
+    @property
+    def assumed(self) -> str:
+        """What was decided about the values, as counts that became rates; empty: nothing."""
+        return "; ".join(note for note in self.notes if note.startswith(COUNTED) or note.endswith(TAKEN))
 
-def table(series: Sequence[MetricSamples]) -> MonitoringTable:
-    """Rates by source: series of one source are summed, counters are differentiated.  MonitoringError: there are none."""
+
+def table(series: Sequence[MetricSamples], *, as_written: bool = False) -> MonitoringTable:
+    """Rates by source: series of one source are summed, counters are differentiated.  MonitoringError: there are none.
+
+    `as_written`: the user says what the values are.
+    """
     single = [member._replace(points=list(dict(member.points).items())) for member in series if member.points]
-    chosen, notes = _sources(single)
+    chosen, notes = _sources([_known(member, as_written=as_written) for member in single])
     if not chosen:
         raise MonitoringError("holds no samples: is the time range of the query right?")
     if repeated := sum(len(member.points) for member in series) - sum(len(member.points) for member in single):
@@ -51,13 +65,13 @@ def table(series: Sequence[MetricSamples]) -> MonitoringTable:
     for name, members in chosen.items():
         rates[name] = []
         for member in members:
-            points, falls = _per_second(member.points) if member.is_counter else (list(member.points), 0)
+            points, falls = _rates(member)
             rates[name].append(member._replace(points=points))
             resets += falls
     grid, step, apart = _grid([member for members in rates.values() for member in members])
     columns = {name: _summed(members, grid, step) for name, members in rates.items()}
-    if any(member.is_counter for members in chosen.values() for member in members):
-        notes.append("counters are turned into rates" + (f"; {resets} fell back to 0 and went on from there" if resets else ""))
+    if any(_kind(member) is Kind.COUNTER for members in chosen.values() for member in members):
+        notes.append(COUNTED + (f"; {resets} fell back to 0 and went on from there" if resets else ""))
     if apart:
         notes.append(f"samples are up to {_duration(apart)} apart in time and are put together")
     if gaps := [later - earlier for earlier, later in itertools.pairwise(grid) if later - earlier > step * 3 / 2]:
@@ -67,17 +81,18 @@ def table(series: Sequence[MetricSamples]) -> MonitoringTable:
 
 
 class _Metric(NamedTuple):
-    """Series that may be summed: of one metric and one operator."""
+    """Series that may be summed: of one metric and one operator or consumer group."""
 
     name: str  # empty: a query without a name
-    operator: str  # of the chain; empty: it is of the whole task
+    operator: str  # of the chain, or a group that reads the topic; empty: it is of the whole task or topic
 
 
 def _sources(series: Sequence[MetricSamples]) -> tuple[dict[str, list[MetricSamples]], list[str]]:
     """(name of a source -> its series, remarks).  Where labels tell sources from other tasks, the others are left out."""
-    usable = [_typed(member) for member in series if not _why_not_records(member)]
+    usable = [member for member in series if _kind(member) is not Kind.OTHER]
     if series and not usable:
-        raise MonitoringError(f"{_why_not_records(series[0])}: query numRecordsInPerSecond or numRecordsIn of a source")
+        refused = series[0]
+        raise NotRecordsError((refused.metric or Metric(Kind.OTHER)).refusal(_name(refused.labels) or "a query without a name"))
     tasks = {_task(member.labels) for member in usable}
     sources = {task for task in tasks if SOURCE.match(task)}
     notes = [f"left out, no sources: {', '.join(sorted(filter(None, tasks - sources)))}"] if sources and tasks - sources else []
@@ -86,19 +101,21 @@ def _sources(series: Sequence[MetricSamples]) -> tuple[dict[str, list[MetricSamp
         metrics = dict[_Metric, list[MetricSamples]]()
         for member in usable:
             if _task(member.labels) == task:
-                metrics.setdefault(_Metric(_name(member.labels), member.labels.get("operator_name", "")), []).append(member)
+                metrics.setdefault(_Metric(_name(member.labels), _part(member.labels)), []).append(member)
         best = min(metrics, key=lambda metric: (not _moves(metrics[metric]), *_preference(metric)))
         name = SOURCE.sub("", task) or best.name or "rate"
         found[name] = metrics[best]
         of = f" of {best.operator}" if best.operator else ""
         several = f", {len(metrics[best])} series summed" if len(metrics[best]) > 1 else ""
-        notes.append(f"'{name}' is {best.name or 'a query without a name'}{of}{several}")
+        metric = metrics[best][0].metric
+        taken = f", {TAKEN}" if metric is not None and metric.kind is Kind.RATE and not metric.is_known else ""
+        notes.append(f"'{name}' is {best.name or 'a query without a name'}{of}{several}{taken}")
     return found, notes
 
 
 def _task(labels: Mapping[str, str]) -> str:
     """What a series belongs to: a task of Flink, a topic of Kafka; empty: its labels do not tell."""
-    return next((labels[name] for name in ("task_name", "task", "operator_name", "topic") if labels.get(name)), "")
+    return next((labels[name] for name in ("task_name", "task", "operator_name", "topic", "topic_name") if labels.get(name)), "")
 
 
 def _name(labels: Mapping[str, str]) -> str:
@@ -117,24 +134,32 @@ def _moves(members: Iterable[MetricSamples]) -> bool:
     return any(value for member in members for _, value in member.points)
 
 
-def _typed(series: MetricSamples) -> MetricSamples:
-    """The series, as a counter if it is one by its name."""
-    return series._replace(is_counter=True) if _is_counter(series) else series
+def _part(labels: Mapping[str, str]) -> str:
+    return next((labels[name] for name in ("operator_name", "consumergroup", "group", "group_id") if labels.get(name)), "")
 
 
-def _is_counter(series: MetricSamples) -> bool:
-    return series.is_counter or _name(series.labels).endswith(("numRecordsIn", "numRecordsOut", "_total", "_offset", "_count"))
+def _known(series: MetricSamples, *, as_written: bool) -> MetricSamples:
+    """The series with what its values are."""
+    if as_written:
+        return series._replace(metric=Metric(Kind.RATE, is_known=True))
+    return series if series.metric else series._replace(metric=taken_as(_name(series.labels), (value for _, value in series.points)))
 
 
-def _why_not_records(series: MetricSamples) -> str:
-    """What it is by its name, if it is no number of records; empty: it may be."""
-    name = _name(series.labels)
-    if _is_counter(series):
-        return f"'{name}' counts no records" if any(word in name.lower() for word in ("bytes", "seconds")) else ""
-    return f"'{name}' is {other} by its name" if (other := other_than_records(name)) else ""
+def _kind(series: MetricSamples) -> Kind:
+    return Kind.UNKNOWN if series.metric is None else series.metric.kind
 
 
-def _per_second(points: Sequence[tuple[Fraction, Fraction | None]]) -> tuple[list[tuple[Fraction, Fraction | None]], int]:
+def _rates(series: MetricSamples) -> tuple[list[tuple[Fraction, Fraction | None]], int]:
+    """(records per second, how often a counter fell)."""
+    if _kind(series) is Kind.COUNTER:
+        return per_second(series.points)
+    window_s = None if series.metric is None else series.metric.window_s
+    if window_s is None:
+        return list(series.points), 0
+    return [(at, None if value is None else value / window_s) for at, value in series.points], 0
+
+
+def per_second(points: Sequence[tuple[Fraction, Fraction | None]]) -> tuple[list[tuple[Fraction, Fraction | None]], int]:
     """(rates, each from its sample to the next one; how often the counter fell).  After a fall it has counted from 0."""
     known = [(at, value) for at, value in points if value is not None]
     rates, falls = list[tuple[Fraction, Fraction | None]](), 0

@@ -1,0 +1,254 @@
+"""What the values of a metric are: a row of the table each, names in the spelling of each system, queries, and samples that count."""
+
+import csv
+import json
+from fractions import Fraction
+
+import pytest
+
+from sim.scenario import loads
+from sim.scenario.job.document import Trace
+from sim.scenario.job.trace import TraceError, read_trace
+from sim.series.metrics import QUERIES, TABLE, Kind, metric_of, taken_as
+from sim.series.monitoring.documents import table_of_document
+from sim.series.monitoring.samples import NotRecordsError
+from sim.traces.anywhere import read_anywhere
+from sim.traces.choices import Choices
+from sim.traces.listing import list_files
+
+with TABLE.open(encoding="utf-8", newline="") as file:
+    ROWS = list(csv.DictReader(file))
+GROWING = [10_000 + 600 * i for i in range(6)]
+"""Samples that may be of anything, 60 s apart: as a counter 10/s, in periods of a minute 166.7/s at first."""
+
+
+def rates(name, values=GROWING, step_s=60):
+    """What Prometheus' answer to a query with this name gives: the rates, as texts."""
+    points = [[step_s * i, str(value)] for i, value in enumerate(values)]
+    document = {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {"__name__": name}, "values": points}]}}
+    return [row[1] for row in table_of_document(json.dumps(document)).rows]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["metric"] for row in ROWS])
+def test_a_row_of_the_table(row):
+    """Rates are taken, counters differentiated, counts of periods divided or refused, and all else is refused with the query instead."""
+    name, query = row["metric"], QUERIES[row["system"]]
+    match row["kind"]:
+        case "rate":
+            assert [str(value) for value in GROWING] == rates(name)
+        case "counter":
+            assert ["10"] * 5 == rates(name)
+        case "period" if row["system"] == "confluent":
+            assert "166.66666666666666" == rates(name)[0]
+        case "period":
+            assert {Kind.PERIOD} == {metric_of(name).kind}
+            with pytest.raises(NotRecordsError, match="in periods whose length is not known"):
+                rates(name)
+        case "other":
+            with pytest.raises(NotRecordsError) as refused:
+                rates(name)
+            assert f"'{name}' is {row['what']}, not a rate of records: query {query}" == str(refused.value)
+
+
+def test_a_metric_stands_in_one_row():
+    joined = [("".join(sign for sign in row["metric"].lower() if sign.isalnum()), row["system"]) for row in ROWS]
+    names = [name for name, _ in joined]
+
+    assert set() == {pair for pair in joined if names.count(pair[0]) > 1}
+
+
+@pytest.mark.parametrize("query", [*QUERIES.values()])
+def test_queries_that_are_proposed_give_a_rate(query):
+    assert metric_of(query).kind is Kind.RATE
+
+
+REPORTED = (
+    "kafka_consumergroup_lag", "flink_taskmanager_job_task_operator_KafkaSourceReader_KafkaConsumer_records_lag_max",
+    "flink_taskmanager_job_task_operator_pendingRecords", "flink_taskmanager_job_task_operator_currentEmitEventTimeLag",
+    "flink_taskmanager_job_task_buffers_inPoolUsage", "flink_taskmanager_job_task_operator_numRecordsInErrors",
+    "flink_jobmanager_job_lastCheckpointSize", "flink_jobmanager_job_numRestarts", "aws_kafka_sum_offset_lag_average",
+    "busyTimeMsPerSecond", "numBytesInPerSecond", "flink_jobmanager_job_lastCheckpointDuration",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *((Kind.OTHER, name) for name in REPORTED),
+        (Kind.RATE, "flink_taskmanager_job_task_operator_numRecordsInPerSecond"),  # Prometheus
+        (Kind.RATE, "flink.operator.numRecordsInPerSecond"),  # Datadog
+        (Kind.RATE, "taskmanager_job_task_numRecordsInPerSecond.rate"),  # InfluxDB: a meter has a rate and a count
+        (Kind.COUNTER, "taskmanager_job_task_numRecordsInPerSecond.count"),
+        (Kind.RATE, "org.apache.flink.taskmanager.job.task.operator.numRecordsInPerSecond.Rate"),  # JMX
+        (Kind.COUNTER, "org.apache.flink.taskmanager.job.task.operator.numRecordsIn.Count"),
+        (Kind.COUNTER, "flink_taskmanager_job_task_numRecordsIn"),
+        (Kind.RATE, "numrecordsinpersecond"),
+        (Kind.RATE, "numRecordsInPerSecond (Mean)"),
+        (Kind.OTHER, "sum:kafka.consumer_lag{topic:orders}"),
+        (Kind.RATE, "sum:kafka.messages_in.rate{topic:orders}"),
+        (Kind.RATE, "per_second(sum:kafka.broker_offset{topic:orders})"),
+        (Kind.OTHER, "sum by (topic) (kafka_consumergroup_lag)"),
+        (Kind.OTHER, '{__name__="kafka_consumergroup_lag", topic="orders"}'),
+        (Kind.RATE, 'sum(rate(kafka_topic_partition_current_offset{topic="orders"}[1m]))'),
+        (Kind.OTHER, "sum(rate(kafka_consumergroup_lag[1m]))"),  # how fast the backlog grows
+        (Kind.OTHER, "rate(numRecordsInPerSecond[1m])"),
+        (Kind.PERIOD, "increase(flink_taskmanager_job_task_numRecordsIn[5m])"),
+        (Kind.OTHER, "aws_kinesis_incoming_records_average"),
+        (Kind.OTHER, "rate(container_cpu_usage_seconds_total[5m])"),
+        # names that nobody knows
+        (Kind.OTHER, "my_topic_lag"), (Kind.OTHER, "consumer lag (orders)"), (Kind.OTHER, "heap used MB"), (Kind.OTHER, "load %"),
+        (Kind.OTHER, "requests per minute"), (Kind.OTHER, "bytes_per_5min"), (Kind.OTHER, "MB/s"), (Kind.OTHER, "errors per second"),
+        (Kind.OTHER, "order queue depth"), (Kind.OTHER, "restarts"), (Kind.OTHER, "state size"),
+        (Kind.COUNTER, "http_requests_total"), (Kind.COUNTER, "orders offset"),
+        (Kind.RATE, "orders per second"), (Kind.RATE, "events/s"), (Kind.RATE, "msg_rate"), (Kind.RATE, "throughput"),
+        (Kind.UNKNOWN, "orders"), (Kind.UNKNOWN, "offered load"), (Kind.UNKNOWN, "v"), (Kind.UNKNOWN, "1"), (Kind.UNKNOWN, "value"),
+    ],
+)  # fmt: skip
+def test_names_in_the_spelling_of_each_system(kind, name):
+    assert kind is metric_of(name).kind
+
+
+UNEVEN = [(i * 7919) % 97 + 3 for i in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (Kind.COUNTER, [10**6 + sum(UNEVEN[:i]) for i in range(30)]),  # it began long ago
+        (Kind.COUNTER, [sum(UNEVEN[:i]) for i in range(1, 25)] + [sum(UNEVEN[:i]) for i in range(1, 20)]),  # it began again
+        (Kind.OTHER, [sum(UNEVEN[:i]) for i in range(30)]),  # a counter that began just now, or a load that rises
+        (Kind.RATE, [100 * i for i in range(30)]),  # a ramp
+        (Kind.RATE, UNEVEN),
+        (Kind.RATE, [10**6 + sum(UNEVEN[:i]) for i in range(10)]),  # too few to say
+    ],
+)
+def test_samples_tell_a_counter_where_the_name_does_not(kind, values):
+    assert kind is taken_as("orders", map(Fraction, values)).kind
+    assert Kind.RATE is taken_as("orders per second", map(Fraction, values)).kind
+
+
+def test_a_counter_by_its_name_that_falls_is_refused():
+    assert "'orders_total' is a counter by its name, but falls" in taken_as("orders_total", map(Fraction, UNEVEN)).refusal("orders_total")
+
+
+# ------------------------------------------------------------------------------------------ files
+
+
+def files(folder, name, values, step_s=60):
+    """The same samples as CSV, as Prometheus, Datadog, InfluxDB and Grafana give them."""
+    at = [1_764_400_000 + step_s * i for i in range(len(values))]
+    pairs = list(zip(at, values, strict=True))
+    prometheus = {"resultType": "matrix", "result": [{"metric": {"__name__": name}, "values": [[t, str(v)] for t, v in pairs]}]}
+    frame = {
+        "schema": {"fields": [{"name": "Time", "type": "time"}, {"name": name, "type": "number"}]},
+        "data": {"values": [[t * 1000 for t in at], values]},
+    }
+    written = {
+        "lag.csv": f'Time,"{name}"\n' + "".join(f"{t},{v}\n" for t, v in pairs),
+        "prometheus.json": json.dumps({"status": "success", "data": prometheus}),
+        "datadog.json": json.dumps({"status": "ok", "series": [{"metric": name, "pointlist": [[t * 1000, v] for t, v in pairs]}]}),
+        "influx.json": json.dumps({"results": [{"series": [{"name": name, "columns": ["time", "value"], "values": pairs}]}]}),
+        "grafana.json": json.dumps([frame]),
+    }
+    for file, text in written.items():
+        (folder / file).write_text(text)
+    return list(written)
+
+
+FILES = ["lag.csv", "prometheus.json", "datadog.json", "influx.json", "grafana.json"]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_lag_is_refused_in_every_format(tmp_path, file):
+    files(tmp_path, "kafka_consumergroup_lag", [120_000, 121_000, 119_000])
+    query = QUERIES["kafka-exporter"]
+
+    with pytest.raises(TraceError, match="a backlog in records") as refused:
+        read_trace(Trace(trace=file, column="kafka_consumergroup_lag"), tmp_path, until_ns=10**12)
+    counts = read_anywhere(list_files(str(tmp_path / file)).files, str(tmp_path / "tables"), Choices(), master="here")
+
+    assert f"query {query}, or write scale:" in str(refused.value)
+    assert [f"query {query}; --per '1 s'" in reason for reason in counts["reason"]] == [True]
+    assert ["quarantine"] == counts["kind"].tolist()
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_per_and_scale_override_in_every_format(tmp_path, file):
+    files(tmp_path, "kafka_consumergroup_lag", [120_000, 121_000, 119_000])
+    columns = {"influx.json": "kafka_consumergroup_lag.value"}
+    trace = Trace(trace=file, column=columns.get(file, "kafka_consumergroup_lag"), scale=1)
+
+    found = read_trace(trace, tmp_path, until_ns=10**12)
+    counts = read_anywhere(list_files(str(tmp_path / file)).files, str(tmp_path / "tables"), Choices(per_s=60.0), master="here")
+
+    assert [120_000, 121_000, 119_000] == [rate for _, rate in found]
+    assert 3 == counts.set_index("kind")["count"]["rates"]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_counter_is_differentiated_in_every_format_and_that_is_said(tmp_path, file):
+    files(tmp_path, "flink_taskmanager_job_task_numRecordsIn", [0, 600, 1800, 300])
+    name = "flink_taskmanager_job_task_numRecordsIn" + (".value" if file == "influx.json" else "")
+
+    found = read_trace(Trace(trace=file, column=name), tmp_path, until_ns=10**12)
+    counts = read_anywhere(list_files(str(tmp_path / file)).files, str(tmp_path / "tables"), Choices(), master="here")
+
+    assert [10, 20, 5] == [rate for _, rate in found]
+    assert {"rates": 3} == counts[counts["kind"] == "rates"].set_index("kind")["count"].to_dict()
+    assert "counters are turned into rates; 1 fell back to 0 and went on from there" in counts["reason"].tolist()
+
+
+def test_grafana_exports_a_column_per_subtask(tmp_path):
+    headers = [f'"{{__name__=""numRecordsIn"", task_name=""Source: orders"", subtask_index=""{i}""}}"' for i in (0, 1)]
+    lines = [f"{1_764_400_000_000 + 60_000 * i},{600 * i},{1200 * i}" for i in range(4)]
+    (tmp_path / "panel.csv").write_text("\n".join(["Time," + ",".join(headers), *lines]))
+
+    found = read_trace(Trace(trace="panel.csv", column="orders"), tmp_path, until_ns=10**12)
+    counts = read_anywhere(list_files(str(tmp_path / "panel.csv")).files, str(tmp_path / "tables"), Choices(), master="here")
+
+    assert [(0, 30)] == found
+    assert 3 == counts.set_index("kind")["count"]["rates"]
+
+
+def test_a_run_says_that_counters_are_turned_into_rates(tmp_path):
+    files(tmp_path, "numRecordsIn", [0, 600, 1800])
+    job = "job: {orders: {source: {rate: {trace: lag.csv, column: numRecordsIn}, record: 1 kB}}, sink: {input: {orders: hash}}}"
+    study = loads(f"# Does it keep up?\nversion: 1\n{job}\ncheckpoint: {{interval: 5 s}}\nrun: {{duration: 1 min}}\n", folder=tmp_path)
+
+    assert ["lag.csv: counters are turned into rates"] == [warning.message for warning in study.warnings]
+
+
+CLOUDWATCH = {
+    "MetricDataResults": [
+        {
+            "Id": "m1", "Label": "IncomingRecords", "StatusCode": "Complete",
+            "Timestamps": ["2025-11-29T07:02:00+00:00", "2025-11-29T07:01:00+00:00", "2025-11-29T07:00:00+00:00"],
+            "Values": [600.0, 1200.0, 60.0],
+        }
+    ]
+}  # fmt: skip
+STATISTICS = {
+    "Label": "MessagesInPerSec",
+    "Datapoints": [{"Timestamp": f"2025-11-29T07:0{i}:00Z", "Average": 10.0 * i, "Unit": "Count/Second"} for i in (1, 0)],
+}
+
+
+def test_cloudwatch_counts_in_periods():
+    assert ["1", "20", "10"] == [row[1] for row in table_of_document(json.dumps(CLOUDWATCH)).rows]
+    assert ["0", "10"] == [row[1] for row in table_of_document(json.dumps(STATISTICS)).rows]
+
+
+def test_offsets_and_lags_of_minus_one_are_unknown():
+    """kafka-exporter says -1 for a group that has not committed; NaN and the ends of longs are no numbers either."""
+    values = [-1, 600, "NaN", 1800, -(2**63), 2400]
+
+    assert ["10", "5"] == rates("kafka_consumergroup_current_offset", values)
+
+
+def test_an_instant_query_says_what_it_is():
+    vector = {"resultType": "vector", "result": [{"metric": {"__name__": "numRecordsInPerSecond"}, "value": [1, "40"]}] * 2}
+    lag = {"resultType": "vector", "result": [{"metric": {"__name__": "kafka_consumergroup_lag"}, "value": [1, "40"]}]}
+
+    for data, message in ((vector, "their sum is 80, write that as the rate or ask"), (lag, "a backlog in records")):
+        with pytest.raises(ValueError, match=message):
+            table_of_document(json.dumps({"status": "success", "data": data}))
