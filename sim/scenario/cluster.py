@@ -60,9 +60,8 @@ def _network(around: Cluster, reading: Reading) -> cluster.NetworkMemory:
     usual |= {record.field: record.default for record in gone}
     network = built(cluster.NetworkMemory, given, here, reading, **usual, debloat=_debloat(given.debloat, reading), stretching=not old)
     for record in gone:
-        if (written := getattr(given, attribute_of(record.key))) is not None and (
-            written != record.default or _from_flink((*here, record.key), reading)
-        ):
+        written = getattr(given, attribute_of(record.key))
+        if written is not None and (written != record.default or _from_flink((*here, record.key), reading)):
             reading.warn((*here, record.key), f"is ignored: Flink 2.x has no such option, it is {record.default} (profile: 1.20 has it)")
     if network.segment_bytes < 4096 or network.segment_bytes & (network.segment_bytes - 1):
         reading.wrong((*here, "segment-size"), f"{network.segment_bytes} B: Flink wants a power of two, 4 KiB or more")

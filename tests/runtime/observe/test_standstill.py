@@ -28,9 +28,14 @@ BEHIND_ANOTHER = (
 )  # fmt: skip
 
 
+def read(file, *changes):
+    """The job with few buffers, which 1.x has options for, and the first checkpoint as soon as in 2.x."""
+    (scenario,) = load(file, changes).scenarios
+    return replace(scenario, cluster=replace(scenario.cluster, profile="2.x"))
+
+
 def ran(*changes, engine="compiled"):
-    (scenario,) = load(WORLD, changes).scenarios
-    return simulate(scenario, engine=engine)
+    return simulate(read(WORLD, *changes), engine=engine)
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
@@ -99,7 +104,7 @@ def test_what_is_only_slow_does_not_hang():
 
 def test_a_task_that_aligns_can_have_a_full_output():
     """m1 has barriers too, but it is its output that holds it up: the circle is that of its reader."""
-    (scenario,) = load(WORLD.with_name("aligning-with-a-full-output.yaml")).scenarios
+    scenario = read(WORLD.with_name("aligning-with-a-full-output.yaml"))
     sentence = (
         "'k0' reads no more from 'm2' until the barrier of 'm1' comes,"
         " and 'm1' cannot send it, as its output is full until 'k0' reads on"
@@ -136,7 +141,7 @@ class Still:
 @pytest.fixture
 def hung():
     """(layout, plane) of a job that hangs; m3 reads one more source, whose barrier is there."""
-    (scenario,) = load(WORLD, ["job.late={source: {record: 100 B, rate: 1/s}}", "job.m3.input.late=hash"]).scenarios
+    scenario = read(WORLD, "job.late={source: {record: 100 B, rate: 1/s}}", "job.m3.input.late=hash")
     instance = JobInstance(scenario, "compiled")
     instance.start()
     instance.env.run(until=instance.env.timeout(1_000_000_000))
