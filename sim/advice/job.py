@@ -74,6 +74,8 @@ def _override_values(overrides: Sequence[str]) -> Point:
 
 def _left_out(scenario: Scenario, plain: Mapping[str, Any]) -> Point:
     point: Point = {key: empty for key, empty in (("actions", []), ("rescale", []), ("expect", {})) if plain.get(key)}
+    if scenario.run.cold_start_ns:
+        point["run.cold-start"] = "0 s"  # a setting is for a job that runs on
     for vertex in scenario.job.vertices:
         if vertex.source is not None and vertex.source.total is not None:
             is_total = "records" in plain["job"][vertex.name]["source"]

@@ -14,7 +14,7 @@ from sim.analysis.strategies.consequences import consequences
 from sim.analysis.strategies.storage_use import storage_use
 from sim.analysis.strategies.summary import summarize
 from sim.analysis.strategies.unfinished_checkpoints import durations_of_checkpoints
-from sim.analysis.strategies.warm_up import warm_up
+from sim.analysis.strategies.warm_up import cold_start, warm_up
 from sim.analysis.sweeps.observed import DEAD
 from sim.cells.columns import COLUMNS
 from sim.cells.plan import Cell
@@ -98,7 +98,8 @@ def warm(engine: Engine = "compiled", kernel: tuple[str, bytes] | None = None) -
 def _columns(result: Result, check: bool) -> Row:
     job, violations, warm = result.scenario.job, result.violations, warm_up([result])
     end_ms, warmup_ms = result.ended_ns / 1e6, warm.ns / 1e6
-    summary = summarize([result.tables], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers)
+    begin_s = cold_start([result]).ns / 1e9
+    summary = summarize([result.tables], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers, rates_from_s=begin_s)
     cost = consequences([result.tables], [end_ms], warmup_ms=warmup_ms, committers=job.committers)
     checkpoints = durations_of_checkpoints(result.tables["checkpoints"], end_ms, warmup_ms)
     bounds = {*cost.unfinished.split(), *(name for name, duration in checkpoints.items() if duration.is_bound)}

@@ -29,8 +29,8 @@ from sim.analysis.strategies.side_by_side import StrategyRow, table
 from sim.analysis.strategies.single import singles
 from sim.analysis.strategies.storage_use import StorageUse, storage_use, storage_use_table
 from sim.analysis.strategies.stored import stored
-from sim.analysis.strategies.summary import Summary, summarize, throughput
-from sim.analysis.strategies.warm_up import WarmUpEnd, warm_up
+from sim.analysis.strategies.summary import Summary, median_duration_ms, summarize, throughput
+from sim.analysis.strategies.warm_up import WarmUpEnd, cold_start, warm_up
 from sim.cells.plan import baseline
 from sim.comparison.assumption import DecidingAssumption
 from sim.comparison.cores import scarce_cores
@@ -88,6 +88,26 @@ class Comparison:
     def warm_ups(self) -> dict[str, WarmUpEnd]:
         """By label of the strategy: what its results leave out."""
         return {name: warm_up(results) for name, results in self.results.items()}
+
+    @cached_property
+    def cold_starts(self) -> dict[str, WarmUpEnd]:
+        """By label of the strategy: its cold start; none if the scenario has none."""
+        ends = {name: cold_start(results) for name, results in self.results.items()}
+        return {name: end for name, end in ends.items() if end.ns}
+
+    @property
+    def in_cold_start(self) -> str:
+        """Which checkpoints are in the cold start of each strategy, and how long the others take; empty: no run begins cold."""
+        return " ".join(self._in_cold_start(name, end) for name, end in self.cold_starts.items())
+
+    def _in_cold_start(self, name: str, end: WarmUpEnd) -> str:
+        tables = [result.tables for result in self.results[name]]
+        rows = [run["checkpoints"] for run in tables]
+        inside = max(int((own["trigger_timestamp"] * 1e6 < end.ns).sum()) for own in rows)
+        counted = {0: "no checkpoint is", 1: "the first checkpoint is"}.get(inside, f"the first {inside} checkpoints are")
+        after_ms = median_duration_ms(tables, warmup_s=end.ns / 1e9)
+        rest = "no other was completed" if math.isnan(after_ms) else f"the others take {ms_text(after_ms)} in the median"
+        return f"Cold start: {counted} in that of {name} (the first {end}); {rest}."
 
     @property
     def warmup_s(self) -> float:
@@ -269,7 +289,10 @@ def _summary(results: Sequence[Result], *, of_first_uploads: bool = False) -> Su
     """Replications of one strategy as one row."""
     job, warm = results[0].scenario.job, warm_up(results)
     tables = [result.tables for result in results]
-    return summarize(tables, job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers, of_first_uploads=of_first_uploads)
+    return summarize(
+        tables, job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers, of_first_uploads=of_first_uploads,
+        rates_from_s=cold_start(results).ns / 1e9,
+    )  # fmt: skip
 
 
 def _without_readers(job: Job) -> tuple[str, ...]:
@@ -279,5 +302,5 @@ def _without_readers(job: Job) -> tuple[str, ...]:
 
 
 def _throughput(results: Sequence[Result]) -> float:
-    job, warm = results[0].scenario.job, warm_up(results)
-    return throughput([result.tables for result in results], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers)
+    job, from_ns = results[0].scenario.job, max(warm_up(results).ns, cold_start(results).ns)
+    return throughput([result.tables for result in results], job.edges, warmup_s=from_ns / 1e9, without_records=job.committers)

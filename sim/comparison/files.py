@@ -62,6 +62,7 @@ def plain(comparison: Comparison) -> dict[str, Any]:
         "after_a_failure": comparison.consequences_sentence,
         "recoveries": {name: list(_recoveries(results)) for name, results in comparison.results.items()},
         "warm_up": {name: {"ms": warm.ns / 1e6, "until_settled": warm.cause} for name, warm in comparison.warm_ups.items()},
+        "cold_start": {name: {"ms": end.ns / 1e6, "until_settled": end.cause} for name, end in comparison.cold_starts.items()},
         "stored": {section.title: [dict(zip(section.header, row, strict=True)) for row in section.rows] for section in comparison.stored},
         "storage_use": _storage_use(comparison),
         "prices": asdict(comparison.prices),

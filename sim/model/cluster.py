@@ -84,6 +84,11 @@ class Cluster:
         Kind.POSITIVE, 1, "Slots of each task manager, filled one after the other; each holds one subtask of every vertex.  Default: 1."
     )
     latency_ns: int = option(Kind.DURATION, 0, "One way, between task managers.")
+    barrier_wake_up_ns: int = option(
+        Kind.DURATION, 0,
+        "A barrier that overtakes data has arrived -> the thread of its task runs and takes it; default: 0 s, cores are idle.",
+        keyword=True,
+    )  # fmt: skip
     nic_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Outgoing, per task manager.")
     cores: int | None = option(
         Kind.POSITIVE, None,

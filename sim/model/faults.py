@@ -199,7 +199,10 @@ class Restart:
         flink=Flink("task.cancellation.timeout", form="milliseconds"),
     )
     warm_up_ns: int = option(
-        Kind.DURATION, 0, "For so long a restarted task is slow: its code is compiled anew, its caches are empty; default: it is not."
+        Kind.DURATION,
+        0,
+        "For so long a task is slow that was restarted, or begins with run: cold-start: its code is not compiled, its caches are empty;\n"
+        "default: it is not.",
     )
     warm_up_factor: Fraction = option(
         Kind.NUMBER, Fraction(2), "How many times as long its services take then; default: 2.", needs=("warm-up", ())

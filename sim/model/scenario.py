@@ -52,6 +52,11 @@ class Run:
         Kind.WARM_UP, 0,
         "Left out of the results: a time (the default: 0 s), or auto: until checkpoints, queues and lag have settled (Conway's rule).",
     )  # fmt: skip
+    cold_start_ns: int = option(
+        Kind.DURATION, 0,
+        "The job has just been submitted: after so long its tasks run, and are slow at first (restart: warm-up); what is due meanwhile\n"
+        "waits in the log.  Default: 0 s, the run shows a job that has been running for long.", keyword=True,
+    )  # fmt: skip
     seed: int = option(Kind.NATURAL, 1, "The seed of all random numbers; a list is an axis.")
     replications: int = option(Kind.POSITIVE, 1, "Runs of each combination, with seeds of their own.")
     until: Literal["duration", "caught-up"] = option(

@@ -163,6 +163,11 @@ class Storage:
     object_store: ObjectStore | None = option(
         Kind.OWN, None, "An object store instead of flat storage.", excludes=("storage.dfs", "storage.file-merging"), keyword=True
     )
+    in_flight_bytes_per_second: int | None = option(
+        Kind.BYTE_RATE, None,
+        "In-flight data: one thread writes that of a group of subtasks, buffer by buffer, and no faster than so.  Default: as other files.",
+        key="in-flight-bandwidth", usually="as other files", keyword=True,
+    )  # fmt: skip
     disk: Disk = option(Kind.OWN, Disk(), "The local disk of a task manager.", keyword=True)
     retry: Retry = option(Kind.OWN, Retry(), "How long a client insists.", keyword=True)
     merging: FileMerging | None = option(

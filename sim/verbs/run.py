@@ -85,7 +85,7 @@ class RunOutcome:
         """What the numbers depend on, and how they were made: sentences below the table of strategies."""
         own = self.comparison
         scarce = [f"Cores are scarce: {name}: {load}." for name, load in own.scarce.items()]
-        return [*filter(None, [own.overload]), *scarce, *map(str, own.deciding), *filter(None, [own.left_out])]
+        return [*filter(None, [own.overload]), *scarce, *map(str, own.deciding), *filter(None, [own.left_out, own.in_cold_start])]
 
     @property
     def outcomes(self) -> list[str]:

@@ -63,7 +63,7 @@ def simulated(scenario: Scenario) -> Simulated:
         if time.process_time() - begun_s > BUDGET_S:
             raise TooSlowError(f"it takes more than {BUDGET_S:g} s of processor time")
 
-    run = replace(scenario.run, duration_ns=CHECKPOINTS * interval_ns, warmup_ns=0)
+    run = replace(scenario.run, duration_ns=CHECKPOINTS * interval_ns, warmup_ns=0, cold_start_ns=0)
     rows = simulate(replace(scenario, run=run), check=False, progress=stop_late).checkpoints
     done = rows[(rows["status"] == "COMPLETED") & (rows["savepointFormat"] == "") & (rows["id"] != 1)]["end_to_end_duration"]
     if done.empty:

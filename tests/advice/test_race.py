@@ -279,6 +279,13 @@ def test_what_makes_no_job_to_advise_on(job):
         prepared(job, (), (), recovery_ms=None)
 
 
+def test_the_start_of_a_job_is_left_out(job):
+    """A short history shows a cold start; a setting is for a job that runs on."""
+    bench = prepared(job, ["run.cold-start=3 s"], [], recovery_ms=None)
+
+    assert 0 == bench.load(bench.common).run.cold_start_ns
+
+
 def test_ends_and_actions_are_left_out(job):
     """A bounded source goes on, a savepoint is nobody's setting; what the user sets stays set."""
     bounded = JOB.replace("rate: 200/s", "rate: 200/s, records: 100")

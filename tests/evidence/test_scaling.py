@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sim.analysis.strategies.summary import summarize
+from sim.analysis.strategies.warm_up import cold_start
 from sim.recordings import read_any
 from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.source.rest.job import RestJob
@@ -38,7 +39,7 @@ def observed_ms(name):
 def test_twice_or_half_the_subtasks_on_the_same_cores(name, other, parallelism, slots, per_second):
     """Services of busy cores, taken for those of idle ones, made it twice the throughput and two thirds of the duration."""
     run = predicted(name, parallelism, slots)
-    summary = summarize([run.tables], run.scenario.job.edges)
+    summary = summarize([run.tables], run.scenario.job.edges, rates_from_s=cold_start([run]).ns / 1e9)
 
     assert summary.throughput_per_second == pytest.approx(per_second, rel=0.1)
     assert summary.end_to_end_p50_ms == pytest.approx(observed_ms(other), rel=0.15)
@@ -50,7 +51,7 @@ def test_twice_or_half_the_subtasks_on_the_same_cores(name, other, parallelism, 
 def test_task_managers_of_one_core(other, parallelism, slots, overrides, per_second):
     """Predicted before these ran: twice the subtasks on that core, and as many on two."""
     run = predicted("S1-one-core-p2-aligned", parallelism, slots, *overrides)
-    summary = summarize([run.tables], run.scenario.job.edges)
+    summary = summarize([run.tables], run.scenario.job.edges, rates_from_s=cold_start([run]).ns / 1e9)
 
     assert summary.throughput_per_second == pytest.approx(per_second, rel=0.1)
     assert summary.end_to_end_p50_ms == pytest.approx(observed_ms(other), rel=0.15)

@@ -95,25 +95,27 @@ class Summary:
 
 def summarize(
     runs: Sequence[Tables], edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, without_records: Collection[str] = (),
-    of_first_uploads: bool = False,
+    of_first_uploads: bool = False, rates_from_s: float = 0.0,
 ) -> Summary:  # fmt: skip
     """Summarise a strategy.  `edges` are the job graph's (upstream, downstream); `runs` are its replications.
 
     `without_records`: vertices that read no records (committers).  The vertex before them may still be a sink.
-    `of_first_uploads`: the row is about them, and about no other checkpoint.
+    `of_first_uploads`: the row is about them, and about no other checkpoint.  `rates_from_s`: before that no rate counts, the end of a
+    cold start.
     """
+    rates_s = max(warmup_s, rates_from_s)
     firsts, others = _checkpoints(runs, warmup_s)
     checkpoints = firsts if of_first_uploads else others
     done, ways = checkpoints[checkpoints["status"] == "COMPLETED"], _pooled(runs, "path")
     subtasks = _pooled(runs, "subtasks")
     subtasks = subtasks[subtasks["id"].isin(done["id"])]
-    load = _load(runs, warmup_s)
+    load = _load(runs, rates_s)
     failures = checkpoints.loc[checkpoints["status"] == "FAILED", "failure_message"]
     (bottleneck, hot, hot_share), waiting = _bottleneck(_pooled(runs, "tasks")), _largest(load["backPressured"])
     delays = subtasks[subtasks["start_delay"] >= 0].groupby("vertex", sort=False)["start_delay"].median()
     slowest = subtasks.groupby("id")[["alignment_duration", "sync_duration", "async_duration"]].max().median()
     durations = done["end_to_end_duration"].to_numpy(dtype=float)
-    emitted = emitted_per_second(load, edges) - again_per_second(runs, "replayed_records", warmup_s)
+    emitted = emitted_per_second(load, edges) - again_per_second(runs, "replayed_records", rates_s)
     return Summary(
         completed=len(done),
         failed=len(failures),
@@ -137,9 +139,9 @@ def summarize(
         persisted_mean_bytes=float(done["persisted_data"].mean()),
         checkpointed_bytes=float(done["checkpointed_size"].median()),
         checkpointed_mean_bytes=float(done["checkpointed_size"].mean()),
-        throughput_per_second=_throughput(runs, load, edges, warmup_s, without_records),
+        throughput_per_second=_throughput(runs, load, edges, rates_s, without_records),
         emitted_per_second=emitted,
-        offered_per_second=emitted + sum(backlog_per_second(run["series"], warmup_s) for run in runs) / len(runs),
+        offered_per_second=emitted + sum(backlog_per_second(run["series"], rates_s) for run in runs) / len(runs),
         bottleneck=bottleneck,
         busy_share=_at(load["busy"], bottleneck),
         busiest_subtask=hot,

@@ -12,7 +12,7 @@ run, and with it the tail that people ask about.  An extreme that comes later ne
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 BY = 0.1
 """So much larger or smaller than all that follow an extreme is, as a share."""
+
+
+_SMOOTHED, _FALLS = 5, 1.5
+"""Samples of a mean, and the factor by which a queue falls that is worked off."""
 
 
 class WarmUpEnd(NamedTuple):
@@ -56,6 +60,44 @@ def warm_up(results: Sequence[HasTables]) -> WarmUpEnd:
     return max(_found(result.tables) for result in results)
 
 
+def cold_start(results: Sequence[HasTables]) -> WarmUpEnd:
+    """The longest cold start among the replications of one setting: until tasks are warm, and queues and lag have settled."""
+    scenario = results[0].scenario
+    least_ns = scenario.run.cold_start_ns
+    if not least_ns:
+        return WarmUpEnd(0)
+    warm = WarmUpEnd(least_ns + scenario.restart.warm_up_ns)
+    settled = [WarmUpEnd(ns, cause) for result in results for cause, ns in _of_queues(result.tables, drained_after)]
+    served = [WarmUpEnd(_served_as_later_ns(result.tables), "throughput") for result in results]
+    return max((warm, *settled, *served), key=lambda end: end.ns)
+
+
+def _served_as_later_ns(tables: Tables) -> int:
+    """From when on as many records are served as in the last third, nearly."""
+    curve = tables["series"].groupby("time")["numRecordsInPerSecond"].sum()
+    if len(curve) < 3 * _SMOOTHED:
+        return 0
+    below = np.flatnonzero(curve.to_numpy(dtype=float) < (1 - BY) * curve.iloc[-len(curve) // 3 :].median())
+    early = below[below < len(curve) // 2]
+    return round(float(curve.index[early[-1]]) * 1e9) if len(early) else 0
+
+
+def drained_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
+    """How many values to leave out until what the start has left is worked off: all of them, if it is not in this run.
+
+    What follows is no higher than the last third, in means of a few values: checkpoints and bursts let queues rise and fall.
+    """
+    if len(values) < 3 * _SMOOTHED:
+        return 0
+    means = np.convolve(values, np.ones(_SMOOTHED) / _SMOOTHED, "valid")
+    last = means[-len(means) // 3 :]
+    early, late = np.array_split(last, 2)
+    if early.mean() > _FALLS * late.mean():
+        return len(values)
+    above = np.flatnonzero(means > _FALLS * last.max())
+    return int(above[-1]) + _SMOOTHED if len(above) else 0
+
+
 def settled_after(values: np.ndarray[Any, np.dtype[Any]]) -> int:
     """How many values to leave out at the beginning; 0: none, or there is no end to it in the first half."""
     if len(values) < 3:
@@ -81,12 +123,12 @@ def _of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:
             yield cause, (math.ceil(rows["trigger_timestamp"].iloc[count]) - 1) * 1_000_000
 
 
-def _of_queues(tables: Tables) -> Iterator[tuple[str, int]]:
+def _of_queues(tables: Tables, after: Callable[[np.ndarray[Any, np.dtype[Any]]], int] = settled_after) -> Iterator[tuple[str, int]]:
     series = tables["series"]
     series = series.loc[series["time"] * 1e3 <= _first_failure_ms(tables), ["time", "inputQueueSize", "outputQueueSize", "lag"]]
     queued: pd.Series[float] = (series["inputQueueSize"] + series["outputQueueSize"]).groupby(series["time"]).sum()
     for cause, curve in (("data in queues", queued), ("the lag of sources", series.groupby("time")["lag"].max())):
-        if count := settled_after(curve.to_numpy(dtype=float)):
+        if count := after(curve.to_numpy(dtype=float)):
             yield cause, round(float(curve.index[count - 1]) * 1e9)
 
 

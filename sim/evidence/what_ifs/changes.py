@@ -32,6 +32,7 @@ _CHECKPOINT: dict[str, Kind] = {
 }  # fmt: skip
 _CLUSTER: dict[str, Kind] = {
     "network": "network", "latency_ns": "network", "nic_bytes_per_second": "network",
+    "barrier_wake_up_ns": "network",
     "placement": "parallelism", "slots": "parallelism", "cores": "parallelism", "hosts": "parallelism", "tasks_contend": "parallelism",
 }  # fmt: skip
 _VERTEX: dict[str, Kind] = {

@@ -1,4 +1,4 @@
-"""How long a TaskManager takes that ran nothing of the job: the first start of the job on it, which Flink's answers tell.
+"""The start of a job: how long it took, and how long a TaskManager takes that ran nothing of the job, which Flink's answers tell.
 
 One that replaces a lost one is in the same state: classes are not loaded, libraries not fetched, the state backend never opened.
 """
@@ -11,6 +11,27 @@ from sim.model.scenario import Overheads
 from sim.recordings.infer.draft import Draft
 from sim.recordings.source.rest.job import RestJob
 from sim.units import format_duration
+
+SHORT_MS = 180_000
+"""A history that is shorter shows a job which has just begun: its checkpoints meet queues that the start has left."""
+LONGEST_START_MS = 60_000
+WARM_UP, WARM_UP_FACTOR = "3 s", 4
+"""Two recorded jobs, behind after their start, served a quarter of what they could for the first 2 to 4 s."""
+
+
+def infer_cold_start(draft: Draft, job: RestJob) -> None:
+    """Set `run.cold-start` and `restart.warm-up`, if the history begins with the job and is short."""
+    first = next((point for point in job.checkpoints if point.id == 1), None)
+    begun_ms = job.job.start_time
+    if first is None or begun_ms < 0 or job.counts.get("restored") or draft.document["cluster"].get("profile") != "2.x":
+        return  # Flink 1.x waits for a random time before it triggers
+    start_ms = first.trigger_timestamp - begun_ms - Overheads().first_trigger_ns // 10**6
+    if not 0 < start_ms <= LONGEST_START_MS or max(point.trigger_timestamp for point in job.checkpoints) - begun_ms > SHORT_MS:
+        return
+    origin = f"from the start of the job to its first checkpoint; a history of less than {SHORT_MS // 60_000} min shows the queues it left"
+    draft.put("run.cold-start", format_duration(start_ms * 10**6), origin)
+    draft.put("restart.warm-up", WARM_UP, "assumed: 2 to 4 s in recordings of other jobs")
+    draft.put("restart.warm-up-factor", WARM_UP_FACTOR, "likewise: 3 to 5")
 
 
 def infer_fresh_start(draft: Draft, job: RestJob) -> None:

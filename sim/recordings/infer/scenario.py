@@ -15,8 +15,9 @@ from sim.recordings.infer.draft import Draft, Inference
 from sim.recordings.infer.edges.counted import edge_flows, unbalanced
 from sim.recordings.infer.edges.inputs import EdgeFlows
 from sim.recordings.infer.flows import flows
-from sim.recordings.infer.fresh_start import infer_fresh_start
+from sim.recordings.infer.fresh_start import infer_cold_start, infer_fresh_start
 from sim.recordings.infer.heap_restore import infer_heap_restore
+from sim.recordings.infer.in_flight import infer_in_flight
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
 from sim.recordings.infer.residuals import infer_residuals
 from sim.recordings.infer.state import infer_state
@@ -60,8 +61,10 @@ def infer_job(job: RestJob) -> Inference:
     infer_fresh_start(draft, job)
     infer_cores(draft, job, flowed)
     infer_storage(draft, job)
+    infer_in_flight(draft, job)
     infer_residuals(draft, job)
     _run(draft, job)
+    infer_cold_start(draft, job)
     draft.ask_for_missing({path.replace(job.snapshot.job, ":id"): why for path, why in job.snapshot.missing.items()})
     return draft.inference(f"How does the job '{one_line(job.job.name)}' checkpoint, and how would it otherwise?")
 

@@ -44,10 +44,12 @@ class JobManager:
             context, machine, tasks, contents, self.files, self.job_end, reachability, self._fail_job, checks
         )
         self.alignment = WatermarkAlignment(context, tasks, self.coordinator, checks)
-        warm_up = WarmUp(context.env, scenario.restart, speed)
+        self.warm_up = WarmUp(context.env, scenario.restart, speed)
         self.task_managers = TaskManagers(context)
         usual = UsualBacklog(context, lambda: {host.task for host in tasks if host.stopped} <= self.job_end.finished)
-        cluster = RestoreContext(context, contents, self.files, tasks, self.job_end, counters, warm_up, self.task_managers, usual, checks)
+        cluster = RestoreContext(
+            context, contents, self.files, tasks, self.job_end, counters, self.warm_up, self.task_managers, usual, checks
+        )
         self.recovery = RecoveryHost(cluster, self.coordinator, self.job_end, outcome)
         self.faults = Faults(context, tasks, self.recovery, reachability, speed, before)
 

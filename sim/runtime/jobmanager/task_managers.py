@@ -31,6 +31,7 @@ class TaskManagers:
         self.written: Sequence[int] = self.numbers  # all of these
         self.scenario, self.hosts = context.scenario, context.hosts  # as written, where the job runs on fewer
         self.absent: Mapping[int, LostSlots] = {}  # task managers that the job runs without
+        self._used = frozenset(self.numbers)  # task managers that ran something of the job, by their numbers in the scenario
         self._losses = 0
         self._job_managers = 0
         self._job_master = self._heartbeats("job-master")
@@ -72,16 +73,27 @@ class TaskManagers:
         return self.slots.deployment({self.context.hosts[task] for task in tasks}, self.context.env.now)
 
     def fresh(self, tasks: Iterable[int]) -> frozenset[int]:
-        """The tasks, among these, that are deployed on a process that ran nothing of the job yet."""
-        replaced = self.slots.replaced({self.context.hosts[task] for task in tasks})
-        return frozenset(task for task in tasks if self.context.hosts[task] in replaced)
+        """The tasks, among these, that are deployed on a process that ran nothing of the job yet.
+
+        It replaces a lost one, or a larger parallelism brings it in.
+        """
+        hosts = {self.context.hosts[task] for task in tasks}
+        fresh = self.slots.replaced(hosts) | {host for host in hosts if self._number(host) not in self._used}
+        return frozenset(task for task in tasks if self.context.hosts[task] in fresh)
 
     def deployed(self, tasks: Iterable[int]) -> None:
-        self.slots = self.slots.deployed({self.context.hosts[task] for task in tasks})
+        hosts = {self.context.hosts[task] for task in tasks}
+        self.slots = self.slots.deployed(hosts)
+        self._used |= {self._number(host) for host in hosts}
+
+    def _number(self, host: int) -> int:
+        """A larger parallelism brings in task managers that the scenario begins without."""
+        return self.numbers[host] if host < len(self.numbers) else host
 
     def go_on(self, before: TaskManagers) -> None:
         """Another job instance has its own JobMaster, on the same machines, or without those that an adaptive job does without."""
         now = self.context.env.now
+        self._used = before._used
         known = before.slots.known(now)
         self.slots, self._losses = known, before._losses if self.restart.scheduler == "adaptive" else 0
         if self.restart.scheduler == "adaptive":

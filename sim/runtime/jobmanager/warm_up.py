@@ -1,4 +1,7 @@
-"""Restarted tasks are slow at first: code is loaded and compiled anew (a new class loader or process), caches are empty."""
+"""Tasks are slow at first, restarted ones and those of a cold start.
+
+Code is loaded and compiled anew (a new class loader or process), caches are empty.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ class WarmUp:
         self._warm_ns: dict[int, int] = {}  # by task: since when, or when it will be
 
     def begin(self, task: int) -> None:
-        """A restarted task's thread begins; one that was still cold begins its warm-up anew."""
+        """A task begins, restarted or in a job that has just been submitted; one that was still cold begins its warm-up anew."""
         if not self.restart.warm_up_ns:
             return
         self._warm_ns[task] = self.env.now + self.restart.warm_up_ns

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sim.checkers.violation import Violation
 from sim.model.scenario import Scenario
 from sim.plane import Engine, build
@@ -21,6 +23,7 @@ from sim.runtime.ports import Checks
 from sim.runtime.run.beginning import Beginning
 from sim.runtime.setup.lowering import hosts, plane_spec, service_factors
 from sim.runtime.speed import Speed
+from sim.runtime.task.host import TaskHost
 from sim.runtime.task.tasks import Tasks
 from sim.storage.filesystem import CheckpointStorage
 
@@ -75,9 +78,27 @@ class JobInstance:
         if self.beginning is not None:
             self.job.recovery.begin(self.beginning.description, self.beginning.kind, self.beginning.restarts)
             return
-        for host in self.tasks:
+        hosts = list(self.tasks)
+        if (start_ns := self.scenario.run.cold_start_ns) == 0:
+            self._run_tasks(hosts)
+            return
+        for task in range(len(hosts)):
+            self.plane.hold(task)
+        self.env.call_in(start_ns, lambda: self._run_cold(hosts))
+
+    def _run_tasks(self, hosts: Sequence[TaskHost]) -> None:
+        for host in hosts:
             host.begin()
         self.job.coordinator.start()
+
+    def _run_cold(self, hosts: Sequence[TaskHost]) -> None:
+        """The start is over.  Where a failure came first, its restart has begun other tasks."""
+        if list(self.tasks) != hosts or any(host.stopped for host in hosts):
+            return
+        for host in hosts:
+            self.plane.release(host.task)
+            self.job.warm_up.begin(host.task)
+        self._run_tasks(hosts)
 
     def violations(self) -> tuple[Violation, ...]:
         """What the run broke of what checkpoints promise.  Call it at the end."""

@@ -65,6 +65,8 @@ class TaskHost:
         self.thread.freed = self.free
         self._outputs = self.context.outputs(slot.task)
         self._polled_at_first_barrier: dict[int, int] = {}
+        self._wake_up_ns = self.context.scenario.cluster.barrier_wake_up_ns
+        self._overtaken_by = 0  # the latest barrier that the thread was woken for
 
     @property
     def machine(self) -> TaskCheckpointing:
@@ -227,7 +229,22 @@ class TaskHost:
         converted = self.transit.was_sent(notice.number, writer, edge) and self.context.scenario.checkpoint.barriers.reaches_output
         priority = options.has_priority(now, converted=converted)
         self._note(Happening.BARRIER_ARRIVED, notice.number, notice.channel)
-        self.tell(vocabulary.BarrierArrived(now, notice.gate, notice.number, options, notice.first, notice.last, priority))
+
+        def arrived() -> None:
+            self.tell(vocabulary.BarrierArrived(self.env.now, notice.gate, notice.number, options, notice.first, notice.last, priority))
+
+        if priority and notice.number > self._overtaken_by and not self.thread.occupied and self._wake_up_ns:
+            self._overtaken_by = notice.number
+            self.thread.occupy()  # it serves nothing meanwhile
+            self.env.call_in(self._wake_up_ns, lambda: self._take_barrier(arrived))
+        else:
+            arrived()
+
+    def _take_barrier(self, arrived: Callable[[], None]) -> None:
+        """The thread has woken up."""
+        self.thread.vacate()
+        if not self.stopped:
+            arrived()
 
     # ------------------------------------------------------------------------------------------ what the machine asks for
 

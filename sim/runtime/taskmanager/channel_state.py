@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sim.runtime.clock import TwoPlaneEnvironment
+from sim.runtime.taskmanager.processor import on_own_core
 from sim.storage.failures import StorageFailed
 from sim.storage.filesystem import CheckpointStorage
 from sim.storage.ledger import FileId
 from sim.storage.stream import FileStream
 from sim.storage.work import Work, carry_on
+from sim.units import SECOND
 
 
 @dataclass(slots=True)
@@ -90,7 +92,9 @@ class ChannelStateWriter:
                 file.size_bytes += size_bytes
                 if not (file.inlined and self.storage.is_inlined(file.size_bytes)):
                     buffered_bytes, file.in_file_bytes = file.size_bytes - file.in_file_bytes, file.size_bytes
-                    yield from file.stream.write(buffered_bytes)
+                    rate = self.storage.options.in_flight_bytes_per_second
+                    thread_ns = 0 if rate is None else buffered_bytes * SECOND // rate
+                    yield from on_own_core(self.env, file.stream.write(buffered_bytes), thread_ns)
 
         self._queue(checkpoint, work, then)
 

@@ -6,19 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sim.analysis.strategies.warm_up import WarmUpEnd, warm_up
+from sim.analysis.strategies.warm_up import WarmUpEnd, cold_start, drained_after, warm_up
+from sim.model.faults import Restart
 from sim.model.scenario import AUTO_WARM_UP, Run
 
 
-def run(*checkpoints, queues=(), lag=(), failed=(), warmup_ns=AUTO_WARM_UP):
+def run(*checkpoints, queues=(), lag=(), served=(), failed=(), warmup_ns=AUTO_WARM_UP):
     """A checkpoint is (trigger [ms], duration, size); queues and lag have a value per second."""
     rows = [{"status": "COMPLETED", "savepointFormat": "",
              "trigger_timestamp": float(at), "end_to_end_duration": float(ms), "checkpointed_size": float(size)}
             for at, ms, size in checkpoints]  # fmt: skip
-    seconds = max(len(queues), len(lag))
+    seconds = max(len(queues), len(lag), len(served))
     series = pd.DataFrame({
         "time": [float(k + 1) for k in range(seconds)], "vertex": ["it"] * seconds, "inputQueueSize": list(queues) or [0] * seconds,
-        "outputQueueSize": [0] * seconds, "lag": list(lag) or [0.0] * seconds,
+        "outputQueueSize": [0] * seconds, "lag": list(lag) or [0.0] * seconds, "numRecordsInPerSecond": list(served) or [100.0] * seconds,
     })  # fmt: skip
     columns = ["status", "savepointFormat", "trigger_timestamp", "end_to_end_duration", "checkpointed_size"]
     tables = {
@@ -114,3 +115,34 @@ def test_a_scenario_that_says_how_long_is_obeyed():
 @pytest.mark.parametrize("checkpoints", [[], [(21, 9000, 4000)], [(21, 9000, 4000), (10_000, 1, 1)]])
 def test_few_checkpoints_show_nothing(checkpoints):
     assert 0.0 == ms_of(*checkpoints)
+
+
+FULL, WAVES = [1000.0] * 20, [100.0, 120.0, 80.0] * 12
+"""A queue that is full, and one that checkpoints let rise and fall."""
+
+
+@pytest.mark.parametrize(
+    ("values", "after"),
+    [
+        (WAVES, 0), (FULL + WAVES, 20), ([*np.linspace(1000, 100, 20), *WAVES], 20), (WAVES[:9] + FULL + WAVES, 29),
+        (list(np.linspace(1000, 1, 40)), 40), (WAVES[:9], 0),
+    ],
+)  # fmt: skip
+def test_a_queue_that_the_start_has_left_is_worked_off_where_it_stays_low(values, after):
+    """Within the samples of a mean; all values, if it is still being worked off at the end; 0 of few."""
+    assert after == pytest.approx(drained_after(np.array(values)), abs=5)
+
+
+def started(queues=(), start_s=2, warm_up_s=3, **others):
+    result = run(queues=queues, **others)
+    result.scenario.run = Run(3600 * 10**9, cold_start_ns=start_s * 10**9)
+    result.scenario.restart = Restart(warm_up_ns=warm_up_s * 10**9)
+    return result
+
+
+def test_a_cold_start_ends_when_tasks_are_warm_and_queues_are_worked_off():
+    """The longest of the replications."""
+    assert "data in queues" == cold_start([started(WAVES), started(FULL + WAVES)]).cause
+    assert 5 * 10**9 == cold_start([started(WAVES)]).ns
+    assert WarmUpEnd(9 * 10**9, "throughput") == cold_start([started(served=[50.0] * 9 + [100.0, 95.0] * 20)])
+    assert WarmUpEnd(0) == cold_start([started(FULL + WAVES, start_s=0)])

@@ -117,6 +117,16 @@ class TestDeployments:
         fleet.deployed([1])
         assert frozenset() == fleet.fresh([1, 3, 5])
 
+    @pytest.mark.parametrize("scheduler", ["default", "adaptive"])
+    def test_tasks_on_a_task_manager_that_a_larger_parallelism_brings_in_are_fresh(self, scheduler):
+        fleet, larger = managers(scheduler=scheduler), managers(scheduler=scheduler)
+        larger.context.hosts, larger.numbers = (0, 1, 2, 0, 1, 2), range(3)
+        larger.go_on(fleet)
+
+        assert frozenset({2, 5}) == larger.fresh(range(6))
+        larger.deployed(range(6))
+        assert frozenset() == larger.fresh(range(6))
+
 
 class TestAnAdaptiveJob:
     """Task manager 0 is lost at 100 s; there is another one at 160 s."""

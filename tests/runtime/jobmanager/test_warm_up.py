@@ -3,6 +3,8 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
+
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Distribution, Job, Rate, Source, Vertex
 from sim.runtime.run.simulate import simulate
@@ -63,3 +65,43 @@ def test_nothing_is_slow_before_the_first_failure():
     result = run(5900)
 
     assert result.series.loc[lambda rows: rows["time"] <= 5, "busy"].max() < 2 * 0.1 + 1e-9
+
+
+def started_cold(start_ms=1500, warm_up_ms=800):
+    """A job that has just been submitted."""
+    base = scenario(job(), ALIGNED, seconds=6, interval_ms=1000)
+    restart = replace(COLD, warm_up_ns=warm_up_ms * MS)
+    return replace(base, restart=restart, run=replace(base.run, cold_start_ns=start_ms * MS))
+
+
+def test_a_job_that_starts_cold_finds_a_backlog_and_is_slow_at_first():
+    """Nothing is read for 1.5 s; of 200 records 125 are served by 2 s at 250/s, all of them at 1000/s."""
+    cold, warm = (simulate(started_cold(warm_up_ms=ms), engine="compiled").series.set_index("time")["lag"] for ms in (800, 0))
+
+    assert [1.0, 0.75, 0.0] == pytest.approx(cold.loc[[1, 2, 3]].tolist(), abs=0.03)
+    assert [1.0, 0.0] == pytest.approx(warm.loc[[1, 2]].tolist(), abs=0.03)
+
+
+def test_checkpoints_begin_when_the_start_is_over():
+    jobs = (started_cold(start_ms) for start_ms in (1500, 0))
+    cold, warm = (simulate(job, engine="compiled").checkpoints["trigger_timestamp"].iloc[0] for job in jobs)
+
+    assert 1500 == cold - warm
+
+
+def test_engines_agree_about_a_cold_start():
+    compiled, reference = (simulate(started_cold(), engine=engine) for engine in ("compiled", "reference"))
+
+    assert () == compiled.violations == reference.violations
+    assert all(table.equals(reference.tables[name]) for name, table in compiled.tables.items())
+
+
+def test_a_failure_during_a_cold_start_restarts_tasks_once():
+    """The restart begins them; the end of the start begins nothing a second time."""
+    base = started_cold()
+    failing = replace(base, faults=(Fault(Kill("log"), When((700 * MS,))),))
+    result = simulate(failing, engine="compiled")
+
+    assert () == result.violations
+    assert [965] == result.recoveries["running"].tolist()
+    assert result.series["lag"].iloc[-1] < 0.03

@@ -258,3 +258,14 @@ def test_all_who_wait_hear_that_storage_gave_up():
     down(office, 4)
 
     assert [("failed for 0", 4), ("failed for 1", 4), ("data of 2", 4)] == office.run()
+
+
+def test_its_thread_writes_no_faster_than_in_flight_data_is_taken():
+    """4,000 B take 8 ms at 500 B/ms where the file takes 4 ms; where the file is slower, the file decides."""
+    thread, file = (Office(in_flight_bytes_per_second=rate * 1000) for rate in (PER_MS // 2, 2 * PER_MS))
+    for office in (thread, file):
+        office.writer.register(1)
+        office.write(0, 1, 4 * PER_MS, "a")
+
+    assert [("a", 8)] == thread.run()
+    assert [("a", 4)] == file.run()

@@ -1,0 +1,55 @@
+"""A task is late for a barrier that overtakes data by `cluster: barrier-wake-up`, and serves nothing meanwhile."""
+
+import pytest
+
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads
+
+JOB = """\
+job:
+  a: {source: {rate: 2k/s, record: 1 kB}, parallelism: 2}
+  b: {input: {a: rebalance}, parallelism: 2, service: 100 us}
+  c: {input: {b: hash}, parallelism: 2, service: 900 us}
+checkpoint: {interval: 1 s, barriers: unaligned}
+cluster: {placement: spread}
+run: {duration: 20 s}
+"""
+
+
+def ran(*changes, engine="compiled"):
+    return simulate(loads(JOB, overrides=changes).scenarios[0], engine=engine)
+
+
+def delays(result):
+    """Median time [ms] from the trigger to the first barrier, by vertex."""
+    return result.subtasks[result.subtasks["id"] > 1].groupby("vertex")["start_delay"].median()
+
+
+def test_each_exchange_adds_its_lateness():
+    """10 ms at b, 20 ms at c; sources are triggered and wait for nothing."""
+    late = delays(ran("cluster.barrier-wake-up=10 ms")) - delays(ran())
+
+    assert {"a": 0.0, "b": 10.0, "c": 20.0} == pytest.approx(late.to_dict(), abs=1.5)
+
+
+@pytest.mark.parametrize("barriers", ["aligned", "at-least-once"])
+def test_a_barrier_that_waits_behind_data_is_taken_at_once(barriers):
+    ways = [ran(f"checkpoint.barriers={barriers}", *late).subtasks for late in ((), ("cluster.barrier-wake-up=10 ms",))]
+
+    assert ways[0].equals(ways[1])
+
+
+def test_engines_agree_and_nothing_is_lost():
+    changes = ("cluster.barrier-wake-up=10 ms", "storage.in-flight-bandwidth=5 MB/s", "faults=[{kill: c, at: 7 s}]", "run.duration=12 s")
+    compiled, reference = (ran(*changes, engine=engine) for engine in ("compiled", "reference"))
+
+    assert () == compiled.violations == reference.violations
+    assert all(table.equals(reference.tables[name]) for name, table in compiled.tables.items())
+
+
+def test_a_barrier_that_is_converted_is_late_as_well():
+    """c is full: its barriers wait behind data up to the timeout, and overtake it then."""
+    full = ("checkpoint.barriers={aligned-timeout: 200 ms}", "job.c.service=1200 us")
+    late = delays(ran(*full, "cluster.barrier-wake-up=50 ms")) - delays(ran(*full))
+
+    assert 40 <= late["c"] <= 120
