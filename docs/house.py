@@ -47,7 +47,10 @@ STOREYS = (
     ),
     Storey(
         "Ground", "nouns, units and files",
-        ("model", "quantities", "units", "stand_ins", "condition", "prose", "foreign", "packed_records", "whole_file", "folder_lock"),
+        (
+            "model", "quantities", "units", "address", "stand_ins", "condition", "prose", "foreign", "packed_records", "whole_file",
+            "folder_lock",
+        ),
     ),
 )  # fmt: skip
 """From top to bottom."""

@@ -67,6 +67,8 @@ _FLINK_SIZES = {  # MemorySize#parse
     2**40: ("t", "tb", "tebibytes"),
 }
 
+_MAX_LITERAL = 400
+"""Characters of a quantity."""
 _QUANTITY = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?) ?([A-Za-zµμ%]*)(?: ?/ ?([A-Za-z]+))?")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?|[+-]?[0-9]+/[0-9]+")
 _PLAIN = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,9})?")
@@ -313,16 +315,19 @@ def _exact(value: Fraction) -> str | None:
 
 
 def _stripped(text: object) -> str:
-    return str(text).strip()
+    """Return the text without blanks around it.  UnitError: it is longer than any quantity, and would take long to convert."""
+    if len(stripped := str(text).strip()) > _MAX_LITERAL:
+        raise UnitError(f"{_quoted(text)} has {len(stripped):,} characters: write a shorter number")
+    return stripped
 
 
 def _quoted(text: object) -> str:
-    stripped = _stripped(text)
+    stripped = str(text).strip()
     return f"'{stripped if len(stripped) <= 40 else stripped[:37] + '...'}'"
 
 
 def _parse_flink(text: object, units: Mapping[int, tuple[str, ...]], expected: str) -> int:
-    match = None if isinstance(text, bool) else re.fullmatch(r"\s*([0-9]+)\s*([a-zµ]*)\s*", str(text).lower())
+    match = None if isinstance(text, bool) else re.fullmatch(r"([0-9]+)\s*([a-zµ]*)", _stripped(text).lower())
     scale = next((scale for scale, labels in units.items() if match and match[2] in labels), None)
     if match is None or scale is None:
         raise UnitError(f"'{text}' is not {expected}")

@@ -52,7 +52,8 @@ def replace_file(path: Path, write: Callable[[Path], object], *, others_follow: 
             raise
         raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder may be a file: the write has said so
+            partial.unlink()
     if not others_follow:
         with suppress(OSError):  # some file systems cannot sync a folder
             _sync(target.parent, os.O_RDONLY)

@@ -61,6 +61,9 @@ def test_byte_rates_shares_counts_numbers():
     [
         (units.parse_duration, 30, "a duration needs a unit, '30' has none: write '30 s' or '100 ms'"),
         (units.parse_duration, "200 MB/s", "is a rate; a duration was expected"),
+        (units.parse_duration, "9" * 5000 + " s", "has 5,002 characters: write a shorter number"),
+        (units.parse_number, "9" * 5000, "has 5,000 characters: write a shorter number"),
+        (units.parse_flink_size, "9" * 5000, "has 5,000 characters: write a shorter number"),
         (units.parse_duration, "5 m", "write 'min' instead of 'm'"),
         (units.parse_duration, "5 KiB", "units of time are ns, us, ms"),
         (units.parse_duration, "-5 s", "is negative"),

@@ -137,3 +137,12 @@ def test_what_killed_processes_left_is_removed(tmp_path):
     remove_partials(tmp_path)
 
     assert (old - {f".rows.parquet.{ended.pid}.tmp"}) | {young} == {path.name for path in tmp_path.iterdir()}
+
+
+def test_a_folder_that_is_a_file_is_named_and_no_temporary_file(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(NotADirectoryError) as raised:
+        replace_text(tmp_path / "file" / "x.html", "")
+
+    assert raised.value.filename == str(tmp_path / "file" / "x.html")

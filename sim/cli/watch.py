@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from sim.address import Address
 from sim.cli.console.errors import speaking
 from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
@@ -57,7 +58,7 @@ def watch_job(
 
 def _name(url: str) -> str:
     """``jobmanager-8081``: a folder for each address."""
-    place = urlsplit(url).netloc.rpartition("@")[2]
+    place = urlsplit(str(Address(url))).netloc
     return "".join(c if c.isalnum() or c in ".-" else "-" for c in place) or "job"
 
 

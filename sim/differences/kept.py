@@ -12,7 +12,7 @@ import pandas as pd
 from sim.analysis.number_texts import ms_text
 from sim.explain.runs import FolderError
 from sim.report.answer_page import ADVICE, ANSWER
-from sim.watching.memory import STATE
+from sim.watching.memory import STATE, row_logs
 
 JOB = "job.yaml"
 
@@ -58,8 +58,6 @@ def observed_text(a: Path, b: Path) -> str:
 def _durations_ms(folder: Path) -> pd.Series | None:
     if scenario_in(folder) is None:
         return None
-    files = sorted(folder.glob("checkpoints-*.parquet"))
-    if not files:
-        return None
-    table = pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
-    return table.loc[table["status"] == "COMPLETED", "duration_ms"].dropna()
+    rows = row_logs(folder)[0].read()
+    durations = [row["duration_ms"] for row in rows if row["status"] == "COMPLETED" and not row["is_savepoint"]]
+    return pd.Series(durations, dtype=float).dropna() if rows else None

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.client import Client
+from sim.recordings.source.rest.secrets import masked_text
 from sim.sweeps.spark.staging import staging
 from sim.traces.lines import TraceFileError
 
@@ -26,7 +27,7 @@ def local_copy(place: str) -> Iterator[str]:
     try:
         answer = Client(base).get(query)
     except RecordingError as error:
-        raise TraceFileError(str(error)) from None
+        raise TraceFileError(masked_text(str(error))) from None
     with staging() as folder:
         (folder / NAME).write_text(json.dumps(answer))
         yield str(folder / NAME)

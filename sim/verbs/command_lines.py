@@ -1,4 +1,4 @@
-"""The command that repeats a call, made of values: it is the same for shell and Python, and holds no path of this machine."""
+"""The command that repeats a call, made of values: it is the same for shell and Python, without paths of this machine and credentials."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
+
+from sim.address import without_credentials
 
 Given: TypeAlias = str | int | bool | Path | Sequence[str] | None
 """The value of an option.  None, False and an empty sequence: the option is not written."""
@@ -46,4 +48,4 @@ def _tokens(option: str, value: Given) -> Iterator[str]:
 
 
 def _token(value: str | int | Path) -> str:
-    return relative_path(value) if isinstance(value, Path) else str(value)
+    return relative_path(value) if isinstance(value, Path) else without_credentials(str(value))

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sim.address import Address
 from sim.history.answer import answer
 from sim.history.history import durations_ms
 from sim.history.reading import history_of
@@ -53,7 +54,7 @@ def explain_source(
 
 def is_real(name: str) -> bool:
     """Whether `name` is of a job that really ran, and not a scenario file or a folder of results.  Content decides where a name may not."""
-    if "://" in name:
+    if Address.is_address(name):
         return True
     path = Path(name)
     if path.is_dir():

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from sim.address import Address
 from sim.recordings import Import, Inference, Recording, compared, infer, to_document
 from sim.recordings.source.files import RecordingError
 from sim.scenario import ScenarioError, loads, write
@@ -139,7 +140,7 @@ def _tell(draft: Draft, listener: Listener) -> None:
             listener.message(f"  {question}")
 
 
-def _name(first: str | PathLike[str], source: RecordingSource) -> str:
+def _name(first: str | PathLike[str] | Address, source: RecordingSource) -> str:
     if isinstance(source, Recording):
         return source.name
-    return "job" if "://" in str(first) else Path(first).name.partition(".")[0]
+    return "job" if isinstance(first, Address) else Path(first).name.partition(".")[0]

@@ -35,7 +35,7 @@ def report_job(
     listener = listener or Listener()
     source = place.read("60 s" if verify else "0 s", under_way=True, listener=listener)
     options = {"checkpoint": checkpoint, "job": place.job, "verify": verify, "out": file}
-    command = command_line("report", [str(name) if place.is_live else Path(name) for name in place.sources], options)
+    command = command_line("report", [str(name) if place.is_live else Path(str(name)) for name in place.sources], options)
     with place.named():
         return report_source(source, file, checkpoint, verify=verify, command=command, listener=listener)
 

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sim.address import Address
 from sim.history.choice import MissingCheckpointError
 from sim.recordings import read_source
 from sim.units import parse_duration
@@ -24,14 +25,20 @@ if TYPE_CHECKING:
 class JobPlace:
     """Where a job is read, and how it is asked for."""
 
-    sources: Sequence[str | PathLike[str]]
+    sources: Sequence[str | PathLike[str] | Address]
     job: str | None = None  # its id, where there are several
     deadline: str | None = None  # of a live one: the end of all questions, a duration
     headers: Mapping[str, str] = field(default_factory=dict)  # sent with every question
 
+    def __post_init__(self) -> None:
+        sources = tuple(
+            Address(str(source)) if isinstance(source, str) and Address.is_address(source) else source for source in self.sources
+        )
+        object.__setattr__(self, "sources", sources)
+
     @property
     def is_live(self) -> bool:
-        return "://" in str(self.sources[0])
+        return isinstance(self.sources[0], Address)
 
     def read(
         self, sample: str, save: Path | None = None, *, keep_secrets: bool = False, under_way: bool = False, listener: Listener
@@ -50,7 +57,7 @@ class JobPlace:
         if self.is_live and len(self.sources) > 1:
             raise OptionError("sources", "one address at a time; only the parts of a log go together")
         if not self.is_live:
-            return read_source([Path(name) for name in self.sources], self.job)
+            return read_source([Path(str(name)) for name in self.sources], self.job)
         from sim.recordings.source.rest.fetching import NoJobError
 
         try:
@@ -78,9 +85,11 @@ class JobPlace:
             raise OptionError("deadline", "expected more than nothing")
         if save is not None:
             _make_new(save)  # before the job is watched
+        address = self.sources[0]
         with _progress(listener, round(sample_s)) as (passed, answered):
             return fetch(
-                str(self.sources[0]), self.job, sample_s=sample_s, total_s=total_s, headers=dict(self.headers), under_way=under_way,
+                address.url if isinstance(address, Address) else str(address), self.job,
+                sample_s=sample_s, total_s=total_s, headers=dict(self.headers), under_way=under_way,
                 watch=passed, answered=answered,
             )  # fmt: skip
 

@@ -11,6 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.address import Address
 from sim.foreign import one_line
 from sim.recordings import RecordingError, fetch
 from sim.recordings.source.rest.client import Client, RestError
@@ -27,9 +28,8 @@ from sim.watching.events import WatchEvent, moment
 from sim.watching.exposition import text_of
 from sim.watching.forecast import NoForecastError, forecast_of
 from sim.watching.look import Look, look_of, since
-from sim.watching.memory import STATE, Memory, alone_in
-from sim.watching.page import page_of, verdict
-from sim.watching.serving import Published, serving
+from sim.watching.memory import STATE, Memory, RowLog, alone_in, row_logs
+from sim.watching.page import Published, page_of, verdict
 from sim.watching.watcher import Watcher
 from sim.whole_file import replace_text
 
@@ -82,7 +82,7 @@ class WatchOptions:
         """The command without what may be secret: headers, and credentials in the address."""
         names = ("job", "every", "sample", "limit", "listen", "metrics")
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
-        return command_line("watch", [Client(self.url).url], {"out": self.folder} | given)
+        return command_line("watch", [str(Address(self.url))], {"out": self.folder} | given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +96,17 @@ class Watched:
     @property
     def checkpoints(self) -> pd.DataFrame:
         """A row per checkpoint that was seen: columns of `sim.watching.memory.CHECKPOINTS`."""
-        return self._table("checkpoints")
+        return self._table(row_logs(self.folder)[0])
 
     @property
     def looks(self) -> pd.DataFrame:
         """A row per look: columns of `sim.watching.memory.LOOKS`."""
-        return self._table("looks")
+        return self._table(row_logs(self.folder)[1])
 
-    def _table(self, name: str) -> pd.DataFrame:
+    def _table(self, log: RowLog) -> pd.DataFrame:
         import pandas as pd
 
-        files = sorted(self.folder.glob(f"{name}-*.parquet"))
-        return pd.concat(map(pd.read_parquet, files), ignore_index=True) if files else pd.DataFrame()
+        return pd.DataFrame(log.read(), columns=log.schema.names)
 
     def __repr__(self) -> str:
         return "\n".join([*(event.line for event in self.events), self.verdict])
@@ -132,6 +131,8 @@ def watch(options: WatchOptions, *, listener: Listener | None = None, clock: Wat
             session.run()
         except KeyboardInterrupt:
             raise Stopped(f"the same command goes on where it was: {options.folder} is its memory") from None
+        finally:
+            session.close()
     return Watched(options.folder, tuple(session.events), verdict(session.watcher))
 
 
@@ -159,7 +160,10 @@ class _Timing:
 
 @contextmanager
 def _listening(published: Published, listen: str) -> Iterator[str]:
+    from sim.watching.serving import serving  # its server is needed by few
+
     host, _, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
     if not port.isdecimal() or int(port) > 65535:
         raise OptionError("listen", f"expected PORT or HOST:PORT, not '{one_line(listen)}'")
     try:
@@ -182,7 +186,7 @@ class _Session:
         self.memory = Memory(options.folder)
         self.watcher = Watcher(Course(), timing.limit_ms)
         self.requests = 0
-        self.tried_ms = -(10**15)
+        self.failed_forecast: tuple[int, int] | None = None  # settings since [ms], and when their forecast could not be made
         self.drawn_ms = -(10**15)
         self.is_new = True
         self.is_full = False  # the disk, at the last look
@@ -245,7 +249,7 @@ class _Session:
         self.is_new = False
         self._tell(events)
         known_events = len(self.events)
-        if outcome == "answered" and self.watcher.wants_forecast and now_ms - self.tried_ms >= 1e3 * RETRY_S:
+        if outcome == "answered" and self.watcher.wants_forecast and self._may_try_forecast(now_ms):
             outcome, new = self._forecast(now_ms)
             rows += new
         self.requests += client.requests
@@ -280,11 +284,18 @@ class _Session:
 
     # ------------------------------------------------------------------------------------------ the forecast
 
+    def _may_try_forecast(self, now_ms: int) -> bool:
+        """Whether none has failed lately for these settings: a redeployed job is another one."""
+        if self.failed_forecast is None or self.failed_forecast[0] != self.watcher.course.held_from_ms:
+            return True
+        return now_ms - self.failed_forecast[1] >= 1e3 * RETRY_S
+
     def _forecast(self, now_ms: int) -> tuple[str, list[dict[str, Any]]]:
         """Import the job and hold it to the forecast of that; returns (outcome, rows)."""
         client = self._client(self.timing.sample_s + max(self.timing.every_s, LEAST_S))
         rows: list[dict[str, Any]] = []
-        watcher, self.tried_ms = self.watcher, now_ms
+        watcher = self.watcher
+        self.failed_forecast = (watcher.course.held_from_ms, now_ms)  # until it is made
         try:
             snapshot, found = self._answered(client, now_ms, self.timing.sample_s)
             events, rows = watcher.looked(found, now_ms)
@@ -294,6 +305,7 @@ class _Session:
             imported = import_source(since(snapshot, watcher.course.held_from_ms), found.name, Listener())
             study = load(imported.save(self.options.folder / SCENARIO))
             self._tell(watcher.begin(forecast_of(study.backtest, found.time_ms, found.job, watcher.usual), study, self.clock.now_ms()))
+            self.failed_forecast = None
         except RestError as error:
             self._tell(watcher.away(now_ms, error.why))
             return "unanswered", rows
@@ -319,6 +331,13 @@ class _Session:
         try:
             self.memory.keep(now_ms, rows, look, {"command": self.options.command, "course": plain(self.watcher.course)})
             self.is_full = False
+        except OSError as error:
+            self._not_kept(error)
+
+    def close(self) -> None:
+        """Leave the rows where other programs read them."""
+        try:
+            self.memory.close()
         except OSError as error:
             self._not_kept(error)
 

@@ -42,6 +42,7 @@ class Course:
     is_over: bool = False  # whether checkpoints are longer than the limit, as it was told
     counts: dict[str, int] = field(default_factory=dict)  # "looks answered", "checkpoints within", ...
     strange: str = ""  # what is wrong with the answers, as it was told
+    implausible: list[str] = field(default_factory=list)  # checkpoints that were left out, as they were told
 
     def count(self, what: str, by: int = 1) -> None:
         self.counts[what] = self.counts.get(what, 0) + by

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sim.foreign import one_line
 from sim.history.profile import spent
 from sim.history.reading import history_of
+from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.job import RestJob
 from sim.units import MS
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from sim.recordings.source.recorded_job import RecordedCheckpoint
 
 N = TypeVar("N", int, float)
+
+LAST_TIME_MS = 253_402_300_799_000
+"""The end of the year 9999: later times are no times, whatever sent them."""
+_MAX_ID = 2**63 - 1
 
 MOST_NEW = 100
 """Checkpoints of one look, the newest: Flink keeps ten (web.checkpoints.history)."""
@@ -40,7 +45,7 @@ class SeenCheckpoint:
     checkpointed_bytes: float = -1
     full_bytes: float = -1
     failure: str = ""
-    state: Mapping[str, int] = field(default_factory=dict)  # vertex -> bytes of the full state
+    state: Mapping[str, float] = field(default_factory=dict)  # vertex -> bytes of the full state
     parts_ms: Mapping[str, float] = field(default_factory=dict)  # part of the critical path -> its time
 
     @property
@@ -77,6 +82,7 @@ class Look:
     failures_ms: tuple[int, ...] | None
     totals: Mapping[str, VertexTotals]
     checkpoints: tuple[SeenCheckpoint, ...]  # that ended and were not seen before, oldest first
+    implausible: tuple[str, ...] = ()  # why other checkpoints are left out
 
     def after(self, before: Look) -> Look:
         """What had no answer is as it was."""
@@ -93,7 +99,11 @@ def look_of(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> 
     """`now_ms`: our clock, where the JobManager does not say.  RecordingError: the answers make no sense."""
     job, history = RestJob(snapshot), history_of(snapshot)
     about = job.job
+    if not all(0 <= at_ms <= LAST_TIME_MS for at_ms in (max(about.now, 0), max(about.start_time, 0), *(history.failures_ms or ()))):
+        raise RecordingError(f"job {snapshot.job[:8]}: a time is outside of the years 1970 to 9999")
     ended = [point for point in history.checkpoints if point.status != "IN_PROGRESS" and point.id not in seen]
+    wrong = [point for point in ended if not _is_plausible(point)]
+    ended = [point for point in ended if _is_plausible(point)]
     vertices = {vertex.id: vertex for vertex in job.vertices}
     settings = {"cluster": {one_line(key): one_line(value) for key, value in job.options.items()}}
     if job.checkpoint_config is not None:
@@ -112,7 +122,13 @@ def look_of(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> 
             for row in about.vertices
         },
         tuple(_seen(history, point, snapshot.job) for point in ended[-MOST_NEW:]),
+        tuple(f"checkpoint {point.id}: trigger {point.trigger_timestamp} is outside of the years 1970 to 9999" for point in wrong[:3]),
     )  # fmt: skip
+
+
+def _is_plausible(point: RecordedCheckpoint) -> bool:
+    """Whether its number and times can be kept; a server may send anything."""
+    return 0 < point.id <= _MAX_ID and 0 <= point.trigger_timestamp <= LAST_TIME_MS
 
 
 def since(snapshot: RestSnapshot, trigger_ms: int) -> RestSnapshot:
@@ -132,7 +148,7 @@ def since(snapshot: RestSnapshot, trigger_ms: int) -> RestSnapshot:
 
 def _seen(history: History, point: RecordedCheckpoint, job: str) -> SeenCheckpoint:
     state = {
-        one_line(vertex): sum(max(subtask.state_size, 0) for subtask in task.subtasks) for vertex, task in point.tasks.items()
+        one_line(vertex): float(sum(max(subtask.state_size, 0) for subtask in task.subtasks)) for vertex, task in point.tasks.items()
     }  # fmt: skip
     return SeenCheckpoint(
         job, point.id, point.status, point.trigger_timestamp, float(point.end_to_end_duration), point.is_savepoint,

@@ -1,16 +1,22 @@
-"""The memory of a watch: a folder with what was seen as Parquet, a file a day, and what is to be known to go on.
+"""The memory of a watch: a folder with what was seen, and what is to be known to resume.
 
-`checkpoints-DATE.parquet` and `looks-DATE.parquet` have a row per checkpoint and per look; the date is that of our clock, in UTC.
-`watch.json` has the rest: it is written last, so what it knows has been kept.  Each file is written as a whole or not at all.
+    looks.jsonl              the latest rows, a line each: appended to at every look
+    looks-2026-11-28-0.parquet
+    looks-2026-11-28-1.parquet   parts of PART_ROWS rows, which are never written again
+
+`checkpoints` has the same form.  So a look costs the same however long the watch has run.  A part is written before its lines are removed:
+after a crash in between a row is in both, and readers keep the last of its copies.
+`watch.json` has the rest: it is written last, so what it knows has been kept.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -55,20 +61,92 @@ def alone_in(folder: Path, warn: Callable[[str], object]) -> AbstractContextMana
     return locked(folder, warn)
 
 
+PART_ROWS = 500
+"""Rows of a part; until then they are lines."""
+_MAX_RECENT_ROWS = 1000
+"""Rows that are read again when a watch resumes; the watcher holds fewer."""
+
+
 @dataclass
-class Memory:
-    """The memory in a folder.  Rows of today are held, those of other days are on disk only."""
+class RowLog:
+    """The rows of one kind, as lines and parts."""
 
     folder: Path
+    name: str
+    schema: pa.Schema
+    key: tuple[str, ...]  # columns that tell rows apart
     day: str = ""
-    checkpoints: list[dict[str, Any]] = field(default_factory=list)
-    looks: list[dict[str, Any]] = field(default_factory=list)
-    is_behind: bool = False  # the disk has less than `checkpoints`
+    line_count: int = 0
+    pending: list[dict[str, Any]] = field(default_factory=list)  # rows that could not be written yet
+
+    @property
+    def lines(self) -> Path:
+        return self.folder / f"{self.name}.jsonl"
+
+    def open(self, day: str) -> None:
+        """Count the lines that are there, and remove a last one that a crash cut off.  MemoryFileError: another one is damaged."""
+        if self.lines.exists() and not (content := self.lines.read_bytes()).endswith(b"\n"):
+            os.truncate(self.lines, content.rfind(b"\n") + 1)
+        self.day, self.line_count = day, len(_read_lines(self.lines, self.schema))
+
+    def append(self, rows: Sequence[dict[str, Any]], day: str) -> None:
+        """Add rows; `day` begins a part of its own.  OSError: not written; they are written with the next ones."""
+        self.pending += rows
+        if self.line_count and (day != self.day or self.line_count >= PART_ROWS):
+            self.close_part()
+        self.day = day
+        if not self.pending:
+            return
+        with self.lines.open("a+", encoding="utf-8") as file:
+            before = file.seek(0, os.SEEK_END)
+            try:
+                file.writelines(json.dumps(row, default=datetime.isoformat) + "\n" for row in self.pending)
+                file.flush()
+            except OSError:
+                with suppress(OSError):
+                    file.truncate(before)  # half a line would hide the next one
+                raise
+        self.line_count += len(self.pending)
+        self.pending = []
+
+    def close_part(self) -> None:
+        """Write the lines as a part.  OSError: they stay lines."""
+        rows = _read_lines(self.lines, self.schema)
+        if rows:
+            number = len(list(self.folder.glob(f"{self.name}-{self.day}-*.parquet")))
+            table = pa.Table.from_pylist([{key: _listed(value) for key, value in row.items()} for row in rows], schema=self.schema)
+            replace_file(self.folder / f"{self.name}-{self.day}-{number}.parquet", lambda partial: pq.write_table(table, partial))
+        self.lines.unlink(missing_ok=True)
+        self.line_count = 0
+
+    def read(self, max_rows: int | None = None) -> list[dict[str, Any]]:
+        """The rows, oldest first; at least the last `max_rows`.  MemoryFileError: a file is damaged."""
+        parts = [_read_lines(self.lines, self.schema)]
+        for file in sorted(self.folder.glob(f"{self.name}-*.parquet"), key=_part_order, reverse=True):
+            if max_rows is not None and sum(map(len, parts)) >= max_rows:
+                break
+            parts.append(_read_part(file))
+        last = {tuple(row[column] for column in self.key): row for part in reversed(parts) for row in part}
+        return list(last.values())
+
+
+def row_logs(folder: Path) -> tuple[RowLog, RowLog]:
+    """The rows of checkpoints and of looks in the folder of a watch."""
+    return RowLog(folder, "checkpoints", CHECKPOINTS, ("job", "checkpoint")), RowLog(folder, "looks", LOOKS, ("time",))
+
+
+class Memory:
+    """The memory in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.checkpoints, self.looks = row_logs(folder)
 
     def open(self, now_ms: int) -> dict[str, Any] | None:
         """What `watch.json` says; None: the folder is new.  MemoryFileError: it cannot be read."""
         remove_partials(self.folder)
-        self._turn_to(now_ms)
+        for log in (self.checkpoints, self.looks):
+            log.open(_day(now_ms))
         file = self.folder / STATE
         if not file.exists():
             return None
@@ -82,35 +160,30 @@ class Memory:
 
     def keep(self, now_ms: int, checkpoints: Sequence[dict[str, Any]], look: dict[str, Any], state: dict[str, Any]) -> None:
         """Add rows, and then what is to be known.  OSError: not written."""
-        self._turn_to(now_ms)
-        if checkpoints or self.is_behind:
-            self.is_behind = True
-            new = {(row["job"], row["checkpoint"]) for row in checkpoints}
-            self.checkpoints = [row for row in self.checkpoints if (row["job"], row["checkpoint"]) not in new] + list(checkpoints)
-            self._write("checkpoints", CHECKPOINTS, self.checkpoints)
-            self.is_behind = False
-        self.looks.append(look)
-        self._write("looks", LOOKS, self.looks)
+        self.looks.pending.append(look)  # also if the rows of checkpoints cannot be written
+        self.checkpoints.append(checkpoints, _day(now_ms))
+        self.looks.append((), _day(now_ms))
         replace_text(self.folder / STATE, json.dumps({"version": VERSION} | state, indent=1) + "\n")
 
+    def close(self) -> None:
+        """Make parts of all lines, so that other programs find every row in Parquet.  OSError: not written."""
+        for log in (self.checkpoints, self.looks):
+            log.append((), log.day)
+            log.close_part()
+
     def recent(self, job: str) -> tuple[list[SeenCheckpoint], list[MeasuredLook]]:
-        """Checkpoints and looks of a job, of today and of the day before, oldest first."""
-        yesterday = datetime.fromisoformat(self.day).date() - timedelta(days=1)
-        points, looks = (
-            [*_rows(self.folder / f"{name}-{yesterday}.parquet"), *rows]
-            for name, rows in (("checkpoints", self.checkpoints), ("looks", self.looks))
-        )
+        """The latest checkpoints and looks of a job, oldest first."""
         names = [field.name for field in fields(SeenCheckpoint)]
         found = [
             SeenCheckpoint(**{
                 **{name: row[name] for name in names if name in row}, "number": row["checkpoint"], "state": row["state_bytes"],
                 "trigger_ms": round(row["trigger"].timestamp() * 1e3),
             })
-            for row in points if row["job"] == job
+            for row in self.checkpoints.read(_MAX_RECENT_ROWS) if row["job"] == job
         ]  # fmt: skip
         done = [
             MeasuredLook(round(row["time"].timestamp() * 1e3), row["seconds"], row["load"], row["busy"], row["pressed"])
-            for row in looks if row["job"] == job and row["seconds"]
+            for row in self.looks.read(_MAX_RECENT_ROWS) if row["job"] == job and row["seconds"]
         ]  # fmt: skip
         return found, done
 
@@ -123,19 +196,6 @@ class Memory:
             file.replace(file.with_suffix(".1.jsonl"))
         with file.open("a", encoding="utf-8") as lines:
             lines.writelines(json.dumps(event) + "\n" for event in events)
-
-    def _turn_to(self, now_ms: int) -> None:
-        day = f"{datetime.fromtimestamp(now_ms / 1e3, UTC):%Y-%m-%d}"
-        if day != self.day:
-            self.day = day
-            self.checkpoints, self.looks = (_rows(self._file(name)) for name in ("checkpoints", "looks"))
-
-    def _file(self, name: str) -> Path:
-        return self.folder / f"{name}-{self.day}.parquet"
-
-    def _write(self, name: str, schema: pa.Schema, rows: list[dict[str, Any]]) -> None:
-        table = pa.Table.from_pylist([{key: _listed(value) for key, value in row.items()} for row in rows], schema=schema)
-        replace_file(self._file(name), lambda partial: pq.write_table(table, partial), others_follow=True)
 
 
 def row_of(point: SeenCheckpoint, verdict: str, forecast: tuple[float, float] | None) -> dict[str, Any]:
@@ -153,12 +213,38 @@ def _listed(value: Any) -> Any:
     return list(value.items()) if isinstance(value, dict) else value
 
 
-def _rows(file: Path) -> list[dict[str, Any]]:
+def _day(now_ms: int) -> str:
+    return f"{datetime.fromtimestamp(now_ms / 1e3, UTC):%Y-%m-%d}"
+
+
+def _part_order(file: Path) -> tuple[str, int]:
+    """By day and number: part 10 comes after part 9."""
+    start, _, number = file.stem.rpartition("-")
+    return (start, int(number)) if number.isdecimal() else (file.stem, -1)
+
+
+def _read_part(file: Path) -> list[dict[str, Any]]:
     """MemoryFileError: it is not a table of ours."""
-    if not file.exists():
-        return []
     try:
         rows = pq.read_table(file).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
-        raise MemoryFileError(f"{file}: cannot be read ({str(error).splitlines()[0]}): move it away; watch goes on without it") from None
+        raise MemoryFileError(f"{file}: cannot be read ({str(error).splitlines()[0]}): move it away; watch resumes without it") from None
     return [{key: dict(value) if isinstance(value, list) else value for key, value in row.items()} for row in rows]
+
+
+def _read_lines(file: Path, schema: pa.Schema) -> list[dict[str, Any]]:
+    """Rows of lines.  A last one may still be written, or was cut off by a crash.  MemoryFileError: another one is damaged."""
+    if not file.exists():
+        return []
+    times = [column.name for column in schema if pa.types.is_timestamp(column.type)]
+    rows: list[dict[str, Any]] = []
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+            rows.append(row | {name: datetime.fromisoformat(row[name]) for name in times})
+        except (ValueError, TypeError, LookupError, RecursionError):
+            if number == len(lines):
+                break
+            raise MemoryFileError(f"{file}:{number}: is not a row of watch: move the file away; watch resumes without it") from None
+    return rows

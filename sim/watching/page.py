@@ -20,6 +20,14 @@ _MOST_ROWS = 20
 _MOST_VERTICES = 4
 
 
+class Published:
+    """What is served now.  A thread reads it while another one replaces it; each attribute is replaced as a whole."""
+
+    def __init__(self) -> None:
+        self.metrics = "# EOF\n"
+        self.page = ""
+
+
 def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command: str = "", made: str = "") -> Page:
     """`events`: the latest ones, oldest first."""
     look = watcher.course.look

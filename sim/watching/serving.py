@@ -1,65 +1,124 @@
-"""A small server of what is published: `/metrics` for Prometheus, and the page at `/`.  One request after the other."""
+"""A server of what a watch publishes: `/metrics` for Prometheus, and the page at `/`.
+
+Tornado serves all readers from one thread, so one that is slow or silent keeps nobody waiting.  A connection is one request, and is closed
+after CONNECTION_LIMIT_S, however far it has come.  On a loopback address only names of this machine are served: a page of another site
+could otherwise let its own name resolve to this address, and read the job in the user's browser (DNS rebinding).
+"""
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from ipaddress import ip_address
+from typing import Any
+
+from tornado.httpserver import HTTPServer
+from tornado.ioloop import IOLoop
+from tornado.iostream import IOStream
+from tornado.netutil import bind_sockets
+from tornado.web import Application, HTTPError, RequestHandler
+
+from sim.watching.page import Published
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-PATIENCE_S = 5.0
-"""A reader that is silent for so long is left."""
+CONNECTION_LIMIT_S = 5.0
+"""From the connection to the last byte of the answer."""
+_MAX_HEADER_BYTES = 16_384
+_SECURITY_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
 
 
-class Published:
-    """What is served now.  A thread reads it while another one replaces it; each attribute is replaced as a whole."""
+class PublishedHandler(RequestHandler):
+    """The answer to GET and HEAD of one path."""
 
-    def __init__(self) -> None:
-        self.metrics = "# EOF\n"
-        self.page = ""
+    def initialize(self, published: Published, attribute: str, content_type: str, host_names: frozenset[str]) -> None:
+        """`host_names`: the only values of the Host header that are served; empty: all are."""
+        self.published, self.attribute, self.content_type, self.host_names = published, attribute, content_type, host_names
+
+    def set_default_headers(self) -> None:
+        self.set_header("Server", "ckptsim")
+        for name, value in _SECURITY_HEADERS.items():
+            self.set_header(name, value)
+
+    def prepare(self) -> None:
+        if self.host_names and self.request.host_name.lower() not in self.host_names:
+            raise HTTPError(421)
+
+    def get(self) -> None:
+        text = getattr(self.published, self.attribute)
+        if not text:
+            raise HTTPError(404)
+        self.set_header("Content-Type", self.content_type)
+        self.write(text)
+
+    def head(self) -> None:
+        self.get()
+
+    def write_error(self, status_code: int, **_: Any) -> None:
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(f"{status_code} {self._reason}\n")
+
+
+class _NotFoundHandler(PublishedHandler):
+    def get(self) -> None:
+        raise HTTPError(404)
+
+
+class _LimitedServer(HTTPServer):
+    """A server whose connections end after CONNECTION_LIMIT_S."""
+
+    def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
+        IOLoop.current().call_later(CONNECTION_LIMIT_S, stream.close)  # closing a closed one does nothing
+        super().handle_stream(stream, address)
 
 
 @contextmanager
 def serving(published: Published, host: str, port: int) -> Iterator[str]:
     """Serve in a thread; yields the address.  OSError: the port is taken, or not ours to take."""
+    sockets = bind_sockets(port, host, family=socket.AF_UNSPEC)
+    names = _host_names(host)
+    common = {"published": published, "host_names": names}
+    paths = {"/metrics": ("metrics", OPENMETRICS), "/": ("page", "text/html; charset=utf-8")}
+    routes = [(path, PublishedHandler, common | {"attribute": name, "content_type": kind}) for path, (name, kind) in paths.items()]
+    application = Application(
+        routes, default_handler_class=_NotFoundHandler, default_handler_args=common | {"attribute": "", "content_type": ""},
+        log_function=lambda _handler: None,
+    )  # fmt: skip
+    loop = asyncio.new_event_loop()
+    started = threading.Event()
 
-    class PublishedHandler(BaseHTTPRequestHandler):
-        """A reader's request."""
+    def serve() -> None:
+        asyncio.set_event_loop(loop)
+        server = _LimitedServer(application, no_keep_alive=True, max_header_size=_MAX_HEADER_BYTES, max_body_size=0)
+        server.add_sockets(sockets)
+        loop.call_soon(started.set)
+        loop.run_forever()
+        server.stop()
+        loop.run_until_complete(server.close_all_connections())
+        loop.close()
 
-        timeout = PATIENCE_S
-        server_version = "ckptsim"
-        sys_version = ""
-
-        def do_GET(self) -> None:
-            path = self.path.partition("?")[0]
-            found = {"/metrics": (published.metrics, OPENMETRICS), "/": (published.page, "text/html; charset=utf-8")}.get(path)
-            if found is None or not found[0]:
-                self.send_error(HTTPStatus.NOT_FOUND)
-                return
-            body = found[0].encode()
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", found[1])
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name of http.server
-            """Scrapes are no news."""
-
-    class PublishedServer(HTTPServer):
-        """A server that is silent about its readers."""
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            """A reader that goes away is no news either."""
-
-    server = PublishedServer((host, port), PublishedHandler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.2,), daemon=True)
+    thread = threading.Thread(target=serve, daemon=True)
     thread.start()
+    started.wait()
     try:
-        yield f"http://{host}:{server.server_port}"
+        yield f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}"
     finally:
-        server.shutdown()
-        server.server_close()
+        loop.call_soon_threadsafe(loop.stop)
         thread.join()
+
+
+def _host_names(host: str) -> frozenset[str]:
+    """Names under which a loopback address is reached; empty: the address is public, and its names are not known here."""
+    try:
+        is_loopback = ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    return frozenset({host, "localhost", "127.0.0.1", "[::1]", "::1"}) if is_loopback else frozenset()

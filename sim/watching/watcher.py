@@ -80,9 +80,9 @@ class Watcher:
         """Events, and rows for `sim.watching.memory`."""
         self.course.count("looks answered")
         events = [*self._answers(now_ms), *self._changed(look, now_ms)]
-        self.course.look = replace(look, checkpoints=())
+        self.course.look = replace(look, checkpoints=(), implausible=())
         self._measure(self.course.look)
-        events += [*self._load(now_ms), *self._missed(look, now_ms)]
+        events += [*self._load(now_ms), *self._missed(look, now_ms), *self._left_out(look, now_ms)]
         kept: list[dict[str, Any]] = []
         for point in look.checkpoints:
             verdict, news = self._judged(point, now_ms)
@@ -126,6 +126,12 @@ class Watcher:
             text = f"{missed} checkpoints ended unseen: Flink lists {listed}; look more often, or raise web.checkpoints.history"
             yield WatchEvent(now_ms, "missed", text, {"missed": missed, "listed": listed})
         self.course.count("missed", missed)
+
+    def _left_out(self, look: Look, now_ms: int) -> Iterator[WatchEvent]:
+        """Checkpoints whose numbers make no sense, each reported once."""
+        new = [why for why in look.implausible if why not in self.course.implausible]
+        yield from (WatchEvent(now_ms, "strange", f"{why}; it is left out") for why in new)
+        self.course.implausible = [*self.course.implausible, *new][-MOST_LINES:]
 
     def _answers(self, now_ms: int) -> Iterator[WatchEvent]:
         if self.course.away_ms is not None:

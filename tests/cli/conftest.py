@@ -1,5 +1,6 @@
 """The command, called as a shell would call it, in this process."""
 
+import signal
 from functools import cache
 
 import pytest
@@ -24,6 +25,14 @@ job:
 checkpoint: {interval: 1 s, barriers: [aligned, unaligned]}
 run: {duration: 3 s}
 """
+
+
+@pytest.fixture(autouse=True)
+def listening_to_sighup():
+    """Under nohup a process ignores SIGHUP, and so do its children: tests that send it would wait in vain."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture(scope="module")

@@ -50,12 +50,15 @@ def test_nothing_in_common_is_one_message():
 
 
 def test_watches_say_what_they_observed(tmp_path):
-    """The median of completed checkpoints; a folder without them says nothing."""
+    """The median of completed checkpoints, without savepoints; a folder without them says nothing."""
     for name, duration in (("a", 500.0), ("b", 900.0)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "watch.json").write_text("{}")
         (tmp_path / name / "job.yaml").write_text("version: 1\n")
-        rows = {"status": ["COMPLETED", "COMPLETED", "FAILED"], "duration_ms": [duration, duration, 9e9]}
+        rows = {
+            "job": "j", "checkpoint": [1, 2, 3, 4], "status": ["COMPLETED", "COMPLETED", "FAILED", "COMPLETED"],
+            "duration_ms": [duration, duration, 9e9, 9e9], "is_savepoint": [False, False, False, True],
+        }  # fmt: skip
         pd.DataFrame(rows).to_parquet(tmp_path / name / "checkpoints-2026-11-23.parquet")
 
     assert "Observed by the watches: median checkpoint 500 ms (n = 2) -> 900 ms (n = 2)." == observed_text(tmp_path / "a", tmp_path / "b")

@@ -4,6 +4,8 @@ import json
 import re
 import shutil
 import urllib.request
+from datetime import UTC, datetime
+from itertools import pairwise
 
 import pytest
 
@@ -12,7 +14,7 @@ from sim.verbs.listener import Stopped
 from sim.verbs.options import OptionError
 from sim.verbs.watch import WatchClock, WatchOptions, watch
 from sim.watching.forecast import NoForecastError
-from sim.watching.memory import MemoryFileError
+from sim.watching.memory import Memory, MemoryFileError, row_logs
 from tests.watching.conftest import Heard, PlayedFlink
 
 
@@ -279,6 +281,83 @@ def test_what_changes_about_the_job_is_told_and_not_held_against_the_forecast(pl
     assert heard.of("forecast")[0].startswith("the forecast was of the job before that")
     assert "left" not in heard.kinds()
     assert "of other settings" in set(rows["verdict"])
+
+
+def test_a_redeployed_job_has_its_forecast_with_its_sixth_checkpoint(played, tmp_path):
+    """Also a minute after the first forecast, or after one that could not be made."""
+    config = played.answers[f"{played.first}/checkpoints/config"]
+    played.watched(tmp_path / "watch", "30 s")
+    config["min_pause"] = 2000
+    heard = played.watched(tmp_path / "watch", "2 min")
+    promised, made = [event for event in heard.events if event.kind == "forecast"]
+
+    assert promised.text.endswith("a new one is made of its next 6 checkpoints")
+    assert made.text.startswith("forecast: p50 ")
+    assert made.time_ms - promised.time_ms <= 6 * played.interval_ms + 2 * 30_000
+
+
+@pytest.mark.parametrize("field", ["trigger_timestamp", "state_size", "id"])
+def test_a_checkpoint_with_impossible_numbers_does_not_end_the_watch(played, folder, monkeypatch, field):
+    """A trigger in the year 10000, 2^70 bytes: later checkpoints are judged all the same, and a restart reads the folder."""
+    value = {"trigger_timestamp": 253_402_300_800_000, "state_size": 2**70, "id": 2**64}[field]
+    wrong = played.numbers()[-1] + 3
+    listed, details = played.listed, played.details
+
+    def impossible(answer, number):
+        return answer | ({field: value} if number == wrong and answer else {})
+
+    monkeypatch.setattr(played, "listed", lambda number: impossible(listed(number), number))
+    monkeypatch.setattr(played, "details", lambda number, rest: impossible(details(number, rest), number if not rest else -1))
+    heard = played.watched(folder, "2 min")
+    rows = heard.done.checkpoints
+    again = played.watched(folder, "1 min")
+
+    assert rows["checkpoint"].max() > wrong + 5
+    assert len(again.done.checkpoints) > len(rows)
+    if field == "trigger_timestamp":
+        (told,) = [event.text for event in heard.events + again.events if event.kind == "strange"]
+        assert told == f"checkpoint {wrong}: trigger {value} is outside of the years 1970 to 9999; it is left out"
+        assert wrong not in set(rows["checkpoint"])
+
+
+def test_a_look_writes_its_own_rows_only(played, folder, monkeypatch):
+    """However many looks there were: full parts are never written again, and nothing but the lines since then is in memory."""
+    monkeypatch.setattr("sim.watching.memory.PART_ROWS", 10)
+    written = []
+
+    class Measuring(WatchClock):
+        def now_ms(self):
+            return played.clock.now_ms()
+
+        def wait(self, seconds):
+            played.clock.wait(seconds)
+            lines = folder / "looks.jsonl"
+            parts = {file.name: file.stat().st_mtime_ns for file in folder.glob("looks-*.parquet")}
+            written.append((len(lines.read_text().splitlines()) if lines.exists() else 0, parts))
+
+    watch(WatchOptions(played.url, folder, every="30 s", duration="20 min", sample="0 s"), clock=Measuring())
+    counts, parts = [count for count, _ in written], [part for _, part in written]
+
+    assert max(counts) <= 10
+    assert len(parts[-1]) >= 4
+    assert all(later[name] == changed for before, later in pairwise(parts) for name, changed in before.items())
+    played.clock.wait(1)
+    assert len(played.watched(folder, "1 s").done.looks) == 2 + 41 + 1
+
+
+def test_rows_outlive_a_kill(played, folder):
+    """Lines that no part has yet are read again; half a line at the end is not a row."""
+    (before,) = [len(log.read()) for log in row_logs(folder)[1:]]
+    killed = Memory(folder)
+    killed.open(played.clock.now_ms())
+    look = killed.looks.read()[-1] | {"time": datetime(2026, 11, 22, 1, tzinfo=UTC)}
+    killed.keep(played.clock.now_ms(), [], look, json.loads((folder / "watch.json").read_text()))
+    with (folder / "looks.jsonl").open("a") as lines:
+        lines.write('{"time": "2026-11')
+
+    heard = played.watched(folder, "1 s")
+
+    assert len(heard.done.looks) == before + 1 + 1
 
 
 def test_a_restart_is_told_and_the_checkpoints_after_it_are_not_held(played, folder):

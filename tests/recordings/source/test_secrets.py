@@ -65,6 +65,8 @@ def test_options_of_a_cluster(key):
         "-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\nhunter2",
         "java.io.IOException: Login failed, token=hunter2\n\tat x",
+        "es.auth:hunter2",
+        "--es.auth hunter2",
     ],
 )
 def test_secrets_inside_of_texts(text):

@@ -20,6 +20,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import ProxyHandler, Request, build_opener, getproxies, proxy_bypass
 
+from sim.address import Address
 from sim.foreign import one_line
 from sim.recordings.source.budget import Budget, BudgetError
 from sim.recordings.source.files import RecordingError
@@ -208,7 +209,9 @@ def _parsed(url: str) -> SplitResult:
     except ValueError:  # a port that is none
         usable = False
     if not usable or any(c.isspace() or not c.isprintable() for c in url):
-        raise RestError(f"'{one_line(url.rpartition('@')[2], LONGEST)}'", "is no address of a REST API: write http://HOST:8081")
+        raise RestError(
+            f"'{one_line(str(Address(url)).rpartition('@')[2], LONGEST)}'", "is no address of a REST API: write http://HOST:8081"
+        )
     return parts
 
 

@@ -15,6 +15,7 @@ from typing import IO, Any
 from urllib.parse import urljoin, urlsplit
 from urllib.request import AbstractHTTPHandler, HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request
 
+from sim.address import Address
 from sim.foreign import one_line
 
 LONGEST = 160  # characters of an address in a message
@@ -41,7 +42,7 @@ class WithinServer(HTTPRedirectHandler):
             same, target = False, location
         if not location or not same:
             fp.close()
-            place = one_line(_without_credentials(target), LONGEST)
+            place = one_line(str(Address(target)), LONGEST)
             known = f"sends us to {place}: if that is Flink, give its address"
             raise RedirectError(known if location else "redirects, and does not say where")
         return super().http_error_302(req, fp, code, msg, headers)
@@ -129,10 +130,3 @@ def origin(url: str) -> tuple[str, str, int]:
     """(scheme, host, port).  ValueError: an address without them."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
-
-
-def _without_credentials(url: str) -> str:
-    """The address without credentials and query, which may hold secrets."""
-    scheme, colon, rest = url.partition("://")
-    place, slash, path = rest.partition("/")
-    return (f"{scheme}://{place.rpartition('@')[2]}{slash}{path}" if colon else url).partition("?")[0]

@@ -19,7 +19,7 @@ _OF_OTHERS = (
     "encryption-key", "master-key", "signing-key", "license-key", "signature", "authorization", "cookie", "connection-string", "java-opts",
 )  # fmt: skip
 _SECRET_WORDS = "|".join(re.sub(r"[-.]", "[-_. ]?", word) for word in sorted((*_OF_FLINK, *_OF_OTHERS), key=len, reverse=True))
-_KEY = rf"(?:{_SECRET_WORDS}|(?<!by)(?<!com)pass(?![a-z]|-through))"
+_KEY = rf"(?:{_SECRET_WORDS}|(?<=\.)auth(?![\w.-])|(?<!by)(?<!com)pass(?![a-z]|-through))"
 _SECRET_WORD = re.compile(_KEY, re.IGNORECASE)
 
 _NOT_HIDDEN = r"(?!\*{6})"  # else it was hidden before
