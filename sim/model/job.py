@@ -141,6 +141,11 @@ class Snapshot:
     operator_state_bytes: int = option(  # after the keyed state; 0 = no such file
         Kind.SIZE, 0, "Per subtask, written as a file of its own."
     )
+    after_in_flight: bool = option(  # OperatorSnapshotFinalizer, one operator of a chain after the other, in the order of a hash map
+        Kind.SWITCH, False,
+        "State is written when the in-flight data of its task manager is: a chain whose last operator happens to be finalized first.",
+        keyword=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

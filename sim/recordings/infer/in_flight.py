@@ -15,13 +15,18 @@ WAKE_UP_MS, WAKE_UP_RANGE_MS = 12, (8, 43)
 BYTES_PER_SECOND, RANGE_BYTES_PER_SECOND = 25_000_000, (11_000_000, 46_000_000)
 """Of the one thread that writes for a task manager, in the same jobs, on a local disk that took other files at 100 MB/s and more."""
 
+AFTER = "assumed: operators of a chain are finalized in the order of a hash; the last one came first in all recorded jobs"
+
 
 def infer_in_flight(draft: Draft, job: RestJob) -> None:
-    """Set `cluster.barrier-wake-up` and `storage.in-flight-bandwidth`, if the history has neither."""
+    """Set `cluster.barrier-wake-up`, `storage.in-flight-bandwidth` and `snapshot.after-in-flight` of chains, if the history tells none."""
     if is_unaligned(job) or not any(vertex.inputs for vertex in job.vertices):
         return
     low, high = WAKE_UP_RANGE_MS
     why = "assumed, as no unaligned checkpoint tells"
     draft.put("cluster.barrier-wake-up", f"{WAKE_UP_MS} ms", f"{why}; {low} to {high} ms in recordings of other jobs")
     slow, fast = (rate_text(rate) for rate in RANGE_BYTES_PER_SECOND)
+    for vertex in job.vertices:
+        if len(vertex.chain) > 1 and "state" in draft.document["job"][vertex.name]:
+            draft.put("snapshot.after-in-flight", True, AFTER, job=vertex.name)
     draft.put("storage.in-flight-bandwidth", rate_text(BYTES_PER_SECOND), f"{why}; {slow} to {fast} in recordings of other jobs")

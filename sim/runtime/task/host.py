@@ -65,6 +65,7 @@ class TaskHost:
         self.thread.freed = self.free
         self._outputs = self.context.outputs(slot.task)
         self._polled_at_first_barrier: dict[int, int] = {}
+        self._in_flight: dict[int, simpy.Event] = {}  # snapshots whose state is written after their in-flight data
         self._wake_up_ns = self.context.scenario.cluster.barrier_wake_up_ns
         self._overtaken_by = 0  # the latest barrier that the thread was woken for
 
@@ -268,11 +269,14 @@ class TaskHost:
             case vocabulary.Acknowledge():
                 self._acknowledge(command)
             case vocabulary.StartChannelState():
+                if self.slot.vertex.snapshot.after_in_flight:
+                    self._in_flight[checkpoint] = self.env.event()
                 for part in self.parts:
                     part.capture_begun(checkpoint)
             case vocabulary.FinishChannelState():
-                stored = lambda: self.tell(vocabulary.ChannelStateWritten(self.env.now, checkpoint))  # noqa: E731
-                self.parts.capture_ended(checkpoint, stored, lambda: self._fail_channel_state(checkpoint))
+                self.parts.capture_ended(
+                    checkpoint, lambda: self._on_channel_state_written(checkpoint), lambda: self._fail_channel_state(checkpoint)
+                )
             case vocabulary.CaptureInput():
                 for part in self.parts:
                     part.input_overtaken(checkpoint)
@@ -354,6 +358,11 @@ class TaskHost:
         own_ns = self._thread_ns(command.work, "sync", command.checkpoint) + self.context.residual_ns("sync", self.task, command.checkpoint)
         self._occupy(own_ns + frozen_ns, command.checkpoint, Phase.SYNC)
 
+    def _on_channel_state_written(self, checkpoint: int) -> None:
+        if (written := self._in_flight.pop(checkpoint, None)) is not None:
+            written.succeed()
+        self.tell(vocabulary.ChannelStateWritten(self.env.now, checkpoint))
+
     def _fail_channel_state(self, checkpoint: int) -> None:
         """Storage gave up: the asynchronous phase fails, now or as soon as it begins."""
         if self._stats(checkpoint).async_begun_ns < 0:
@@ -375,6 +384,8 @@ class TaskHost:
         """Process: one piece after the other in the task's one asynchronous thread."""
         stats = self._stats(command.checkpoint)
         stats.async_queue_ns = self.env.now - stats.async_begun_ns
+        if (in_flight := self._in_flight.get(command.checkpoint)) is not None:
+            yield in_flight
         for work in command.work:
             if work in (Work.OPERATOR_ASYNC, Work.OPERATOR_FLUSH):
                 cost_ns = self.state.work_ns("async" if work is Work.OPERATOR_ASYNC else "pre_barrier", command.checkpoint)
@@ -401,6 +412,7 @@ class TaskHost:
         self.ending.snapshot_ended(command.checkpoint)
 
     def _cancel_snapshot(self, checkpoint: int) -> None:
+        self._in_flight.pop(checkpoint, None)
         self.async_thread.leave(checkpoint)
         for part in self.parts:
             part.aborted(checkpoint)

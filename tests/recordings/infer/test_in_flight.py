@@ -25,6 +25,13 @@ def test_an_aligned_history_tells_nothing_of_in_flight_data():
         assert f"assumed, as no unaligned checkpoint tells; {spread} in recordings of other jobs" == " ".join(found.comments[path].split())
 
 
+def test_a_chain_with_state_is_taken_to_write_it_after_in_flight_data():
+    """`count -> out: writer` is one; the source is not, and a chain of one operator has no order."""
+    job = inferred("J2-count-aligned").document["job"]
+
+    assert ["count+out-writer"] == [name for name, vertex in job.items() if vertex.get("snapshot", {}).get("after-in-flight")]
+
+
 def test_the_files_of_an_unaligned_history_have_both_in_their_latency():
     document = inferred("J2-count-unaligned").document
 

@@ -1,0 +1,51 @@
+"""A chain whose last operator is finalized first writes its state when the in-flight data of its task manager is written."""
+
+import pytest
+
+from sim.runtime.run.simulate import simulate
+from sim.scenario import loads
+
+JOB = """\
+job:
+  a: {source: {rate: 1200/s, record: 1 kB}, parallelism: 2}
+  b: {input: {a: hash}, parallelism: 2, service: 2 ms, state: {size: 4 MB}}
+checkpoint: {interval: 4 s, barriers: unaligned}
+cluster: {placement: spread}
+storage: {bandwidth: 20 MB/s, in-flight-bandwidth: 2 MB/s}
+run: {duration: 30 s}
+"""
+AFTER = "job.b.snapshot.after-in-flight=true"
+
+
+def ran(*changes, engine="compiled"):
+    return simulate(loads(JOB, overrides=changes).scenarios[0], engine=engine)
+
+
+def medians(result):
+    """Asynchronous phases [ms] by vertex, of checkpoints that meet full queues."""
+    return result.subtasks[result.subtasks["id"] > 2].groupby("vertex")["async_duration"].median()
+
+
+def test_its_asynchronous_phase_is_the_sum_of_both():
+    """2 MB of state take 100 ms; in-flight data takes longer, and is all that the source waits for."""
+    together, after = medians(ran()), medians(ran(AFTER))
+
+    assert together["a"] == pytest.approx(after["a"], rel=0.1)
+    assert together["b"] == pytest.approx(together["a"], rel=0.2)
+    assert 100 == pytest.approx(after["b"] - together["b"], abs=15)
+
+
+def test_without_in_flight_data_nothing_is_waited_for():
+    aligned = "checkpoint.barriers=aligned"
+
+    assert ran(aligned).subtasks.equals(ran(aligned, AFTER).subtasks)
+
+
+@pytest.mark.parametrize("changes", [("checkpoint.timeout=150 ms", "checkpoint.tolerable-failed=100"), ("faults=[{kill: b, at: 8200 ms}]",),
+                                     ("checkpoint.barriers={aligned-timeout: 100 ms}",)])  # fmt: skip
+def test_engines_agree_and_nothing_is_lost(changes):
+    """Also where a snapshot ends while it waits."""
+    compiled, reference = (ran(AFTER, "run.duration=14 s", *changes, engine=engine) for engine in ("compiled", "reference"))
+
+    assert () == compiled.violations == reference.violations
+    assert all(table.equals(reference.tables[name]) for name, table in compiled.tables.items())
