@@ -78,6 +78,7 @@ TASKS = (
     Column("accumulateIdleTimeMs", "ms", ""),
     Column("x_softBackPressuredTimeMs", "ms", "between records, output not available"),
     Column("x_hardBackPressuredTimeMs", "ms", "inside a record, no buffer to be had"),
+    Column("x_finalCheckpoint", "", "first checkpoint after the end of its data (StreamTask#finalCheckpointMinId); -1: none"),
 )
 SERIES = (
     Column("time", "s", "end of the sampling interval"),

@@ -23,12 +23,12 @@ def subtasks_table(stats: Iterable[CheckpointStats], names: Sequence[tuple[str, 
     return frame("subtasks", (_subtask_row(checkpoint, row, names) for checkpoint, row in parts), only)
 
 
-def tasks_table(plane_tasks: np.ndarray, names: Sequence[tuple[str, int]]) -> pd.DataFrame:
+def tasks_table(plane_tasks: np.ndarray, names: Sequence[tuple[str, int]], final_checkpoints: Sequence[int | None]) -> pd.DataFrame:
     """Totals of each task up to the end of the run."""
-    return frame("tasks", (_task_row(row, names[t]) for t, row in enumerate(plane_tasks)))
+    return frame("tasks", (_task_row(row, names[t], final_checkpoints[t]) for t, row in enumerate(plane_tasks)))
 
 
-def _task_row(row: np.void, name: tuple[str, int]) -> Row:
+def _task_row(row: np.void, name: tuple[str, int], final_checkpoint: int | None) -> Row:
     return {
         **task_name(name),
         "numRecordsIn": row["served"],
@@ -41,6 +41,7 @@ def _task_row(row: np.void, name: tuple[str, int]) -> Row:
         "accumulateIdleTimeMs": row["idle_ns"] / MS,
         "x_softBackPressuredTimeMs": row["soft_ns"] / MS,
         "x_hardBackPressuredTimeMs": row["hard_ns"] / MS,
+        "x_finalCheckpoint": -1 if final_checkpoint is None else final_checkpoint,
     }
 
 

@@ -55,7 +55,7 @@ class Made:
         self.tasks.append({
             "vertex": vertex, "index": index, "accumulateBusyTimeMs": 1000 * busy, "accumulateIdleTimeMs": 1000 * (1 - busy),
             "numRecordsIn": records,
-            "x_softBackPressuredTimeMs": 0.0, "x_hardBackPressuredTimeMs": 0.0,
+            "x_softBackPressuredTimeMs": 0.0, "x_hardBackPressuredTimeMs": 0.0, "x_finalCheckpoint": -1,
         })  # fmt: skip
         return self
 
@@ -68,7 +68,7 @@ class Made:
             "series": ["time", "vertex", "numRecordsInPerSecond", "busy", "backPressured", "inputQueueSize", "outputQueueSize",
                        "backlog"],
             "tasks": ["vertex", "index", "numRecordsIn", "accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs",
-                      "x_hardBackPressuredTimeMs"],
+                      "x_hardBackPressuredTimeMs", "x_finalCheckpoint"],
             "path": ["id", "part", "vertex", "index", "upstream", "begin", "duration", "file", "acknowledged"],
         }  # fmt: skip
         return {name: pd.DataFrame(getattr(self, name), columns=names) for name, names in columns.items()}

@@ -78,7 +78,7 @@ def of_checkpoint(tables: dict[str, pd.DataFrame], job: int, number: int) -> Ite
 
 def of_consequences(rows: Iterable[object]) -> Iterator[str]:
     for row in rows:
-        yield count_text(row.replayed_records)
+        yield from map(count_text, (row.replayed_records, row.planned_replayed_records, row.failures, row.planned_restarts))
         yield count_text(row.committed_records)
         yield ms_text(1e3 * row.lag_s)
         yield share_text(row.disturbed_share)

@@ -63,7 +63,7 @@ def test_empty_runs_give_empty_tables_with_columns(name):
     empty = {
         "checkpoints": checkpoints_table([]),
         "subtasks": subtasks_table([], NAMES),
-        "tasks": tasks_table(none, []),
+        "tasks": tasks_table(none, [], []),
         "series": PackedRows([column.name for column in SERIES]).frame(),
         "commits": commits_table([], NAMES),
         "recoveries": recoveries_table([]),
@@ -117,10 +117,10 @@ def test_tasks_are_named_and_in_ms():
     columns = ("served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out", "busy_ns", "idle_ns", "soft_ns", "hard_ns")
     rows = np.zeros(2, [(name, np.int64) for name in columns])
     rows[1] = (1, 2, 3, 4, 5, 6, 7 * MS, 8 * MS, 9 * MS, 10 * MS)
-    table = tasks_table(rows, NAMES[:2])
+    table = tasks_table(rows, NAMES[:2], [None, 3])
 
     assert [column.name for column in TABLES["tasks"]] == list(table.columns)
-    assert ["map", 0, 1, 2, 3, 4, 5, 6, 7.0, 8.0, 9.0, 10.0] == table.iloc[1].tolist()
+    assert ["map", 0, 1, 2, 3, 4, 5, 6, 7.0, 8.0, 9.0, 10.0, 3] == table.iloc[1].tolist()
 
 
 def test_recoveries_are_in_ms_and_say_what_did_not_happen():

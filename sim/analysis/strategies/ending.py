@@ -24,7 +24,7 @@ class Finish:
     at_s: float
     idle_s: float  # after the last second in which a record was served
     checkpoints: float  # completed that were triggered in that time
-    final: int | None  # id of the last of them, in the first run; None: there is none
+    final: int | None  # id of the checkpoint that holds the end of all tasks, in the first run; None: none does
     of: str  # which run or job counts it: `` of job 1``; empty: there is only one
     final_ms: float  # from its trigger until it is complete
     committed: float  # records
@@ -33,8 +33,8 @@ class Finish:
 def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) -> Finish:
     """`runs`: of jobs that finished; `ends_s`: when."""
     late = [_after_last_record(run, end_s) for run, end_s in zip(runs, ends_s, strict=True)]
-    first = late[0][1]
-    final = None if first.empty else first.iloc[-1]
+    holding = _holding_the_end(runs[0])
+    final = None if holding.empty else holding.iloc[-1]
     return Finish(
         at_s=sum(ends_s) / len(runs),
         idle_s=sum(idle_s for idle_s, _ in late) / len(runs),
@@ -44,6 +44,17 @@ def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) ->
         final_ms=math.nan if final is None else float(final["end_to_end_duration"] + final["x_finalization"]),
         committed=committed,
     )
+
+
+def _holding_the_end(run: Tables) -> pd.DataFrame:
+    """Completed checkpoints that hold the end of all tasks, at most one: the latest of the tasks' final checkpoints."""
+    tasks, rows = (_of_last_job(run[name]) for name in ("tasks", "checkpoints"))
+    return rows.loc[(rows["status"] == "COMPLETED") & (rows["id"] == tasks["x_finalCheckpoint"].max())]
+
+
+def _of_last_job(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the last job of a chain."""
+    return table.loc[table["x_job"] == table["x_job"].max()] if "x_job" in table.columns else table
 
 
 def _of_run(row: pd.Series[Any], *, several: bool) -> str:
@@ -64,10 +75,7 @@ def _after_last_record(run: Tables, end_s: float) -> tuple[float, pd.DataFrame]:
 
 def _served_after_samples(run: Tables) -> bool:
     """Whether tasks of the last job served more records than samples saw: a sample is taken once a second."""
-    tasks, series = run["tasks"], run["series"]
-    if "x_job" in tasks.columns:
-        last = tasks["x_job"].max()
-        tasks, series = tasks[tasks["x_job"] == last], series[series["x_job"] == last]
+    tasks, series = _of_last_job(run["tasks"]), _of_last_job(run["series"])
     return bool(tasks["numRecordsIn"].sum() > series["numRecordsInPerSecond"].sum() + _ROUNDED)
 
 

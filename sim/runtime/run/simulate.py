@@ -82,7 +82,7 @@ def _tables(instance: JobInstance, sampler: Sampler, only: Mapping[str, Collecti
     return {
         "checkpoints": checkpoints_table(stats),
         "subtasks": subtasks_table(stats, instance.names, only.get("subtasks")),
-        "tasks": tasks_table(instance.counters.rows(), instance.names),
+        "tasks": tasks_table(instance.counters.rows(), instance.names, [host.ending.machine.final for host in instance.tasks]),
         "series": sampler.frame(),
         "commits": commits_table(instance.commits, instance.names),
         "recoveries": recoveries_table(instance.job.recovery.stats.values()),

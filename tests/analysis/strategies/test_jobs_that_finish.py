@@ -1,6 +1,7 @@
 """Jobs that finish, and checkpoints that end before their job: what a reader needs is when, and what it costs."""
 
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -9,6 +10,9 @@ from sim.analysis.strategies.ending import finish, last_trigger_s
 from sim.analysis.strategies.sentences.verdict import verdict
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.summary import summarize
+from sim.metrics.journal import Happening
+from sim.runtime.run.simulate import simulate
+from sim.scenario.study import loads
 
 
 def ended(made, *late, seconds=10):
@@ -18,6 +22,7 @@ def ended(made, *late, seconds=10):
         run.checkpoint(1e3 * at_s, 40).part("upload", "sink", 40)
     tables = run.load(busy=(0.1, 0.1, 0.1), seconds=seconds).tables()
     tables["checkpoints"]["x_finalization"] = 10.0
+    tables["tasks"]["x_finalCheckpoint"] = len(late) + 1 if late else -1
     return tables | {"recoveries": pd.DataFrame({"running": [], "failed": [], "replayed_records": [], "served_again": []})}
 
 
@@ -108,3 +113,31 @@ def test_net_throughput_tells_strategies_apart(made, edges):
 
     assert text.endswith("the strategies differ by less than noise (40 ms); good serves 100/s, slow 50/s.")
     assert 50 == pytest.approx(failing("slow", 500).summary.throughput_per_second)
+
+
+REPORT_14 = (Path(__file__).parents[2] / "data" / "reports" / "br14" / "scenario.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("interval", "fault", "final"),
+    [
+        ("30 s", "", 3),  # triggered 40 ms after the end of data
+        ("1 h", "", 2),  # at once, since none is under way
+        ("39.999 s", "", None),  # its call reaches the source after the end of data, though it was triggered before
+        ("30 s", 'faults: [{kill: "sink[0]", at: 43 s}]', 4),
+        ("30 s", 'faults: [{kill: "sink[0]", at: 20 s}]', None),
+    ],
+)
+def test_the_checkpoint_that_holds_the_end_is_named(interval, fault, final):
+    """FLINK-25920: what happens between the end of data and the last checkpoint.  The journal decides, not samples."""
+    text = REPORT_14.replace("interval: 30 s", f"interval: {interval}") + fault + "\n"
+    result = simulate(loads(text).scenarios[0])
+    found = finish([result.tables], [result.ended_ns / 1e9], 0)
+    ended_ns = max(row.time_ns for row in result.journal if row.happening is Happening.END_OF_DATA)
+    completed = {row.checkpoint: row.time_ns for row in result.journal if row.happening is Happening.COMPLETED}
+
+    assert found.final in completed
+    assert completed[found.final] > ended_ns
+    assert found.final == max(completed)
+    if final is not None:
+        assert found.final == final
