@@ -49,12 +49,14 @@ def finish(runs: Sequence[Tables], ends_s: Sequence[float], committed: float) ->
 def _holding_the_end(run: Tables) -> pd.DataFrame:
     """Completed checkpoints that hold the end of all tasks, at most one: the latest of the tasks' final checkpoints."""
     tasks, rows = (_of_last_job(run[name]) for name in ("tasks", "checkpoints"))
-    return rows.loc[(rows["status"] == "COMPLETED") & (rows["id"] == tasks["x_finalCheckpoint"].max())]
+    found: pd.DataFrame = rows[(rows["status"] == "COMPLETED") & (rows["id"] == tasks["x_finalCheckpoint"].max())]
+    return found
 
 
 def _of_last_job(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of the last job of a chain."""
-    return table.loc[table["x_job"] == table["x_job"].max()] if "x_job" in table.columns else table
+    last: pd.DataFrame = table[table["x_job"] == table["x_job"].max()] if "x_job" in table.columns else table
+    return last
 
 
 def _of_run(row: pd.Series[Any], *, several: bool) -> str:
