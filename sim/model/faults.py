@@ -192,6 +192,11 @@ class Restart:
         Kind.DURATION, SECOND,
         "A task's first deployment on a process in place of a lost one -> it begins to restore; the process loads classes and libraries.",
     )  # fmt: skip
+    state_start_ns: int = option(
+        Kind.DURATION, 0,
+        "A restarted task with keyed state initializes -> it begins to read it: classes of the backend and of its serializers are loaded\n"
+        "again; default: 0 s.", keyword=True,
+    )  # fmt: skip
     cancellation_timeout_ns: int = option(
         Kind.DURATION,
         180 * SECOND,

@@ -12,9 +12,13 @@ from sim.recordings.infer.draft import Draft
 from sim.recordings.source.rest.job import RestJob
 from sim.units import format_duration
 
+STATE_START_MS, STATE_START_RANGE_MS = 400, (300, 900)
+"""INITIALIZING of restarted tasks with keyed state, less that of tasks beside them without, in two recorded jobs (`tests/data/lost`)."""
 SHORT_MS = 180_000
 """A history that is shorter shows a job which has just begun: its checkpoints meet queues that the start has left."""
 LONGEST_START_MS = 60_000
+BACKLOG_MS = 1000
+"""Records that wait when tasks begin: rate limits and fetchers make up for a second, and 0 to 5 s of a log waited in recorded jobs."""
 WARM_UP, WARM_UP_FACTOR = "3 s", 4
 """Two recorded jobs, behind after their start, served a quarter of what they could for the first 2 to 4 s."""
 
@@ -28,10 +32,19 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
     start_ms = first.trigger_timestamp - begun_ms - Overheads().first_trigger_ns // 10**6
     if not 0 < start_ms <= LONGEST_START_MS or max(point.trigger_timestamp for point in job.checkpoints) - begun_ms > SHORT_MS:
         return
-    origin = f"from the start of the job to its first checkpoint; a history of less than {SHORT_MS // 60_000} min shows the queues it left"
-    draft.put("run.cold-start", format_duration(start_ms * 10**6), origin)
+    draft.put("run.cold-start", format_duration(min(start_ms, BACKLOG_MS) * 10**6), (
+        f"assumed, as a history of less than {SHORT_MS // 60_000} min shows the queues that the start left; of a log up to "
+        f"{format_duration(start_ms * 10**6)} wait, from the start of the job to its first checkpoint"
+    ))  # fmt: skip
     draft.put("restart.warm-up", WARM_UP, "assumed: 2 to 4 s in recordings of other jobs")
     draft.put("restart.warm-up-factor", WARM_UP_FACTOR, "likewise: 3 to 5")
+
+
+def infer_state_start(draft: Draft) -> None:
+    """Set `restart.state-start`, if a vertex keeps state.  No history without a restart tells it, and few with one."""
+    if any("state" in vertex for vertex in draft.document["job"].values()):
+        low, high = STATE_START_RANGE_MS
+        draft.put("restart.state-start", f"{STATE_START_MS} ms", f"assumed: {low} to {high} ms in recordings of other jobs")
 
 
 def infer_fresh_start(draft: Draft, job: RestJob) -> None:

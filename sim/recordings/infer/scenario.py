@@ -15,7 +15,7 @@ from sim.recordings.infer.draft import Draft, Inference
 from sim.recordings.infer.edges.counted import edge_flows, unbalanced
 from sim.recordings.infer.edges.inputs import EdgeFlows
 from sim.recordings.infer.flows import flows
-from sim.recordings.infer.fresh_start import infer_cold_start, infer_fresh_start
+from sim.recordings.infer.fresh_start import infer_cold_start, infer_fresh_start, infer_state_start
 from sim.recordings.infer.heap_restore import infer_heap_restore
 from sim.recordings.infer.in_flight import infer_in_flight
 from sim.recordings.infer.options import infer_checkpoint, infer_cluster
@@ -59,6 +59,7 @@ def infer_job(job: RestJob) -> Inference:
     infer_async_io(draft, job, flowed)
     infer_cluster(draft, job)
     infer_fresh_start(draft, job)
+    infer_state_start(draft)
     infer_cores(draft, job, flowed)
     infer_storage(draft, job)
     infer_in_flight(draft, job)

@@ -108,20 +108,24 @@ class Restore:
         for task in tasks:
             cluster.job_end.renewed(task)
             cluster.tasks.renew(task)
-            self._downloads[task] = self.env.process(
-                self._download(task, parts[task], context.scenario.restart.fresh_start_ns if task in fresh else 0)
-            )
+            self._downloads[task] = self.env.process(self._download(task, parts[task], self._start_ns(task, parts[task], task in fresh)))
+
+    def _start_ns(self, task: int, part: TaskSnapshot, fresh: bool) -> int:
+        """From the deployment of a task until it reads what its part of the checkpoint holds."""
+        restart, vertex = self.context.scenario.restart, self.context.scenario.job.vertices[self.context.layout.vertex[task]]
+        reads = part.checkpoint > 0 and vertex.state is not None
+        return (restart.fresh_start_ns if fresh else 0) + (restart.state_start_ns if reads else 0)
 
     def _part(self, task: int) -> TaskSnapshot:
         part = self.cluster.contents.of(self.checkpoint, task)
         return beginning(self.context.layout, task) if part is None else part
 
-    def _download(self, task: int, part: TaskSnapshot, fresh_start_ns: int) -> Work[None]:
+    def _download(self, task: int, part: TaskSnapshot, start_ns: int) -> Work[None]:
         """Process: output channel state, keyed and operator state, input channel state; then the thread begins."""
         context, host = self.context, self.cluster.tasks[task]
         try:
-            if fresh_start_ns:
-                yield self.env.timeout(fresh_start_ns)
+            if start_ns:
+                yield self.env.timeout(start_ns)
             downloaded = yield from host.download(part)
         except simpy.Interrupt:
             return

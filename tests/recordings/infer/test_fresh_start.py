@@ -23,3 +23,11 @@ def test_it_is_the_slowest_task_of_each_task_manager():
 
 def test_a_job_that_began_with_state_does_not_tell():
     assert "fresh-start" not in restart(restored=1)
+
+
+def test_tasks_with_state_begin_to_read_it_later():
+    """No history without a restart tells by how much: the value of recordings, with its range."""
+    found = infer_scenario(read_saved(K3))
+
+    assert "400 ms" == found.document["restart"]["state-start"]
+    assert "assumed: 300 to 900 ms in recordings of other jobs" == " ".join(found.comments["restart.state-start"].split())

@@ -57,10 +57,11 @@ def number_anew(answers):
 
 
 def test_a_short_history_from_the_start_of_the_job_begins_cold():
-    document = inferred("J2-count-unaligned").document
+    found = inferred("J2-count-unaligned")
 
-    assert "3 s" == document["restart"]["warm-up"]
-    assert document["run"]["cold-start"].endswith(" s")
+    assert ("3 s", 4) == (found.document["restart"]["warm-up"], found.document["restart"]["warm-up-factor"])
+    assert "1 s" == found.document["run"]["cold-start"]
+    assert "of a log up to 2.613 s wait" in " ".join(found.comments["run.cold-start"].split())
 
 
 @pytest.mark.parametrize("change", [lambda answers: move_triggers(answers, 180_000), number_anew])
