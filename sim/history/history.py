@@ -12,6 +12,7 @@ from sim.recordings.infer.windows.plan import PlannedWindow
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestVertex
+from sim.recordings.source.silence import Silence
 from sim.units import MS, format_duration
 
 SubtaskId = tuple[str, int]
@@ -44,6 +45,7 @@ class History:
     counted: int = 0  # checkpoints that the job has had, as Flink counts them; 0: not known
     garbage: Mapping[str, Garbage] = field(default_factory=dict)  # by task manager
     age_ms: int = 0  # how long the job has run; 0: not known
+    silence: Silence | None = None  # None: checkpoints complete as often as they should, or it is not known
     contention: str = ""  # that threads wait for cores, in a sentence; empty: they do not, or it is not known
 
     @property

@@ -13,12 +13,14 @@ from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
 from sim.model.catalogs.shipping import shipping_of
 from sim.model.randomness.contention import slowdown
 from sim.recordings import JobLog, Recording, RestSnapshot, to_document
+from sim.recordings.infer.options import NEVER_MS
 from sim.recordings.infer.windows.plan import planned_window
 from sim.recordings.reading import RecordingSource
 from sim.recordings.source.job_log import LogCheckpoint
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.recordings.source.rest.answers import CheckpointConfig, Totals, parsed, with_tasks
 from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex
+from sim.recordings.source.silence import Silence, silence_of_job, silence_of_log
 from sim.units import MS, parse_flink_duration
 
 _KEPT = "web.checkpoints.history"
@@ -78,8 +80,9 @@ def _of_answers(snapshot: RestSnapshot) -> History:
     listed = {point.id: point for point in _listed(snapshot) if point.id not in known}
     places = [(vertex, place) for vertex, details in job.details.items() for place in details.subtasks]
     kept = job.options.get(_KEPT, "")
+    points = tuple(point for _, point in sorted((listed | known).items()))
     return History(
-        job.job.name or job.job.jid, job.flink_version, job.vertices, tuple(point for _, point in sorted((listed | known).items())),
+        job.job.name or job.job.jid, job.flink_version, job.vertices, points,
         job.checkpoint_config,
         {(vertex, place.subtask): name for vertex, place in places if (name := place.taskmanager_id or place.endpoint or place.host)},
         {(vertex, place.subtask): read for vertex, place in places if (read := place.metrics.read_records) is not None},
@@ -88,8 +91,15 @@ def _of_answers(snapshot: RestSnapshot) -> History:
         tuple(_failures_ms(snapshot)), int(kept) if kept.isdecimal() else None, job.counts.get("restored", 0),
         job.counts.get("total", 0), {name: garbage_of(collectors) for name, collectors in job.collectors.items()},
         max(0, job.job.now - job.job.start_time) if job.job.start_time > 0 else 0,
-        _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
+        _silence(job, points), _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
     )  # fmt: skip
+
+
+def _silence(job: RestJob, points: tuple[RecordedCheckpoint, ...]) -> Silence | None:
+    if job.job.state != "RUNNING":
+        return None
+    interval_ms = 0 if job.checkpoint_config is None else job.checkpoint_config.interval
+    return silence_of_job(points, job.job.now, interval_ms if 0 < interval_ms < NEVER_MS else 0)
 
 
 def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
@@ -175,7 +185,7 @@ def _places(recording: Recording) -> dict[SubtaskId, str]:
 
 def _of_log(log: JobLog) -> History:
     points = tuple(_of_line(point) for _, point in sorted(log.checkpoints.items()) if point.triggered_ms >= 0)
-    return History(log.job, log.version, (), points, restored=log.restored, counted=len(points))
+    return History(log.name or log.job, log.version, (), points, restored=log.restored, counted=len(points), silence=silence_of_log(log))
 
 
 def _of_line(point: LogCheckpoint) -> RecordedCheckpoint:

@@ -39,7 +39,8 @@ _NOTABLE = 0.05
 
 def answer_text(answer: HistoryAnswer) -> str:
     """Blocks with an empty line between them."""
-    blocks = [head_text(answer.history)]
+    silence = answer.history.silence
+    blocks = [fill(" ".join(silence.sentences()), WIDTH) if silence is not None else "", head_text(answer.history)]
     if answer.asked_for is None:
         blocks += [choice_text(answer), "\n".join(_slow_rows(answer))]
     blocks += [account_text(answer.history, explained) for explained in answer.accounts]
@@ -84,7 +85,7 @@ def clock(point: RecordedCheckpoint) -> str:
 
 
 def choice_text(answer: HistoryAnswer) -> str:
-    known = answer.split
+    known, silence = answer.split, answer.history.silence
     parts = []
     if known.completed:
         parts.append(f"Median {ms_text(known.median_ms)}.")
@@ -94,7 +95,8 @@ def choice_text(answer: HistoryAnswer) -> str:
         else:
             longest = max(point.end_to_end_duration for point in known.others)
             limit = ms_text(known.limit_ms)
-            parts.append(f"None of the {known.completed} completed ones is slow (over {limit}); the longest took {ms_text(longest)}.")
+            before = "Before that, none" if silence is not None else "None"
+            parts.append(f"{before} of the {known.completed} completed ones is slow (over {limit}); the longest took {ms_text(longest)}.")
     if known.failed:
         parts.append(f"{len(known.failed)} did not complete{_where_they_ended(answer)}.")
     if known.under_way:
@@ -262,6 +264,7 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
                 {"text": row.text, "how_sure": row.how_sure, "p": row.p, "p_corrected": row.corrected} for row in common.findings
             ],
         },
+        "silence": None if history.silence is None else list(history.silence.sentences()),
         "contention": history.contention,
         "garbage_collection": garbage_text(history.garbage, history.age_ms),
         "not_told": list(not_told(history)),

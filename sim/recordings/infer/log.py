@@ -15,6 +15,7 @@ from sim.recordings.infer.draft import Draft, Inference, duration_text, rate_tex
 from sim.recordings.infer.options import SHORTEST_MS, infer_options
 from sim.recordings.source.job_log import JobLog, LogCheckpoint
 from sim.recordings.source.rest.names import operators, short_names
+from sim.recordings.source.silence import silence_of_log
 from sim.units import format_duration, format_size
 
 AT_ONCE_MS = 100  # completion -> next trigger, if the coordinator does not wait
@@ -64,9 +65,11 @@ def infer_log(log: JobLog) -> Inference:
     beat = rhythm(points)
     took_ms = median(max(point.duration_ms, 0) for point in done) if done else 0
     draft.head.append(f"Imported from the log {log.source}, job {log.job}: a log tells of checkpoints, not of records.")
-    counts = f"{len(done)} completed, {len(failed)} failed, {log.refused} refused, {log.restored} restores"
+    counts = f"{len(done)} completed, {len(failed)} failed, {len(log.refusals)} refused, {log.restored} restores"
     durations = f"; median duration {took_ms:,.0f} ms, longest {max(point.duration_ms for point in done):,} ms" if done else ""
     draft.head.append(f"Checkpoints: {counts}{durations}.")
+    if (silence := silence_of_log(log)) is not None:
+        draft.head += silence.sentences()
     _job(draft, log, beat, done, took_ms)
     _checkpoint(draft, beat, points, failed)
     if log.version:

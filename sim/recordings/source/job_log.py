@@ -30,10 +30,21 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     "expired": re.compile(rf"Checkpoint (?P<id>\d+) of job {_JOB} expired before completing"),
     "declined": re.compile(rf"Decline checkpoint (?P<id>\d+) by task \S+ of job {_JOB}"),
     "discarded": re.compile(rf"Discarding checkpoint (?P<id>\d+) of job {_JOB}(?: because: (?P<why>.*))?"),
-    "failed": re.compile(rf"(?:Failed to trigger or complete|Failed to trigger) checkpoint (?P<id>\d+) for job {_JOB}"),
-    "refused": re.compile(rf"Failed to trigger checkpoint for job {_JOB} (?:since|because) (?P<why>.*)"),
+    "failed": re.compile(rf"Failed to trigger (?:or complete )?checkpoint (?P<id>\d+) for job {_JOB}(?: (?:since|because):? (?P<why>.*))?"),
+    "refused": re.compile(
+        rf"Failed to trigger (?:or complete )?checkpoint (?:UNKNOWN_CHECKPOINT_ID )?for job {_JOB}(?: (?:since|because):? (?P<why>.*))?"
+    ),
+    "not running": re.compile(rf"(?P<why>Checkpoint triggering task .+? of job {_JOB} is not .*)"),  # before 1.12
     "restored": re.compile(rf"Restoring job {_JOB} from "),
 }
+_EXCEPTION = re.compile(r"CheckpointException: (?P<why>.*)")
+"""The line after a failure, from 1.13 on."""
+NOT_RUNNING = "Not all required tasks are currently running"
+_NOT_RUNNING = re.compile(r"Checkpoint triggering task (?P<task>.+?) of job [0-9a-f]{32} is not ")
+_REASON = re.compile(r"Failure reason: (?P<reason>.+)")
+_TOLERANCE = "Exceeded checkpoint tolerable failure threshold"
+_STATE = re.compile(rf"Job (?P<name>.+) \({_JOB}\) switched from state (?P<before>\w+) to (?P<state>\w+)")
+ENDED = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
 _TASK = re.compile(r" - (?P<name>.+) \((?P<index>\d+)/(?P<of>\d+)\) \([0-9a-f_]+\) switched from CREATED to SCHEDULED")
 _OPTION = re.compile(r"Loading configuration property: (?P<key>[\w.-]+), (?P<value>.*)")
 _VERSION = re.compile(r"(?:Starting .*\(Version: |Flink Version: )(?P<version>\d+\.\d+[\w.-]*)")
@@ -54,13 +65,28 @@ class LogCheckpoint:
 
 
 @dataclass(slots=True)
+class LogRefusal:
+    """A trigger that got no id."""
+
+    line_ms: int  # of the log's clock; -1: not known
+    reason: str = ""  # in Flink's words; empty: the log does not tell
+    task: str = ""  # that did not run
+
+
+@dataclass(slots=True)
 class JobLog:
     """The content of logs about a job."""
 
     source: str
     job: str
     checkpoints: dict[int, LogCheckpoint] = field(default_factory=dict)
-    refused: int = 0  # triggers that got no id
+    refusals: list[LogRefusal] = field(default_factory=list)  # triggers that got no id, oldest first
+    completed_ms: int = -1  # line of the last completion
+    running_ms: int = -1  # line of the last switch to RUNNING
+    ended_ms: int = -1  # last line of the log
+    state: str = ""  # of the job at the end
+    intolerable: int = 0  # failures of the job because too many checkpoints failed
+    name: str = ""
     restored: int = 0
     vertices: dict[str, int] = field(default_factory=dict)  # name -> scheduled parallelism; empty if there are several jobs
     options: dict[str, str] = field(default_factory=dict)  # of the cluster
@@ -84,16 +110,20 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
     jobs: dict[str, JobLog] = {}
     shared = JobLog(source, "")
     for path in paths:
-        clock = _Clock()
+        clock, failure = _Clock(), None
         for line in _lines(path):
-            _read(line, clock, jobs, shared, source)
-    found = {name: log for name, log in jobs.items() if log.checkpoints}
+            at_ms = clock.read(line)
+            shared.ended_ms = max(shared.ended_ms, at_ms)
+            failure = _read(line, at_ms, jobs, shared, failure)
+    found = {name: log for name, log in jobs.items() if log.checkpoints or log.refusals}
     if not found:
-        raise RecordingError(
-            f"{source}: no lines of checkpoints ('Triggering checkpoint', 'Completed checkpoint'): is it a JobManager's log, at level INFO?"
-        )
+        running = next((log for log in jobs.values() if log.running_ms >= 0), None)
+        unless = "is it a JobManager's log, at level INFO?"
+        if running is not None:
+            unless = f"job {running.job} runs without them: is execution.checkpointing.interval set, and the level INFO?"
+        raise RecordingError(f"{source}: no lines of checkpoints ('Triggering checkpoint', 'Completed checkpoint'): {unless}")
     for log in found.values():
-        log.options, log.version = shared.options, shared.version
+        log.options, log.version, log.ended_ms = shared.options, shared.version, shared.ended_ms
         log.vertices = shared.vertices if len(jobs) == 1 else {}
     return found
 
@@ -125,31 +155,60 @@ class _Clock:
         return self.last
 
 
-def _read(line: str, clock: _Clock, jobs: dict[str, JobLog], shared: JobLog, source: str) -> None:
+Failure = LogCheckpoint | LogRefusal
+
+
+def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failure: Failure | None) -> Failure | None:
+    """Note what a line says.  `failure`: the one that the lines before were about; returns that of this line."""
     if "heckpoint" in line or "Restoring job" in line:
+        if failure is not None and at_ms < 0 and (match := _EXCEPTION.search(line)):
+            if failure.reason in ("", "failed"):
+                _explain(failure, match["why"])
+            return None
         for kind, pattern in _PATTERNS.items():
             if match := pattern.search(line):
-                log = jobs.setdefault(match["job"], JobLog(source, match["job"]))
-                _note(kind, match.groupdict(), clock.read(line), log)
-                return
-    if (match := _TASK.search(line)) and len(shared.vertices) < 1000:
+                log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
+                return _note(kind, match.groupdict(), at_ms, log)
+        if _TOLERANCE in line:
+            shared.intolerable += 1
+    if match := _STATE.search(line):
+        log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
+        log.name, log.state = masked_text(match["name"])[:200], match["state"]
+        log.running_ms = at_ms if log.state == "RUNNING" else log.running_ms
+        log.intolerable, shared.intolerable = log.intolerable + bool(shared.intolerable), 0
+    elif (match := _TASK.search(line)) and len(shared.vertices) < 1000:
         shared.vertices[masked_text(match["name"])] = min(max(int(match["of"]), 1), 32768)
     elif match := _OPTION.search(line):
         shared.options[match["key"]] = match["value"].strip().strip("'\"")
     elif match := _VERSION.search(line):
         shared.version = match["version"]
+    return failure if at_ms < 0 else None  # a stack trace has no times
 
 
-def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -> None:
-    if kind == "refused":
-        log.refused += 1
-        return
+def _explain(failure: Failure, why: str) -> None:
+    """Set the reason, in Flink's words, and the task that it names."""
+    found, task = _REASON.search(why), _NOT_RUNNING.search(why)
+    reason = found["reason"] if found else NOT_RUNNING if task else why
+    failure.reason = masked_text(reason).rstrip(". ")[:200]
+    if isinstance(failure, LogRefusal) and task is not None:
+        failure.task = masked_text(task["task"])[:200]
+
+
+def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -> Failure | None:
+    if kind in ("refused", "not running"):
+        last = log.refusals[-1] if log.refusals else None
+        if kind == "refused" and last is not None and last.line_ms == line_ms and last.task and not fields.get("why"):
+            return None  # older versions report a task that does not run, and then that the trigger failed
+        log.refusals.append(LogRefusal(line_ms))
+        if fields["why"]:
+            _explain(log.refusals[-1], fields["why"])
+        return log.refusals[-1]
     if kind == "restored":
         log.restored += 1
-        return
+        return None
     number = int(fields["id"] or 0)
     if max(number, int(fields.get("size") or 0), int(fields.get("ms") or fields.get("old") or 0), int(fields.get("at") or 0)) > LARGEST:
-        return  # no coordinator writes such numbers
+        return None  # no coordinator writes such numbers
     point = log.checkpoints.setdefault(number, LogCheckpoint(number))
     match kind:
         case "triggered":
@@ -158,9 +217,16 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
         case "completed":
             point.status, point.size_bytes = "COMPLETED", int(fields["size"] or 0)
             point.duration_ms = int(fields["ms"] or fields["old"] or 0)
+            log.completed_ms = max(log.completed_ms, line_ms)
+            if point.triggered_ms < 0 <= line_ms:  # the log begins later
+                point.triggered_ms = max(line_ms - point.duration_ms, 0)
         case _ if point.status == "IN_PROGRESS":  # several lines report one failure, the first of them at once
-            point.status, point.reason = "FAILED", masked_text(fields.get("why") or kind)[:200]
+            point.status, point.reason = "FAILED", kind
+            if why := fields.get("why"):
+                _explain(point, why)
             point.duration_ms = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1
+            return point
+    return None
 
 
 def _lines(path: Path) -> Iterator[str]:
