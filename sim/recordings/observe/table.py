@@ -16,6 +16,7 @@ from sim.recordings.observe.series import of_series
 from sim.recordings.observe.tidy import WHOLE_RUN, table_of, values_of
 from sim.recordings.source.lab.recording import Recording
 from sim.recordings.source.recorded_job import RecordedJob
+from sim.stand_ins import is_known
 
 _EXPIRED = "CHECKPOINT_EXPIRED|expired before completing"  # Flink's CheckpointFailureReason: its name, and its text in REST
 
@@ -40,6 +41,7 @@ def of_checkpoints(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.Data
         (quantity.name, "", number, number == first, float(value))
         for quantity in quantities(lambda quantity: quantity.rows == "checkpoint")
         for number, value in completed[["id", quantity.flink_column]].itertuples(index=False, name=None)
+        if is_known(float(value))
     ]
     rows += [(name, "", WHOLE_RUN, False, float(len(table))) for name, table in counts]
     judged = subtasks[subtasks["id"].isin(completed["id"]) & (subtasks["status"] == "completed")]

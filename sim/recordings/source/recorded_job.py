@@ -15,10 +15,18 @@ import pandas as pd
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sim.recordings.source.graph import RecordedVertex
+from sim.stand_ins import is_known
 
 Number = Annotated[int, Field(ge=-(2**63), le=2**63)] | Annotated[float, Field(allow_inf_nan=False)]
 _Sample = int | float  # NaN where nothing was sampled
-Known = Annotated[int, Field(ge=-1, le=10**16)]
+
+
+def without_stand_in(value: object) -> object:
+    """-1 in place of whatever stands for an unknown number."""
+    return -1 if value in (None, "", "NaN") or (isinstance(value, int | float) and not is_known(value)) else value
+
+
+Known = Annotated[int, BeforeValidator(without_stand_in), Field(ge=-1, le=10**16)]
 """A time, duration, size or count; -1: unknown."""
 LARGEST_ID = 10**12  # of a checkpoint
 

@@ -11,8 +11,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from sim.recordings.source.files import RecordingError, summary
-from sim.recordings.source.recorded_job import RecordedSubtask, RecordedTask
+from sim.recordings.source.recorded_job import RecordedSubtask, RecordedTask, without_stand_in
 from sim.recordings.source.rest.snapshot import ID
+from sim.stand_ins import is_known
 
 MOST = 32768  # subtasks of a vertex: KeyGroupRangeAssignment.UPPER_BOUND_MAX_PARALLELISM
 MOST_VERTICES = 1000  # a job has tens
@@ -20,9 +21,9 @@ PROCESSOR_TIME = "Status.JVM.CPU.Time"
 """A metric of a TaskManager: processor time of its process [ns].  Busy time counts threads that block, this does not."""
 Parallelism = Annotated[int, Field(ge=1, le=MOST)]
 Id = Annotated[str, Field(pattern=rf"\A{ID}\z")]
-Ms = Annotated[int, Field(ge=-1, le=10**15)]  # the year 33658
-Count = Annotated[int, Field(ge=-1, le=10**9)]
-Maybe = Annotated[float | None, BeforeValidator(lambda value: None if isinstance(value, str) else value)]  # "NaN" of what is not measured
+Ms = Annotated[int, BeforeValidator(without_stand_in), Field(ge=-1, le=10**15)]  # the year 33658
+Count = Annotated[int, BeforeValidator(without_stand_in), Field(ge=-1, le=10**9)]
+Maybe = Annotated[float | None, BeforeValidator(lambda value: value if is_known(value) else None)]
 
 
 class _Answer(BaseModel):
@@ -170,7 +171,7 @@ class SubtaskPlace(_Answer):
     attempt: int = 0
     duration: Ms = -1
     metrics: Totals = Totals()
-    status_duration: dict[str, int] = Field(default_factory=dict, alias="status-duration")
+    status_duration: dict[str, Ms] = Field(default_factory=dict, alias="status-duration")
 
 
 class VertexDetails(_Answer):
