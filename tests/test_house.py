@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cells": BELOW_CLI,  # single runs
     "comparison": BELOW_CLI | {"cells", "folder_lock"},  # what `run` does
     "explain": BELOW_CLI | {"cells", "comparison"},  # runs again, watched closely
-    "history": BELOW_CLI | {"evidence", "explain", "recordings"},  # checkpoints that really happened, in the same words
+    "history": BELOW_CLI | {"evidence", "explain", "recordings", "stand_ins"},  # checkpoints that really happened, in the same words
     "timeline": BELOW_CLI | {"explain", "history", "recordings"},  # the same, as a picture
     "report": BELOW_CLI | {"cells", "comparison", "evidence", "explain", "history", "recordings"},  # results as a page
     "sweeps": BELOW_CLI | {"cells", "folder_lock", "series"},

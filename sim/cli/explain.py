@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -14,7 +19,10 @@ from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put
 from sim.cli.options import DeadlineOption, Engine, EngineOption, HeaderOption, JobOption, SetOption, StrategyOption, job_place
 
-WHAT = "A folder of results, or a scenario file.  Of a real job: http(s)://HOST:8081, or another source of import."
+WHAT = (
+    "A folder of results, or a scenario file.  Of a real job: http(s)://HOST:8081, another source of import, or one answer; "
+    "-: standard input."
+)
 
 
 def explain_checkpoints(
@@ -35,9 +43,10 @@ def explain_checkpoints(
     header: HeaderOption = None,
 ) -> None:
     """Explain one checkpoint: what it waited for, where, and why.  Of a real job, also what its slow ones have in common."""
-    with speaking(), stoppable("nothing is kept"):
+    with ExitStack() as stack, speaking(), stoppable("nothing is kept"):
         from sim.verbs.explain import explain_job, is_real
 
+        run = stack.enter_context(named_input(run))
         console = Console(lambda found: print(json.dumps(found.plain)) if as_json else put(found.text))
         if is_real(run):
             refuse("is for simulated runs", strategy=strategy is not None, set=bool(overrides))
@@ -51,6 +60,19 @@ def explain_checkpoints(
                 runs_of(Path(run), overrides or ()), checkpoint, strategy=strategy, verify=verify, engine=engine.value, listener=console
             )
         console.finish()
+
+
+@contextmanager
+def named_input(name: str) -> Iterator[str]:
+    """The file of this name; of ``-`` what is given to the command, in a file that is there meanwhile."""
+    if name != "-":
+        yield name
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "standard-input"
+        with file.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        yield str(file)
 
 
 def refuse(why: str, **given: bool) -> None:

@@ -38,7 +38,7 @@ class SplitHistory:
 
 def split(history: History) -> SplitHistory:
     """MissingCheckpointError: the job has had no checkpoint, or none is known any more."""
-    if not history.checkpoints and history.silence is None:
+    if not history.checkpoints and history.silence is None and not history.partial:
         raise MissingCheckpointError(_none(history))
     done = [point for point in history.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
     usual = list(history.usual) or done

@@ -46,6 +46,8 @@ class History:
     garbage: Mapping[str, Garbage] = field(default_factory=dict)  # by task manager
     age_ms: int = 0  # how long the job has run; 0: not known
     silence: Silence | None = None  # None: checkpoints complete as often as they should, or it is not known
+    slowest_ms: int = -1  # of all completed checkpoints, those that Flink has forgotten included; -1: not known
+    partial: tuple[str, ...] = ()  # what the source is and lacks, if it is one answer only
     contention: str = ""  # that threads wait for cores, in a sentence; empty: they do not, or it is not known
 
     @property

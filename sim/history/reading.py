@@ -91,7 +91,8 @@ def _of_answers(snapshot: RestSnapshot) -> History:
         tuple(_failures_ms(snapshot)), int(kept) if kept.isdecimal() else None, job.counts.get("restored", 0),
         job.counts.get("total", 0), {name: garbage_of(collectors) for name, collectors in job.collectors.items()},
         max(0, job.job.now - job.job.start_time) if job.job.start_time > 0 else 0,
-        _silence(job, points), _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
+        _silence(job, points), job.slowest_ms, (),
+        _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
     )  # fmt: skip
 
 

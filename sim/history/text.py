@@ -40,7 +40,10 @@ _NOTABLE = 0.05
 def answer_text(answer: HistoryAnswer) -> str:
     """Blocks with an empty line between them."""
     silence = answer.history.silence
-    blocks = [fill(" ".join(silence.sentences()), WIDTH) if silence is not None else "", head_text(answer.history)]
+    blocks = [fill(" ".join(sentences), WIDTH) for sentences in (() if silence is None else silence.sentences(), answer.history.partial)]
+    if answer.history.partial and not answer.history.checkpoints:
+        return "\n\n".join(filter(None, blocks))
+    blocks += [head_text(answer.history)]
     if answer.asked_for is None:
         blocks += [choice_text(answer), "\n".join(_slow_rows(answer))]
     blocks += [account_text(answer.history, explained) for explained in answer.accounts]
@@ -87,16 +90,18 @@ def clock(point: RecordedCheckpoint) -> str:
 def choice_text(answer: HistoryAnswer) -> str:
     known, silence = answer.split, answer.history.silence
     parts = []
-    if known.completed:
+    if known.completed > 1:
         parts.append(f"Median {ms_text(known.median_ms)}.")
         if known.slow:
             verb = "is" if len(known.slow) == 1 else "are"
             parts.append(f"{len(known.slow)} of {known.completed} completed ones {verb} slow (over {ms_text(known.limit_ms)}).")
-        else:
+        elif known.completed > 1:
             longest = max(point.end_to_end_duration for point in known.others)
             limit = ms_text(known.limit_ms)
             before = "Before that, none" if silence is not None else "None"
             parts.append(f"{before} of the {known.completed} completed ones is slow (over {limit}); the longest took {ms_text(longest)}.")
+    if (outside := slowest_outside(answer.history)) >= 0:
+        parts.append(f"The slowest of all took {ms_text(outside)} (Flink's summary); it is not in the history that is known.")
     if known.failed:
         parts.append(f"{len(known.failed)} did not complete{_where_they_ended(answer)}.")
     if known.under_way:
@@ -104,6 +109,12 @@ def choice_text(answer: HistoryAnswer) -> str:
     if answer.history.restored:
         parts.append(f"The job was restored {'once' if answer.history.restored == 1 else f'{answer.history.restored} times'}.")
     return fill(" ".join(parts), WIDTH)
+
+
+def slowest_outside(history: History) -> int:
+    """The duration [ms] of the slowest checkpoint ever, if it is not among those that are known; -1: it is, or nobody knows."""
+    known = max((point.end_to_end_duration for point in history.checkpoints if point.status == "COMPLETED"), default=-1)
+    return history.slowest_ms if history.slowest_ms > known else -1
 
 
 def _where_they_ended(answer: HistoryAnswer) -> str:
@@ -225,9 +236,11 @@ def untold(explained: Account, point: RecordedCheckpoint) -> str:
 
 def not_told(history: History) -> Iterator[str]:
     """What the source cannot say."""
-    if not history.detailed:
+    if not history.detailed and not history.partial:
         yield "Without statistics of subtasks no path can be told."
         yield "A log has none, and the JobManager keeps those of the last checkpoints only."
+        return
+    if history.partial and not history.detailed:
         return
     yield (
         "Not in Flink's statistics: which channel a last barrier came through, what lay before it, what an asynchronous part waited for, "
@@ -265,6 +278,8 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
             ],
         },
         "silence": None if history.silence is None else list(history.silence.sentences()),
+        "partial": list(history.partial),
+        "slowest_outside_ns": slowest_outside(history) * MS if slowest_outside(history) >= 0 else None,
         "contention": history.contention,
         "garbage_collection": garbage_text(history.garbage, history.age_ms),
         "not_told": list(not_told(history)),

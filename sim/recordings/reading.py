@@ -13,6 +13,7 @@ from sim.recordings.source.files import RecordingError, opened, parse, refuse_sp
 from sim.recordings.source.job_log import JobLog, read_logs
 from sim.recordings.source.lab.recording import Recording, recording_of
 from sim.recordings.source.recorded_job import RecordedJob
+from sim.recordings.source.rest.lone import read_lone_answer
 from sim.recordings.source.rest.saved import is_archive, is_saved, read_archive, read_saved
 from sim.recordings.source.rest.snapshot import RestSnapshot
 
@@ -28,7 +29,18 @@ def read_source(paths: Sequence[Path], job: str | None = None) -> RecordingSourc
         refuse_special(path)
     if len(paths) > 1:
         return read_logs(paths, job)
-    path = paths[0]
+    try:
+        return _read_one(paths[0], job)
+    except RecordingError:
+        if (lone := read_lone_answer(paths[0])) is None:
+            raise
+    raise RecordingError(
+        f"{lone.name}: is one answer of Flink, to {lone.path}: `ckptsim explain` says what it tells; a scenario needs the graph and the "
+        "counters of the job as well, which `ckptsim import http://HOST:8081 --save FOLDER` asks for"
+    )
+
+
+def _read_one(path: Path, job: str | None) -> RecordingSource:
     if logs := _logs_in(path):
         return read_logs(logs, job)
     if is_saved(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING
 from sim.address import Address
 from sim.history.answer import answer
 from sim.history.history import durations_ms
+from sim.history.partial import history_of_answer
 from sim.history.reading import history_of
 from sim.history.text import answer_text, plain
+from sim.recordings.source.files import RecordingError
 from sim.verbs.explanation import Explanation
 from sim.verbs.job_place import JobPlace
 from sim.verbs.listener import Listener
@@ -20,7 +23,9 @@ if TYPE_CHECKING:
 
 
 _SCENARIOS = (".yaml", ".yml")
-_GZIP = b"\x1f\x8b"
+_GZIP, _HEAD_BYTES = b"\x1f\x8b", 1 << 16
+_ANSWER = re.compile(rb'\{\s*"[\w-]+"\s*:|End to End Duration|Latest Acknowledgement')
+"""JSON behind a prompt or the prefix of a log, or text of Flink's web UI."""
 
 
 def explain_job(place: JobPlace, *, checkpoint: int | None = None, verify: bool = False, listener: Listener | None = None) -> Explanation:
@@ -31,7 +36,16 @@ def explain_job(place: JobPlace, *, checkpoint: int | None = None, verify: bool 
     RecordingError: not readable.  MissingCheckpointError: nothing to explain.  OptionError: what does not go together.
     """
     listener = listener or Listener()
-    source = place.read("60 s" if verify else "0 s", under_way=True, listener=listener)
+    try:
+        source = place.read("60 s" if verify else "0 s", under_way=True, listener=listener)
+    except RecordingError:
+        if verify or (lone := place.lone_answer()) is None:
+            raise
+        with place.named():
+            told = answer(history_of_answer(lone), checkpoint)
+        found = Explanation(answer_text(told), plain(told)["explained"], plain(told))
+        listener.result(found)
+        return found
     with place.named():
         found = explain_source(source, checkpoint, verify=verify, listener=listener)
     listener.result(found)
@@ -64,5 +78,5 @@ def is_real(name: str) -> bool:
     if ".log" in path.name or zipfile.is_zipfile(path) or path.suffix == ".zip":
         return True
     with path.open("rb") as file:
-        start = file.read(200).lstrip()
-    return start.startswith((_GZIP, b"{"))
+        start = file.read(_HEAD_BYTES).lstrip()
+    return start.startswith((_GZIP, b"{")) or _ANSWER.search(start) is not None

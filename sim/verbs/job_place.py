@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sim.address import Address
 from sim.history.choice import MissingCheckpointError
 from sim.recordings import read_source
+from sim.recordings.source.rest.lone import LoneAnswer, read_lone_answer
 from sim.units import parse_duration
 from sim.verbs.options import OptionError, parsed
 
@@ -67,6 +68,12 @@ class JobPlace:
             raise
         _keep(snapshot, save, listener, keep_secrets=keep_secrets)
         return snapshot
+
+    def lone_answer(self) -> LoneAnswer | None:
+        """The one answer of Flink that the source is; None: it is something else.  RecordingError: not readable."""
+        if self.is_live or len(self.sources) > 1:
+            return None
+        return read_lone_answer(Path(str(self.sources[0])))
 
     @contextmanager
     def named(self) -> Iterator[None]:

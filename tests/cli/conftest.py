@@ -60,8 +60,8 @@ def ckptsim(tmp_path, monkeypatch):
     """`ckptsim("run", path)` -> what it printed and its exit code; `runs/` is made in a folder of the test."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments):
-        done = CliRunner().invoke(app, [str(word) for word in arguments], prog_name="ckptsim")
+    def call(*arguments, given=None):
+        done = CliRunner().invoke(app, [str(word) for word in arguments], input=given, prog_name="ckptsim")
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         assert "Traceback" not in done.stderr
         return done

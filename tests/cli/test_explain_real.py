@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sim.recordings.source.rest.saved import read_saved
 from sim.verbs.helped import SimulatedChange, SimulatedDurations
 
 REST = Path(__file__).parents[1] / "data" / "rest"
@@ -41,6 +42,16 @@ def test_everything_else_that_is_left_of_a_job(ckptsim, file):
     done = ckptsim("explain", REST / file)
     assert (0, "") == (done.exit_code, done.stderr)
     assert "checkpoints are known" in " ".join(done.stdout.split())
+
+
+def test_one_answer_from_standard_input(ckptsim):
+    """What people paste: the answer to /jobs/JOB/checkpoints, with the prompt."""
+    snapshot = read_saved(REST / "pressed.zip")
+    pasted = f"$ curl -s http://jm:8081/jobs/x/checkpoints\n{json.dumps(snapshot.of_job('/checkpoints'))}"
+    done = ckptsim("explain", "-", given=pasted)
+
+    assert (0, "") == (done.exit_code, done.stderr)
+    assert done.stdout.startswith("standard-input is the answer to /jobs/JOB/checkpoints.")
 
 
 def test_one_that_has_not_ended_is_asked_for(ckptsim, fake_flink):

@@ -42,6 +42,11 @@ class Budget:
 
     def parse(self, content: bytes, place: str) -> Any:
         """Parse the JSON.  It replaces what was read at the same place before.  BudgetError; ValueError, RecursionError: no JSON."""
+        self.check(content, place)
+        return json.loads(content)
+
+    def check(self, content: bytes, place: str) -> None:
+        """BudgetError: the JSON would take too much memory, or is nested too deeply."""
         with self._counting:
             if not self._count(place, _bytes(content)) and not self._count(place, _bytes(content, _TEXT.sub(b"", content))):
                 self._count(place, 0)
@@ -49,7 +54,6 @@ class Budget:
                 raise BudgetError(f"would take more than {format_size(self.memory_bytes)} of memory{before}", is_spent=True)
         if _depth(content) > DEEPEST and _depth(_TEXT.sub(b"", content)) > DEEPEST:
             raise BudgetError(f"is nested more than {DEEPEST} levels deep")
-        return json.loads(content)
 
     def _count(self, place: str, size_bytes: int) -> bool:
         """Set what a place takes, instead of what it took before.  True: all places together fit."""

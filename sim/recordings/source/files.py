@@ -39,7 +39,7 @@ def refuse_special(path: Path) -> None:
     except (OSError, ValueError):
         return  # a later reader reports the error
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        raise RecordingError(f"{path}: is a pipe or a device: write its content into a file")
+        raise RecordingError(f"{path}: is a pipe or a device: write its content into a file, or give it to `ckptsim explain -`")
 
 
 @contextmanager

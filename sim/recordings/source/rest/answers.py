@@ -147,11 +147,29 @@ class LatestCheckpoints(_Answer):
     restored: RestoredCheckpoint | None = None
 
 
+class Spread(_Answer):
+    """The values of a number over all completed checkpoints."""
+
+    max: Ms = -1
+
+
+class CheckpointSummary(_Answer):
+    """Numbers over all completed checkpoints, those that Flink has forgotten included."""
+
+    end_to_end_duration: Spread = Spread()
+
+
 class CheckpointStatistics(_Answer):
     """What /jobs/:id/checkpoints says that the details of checkpoints lack."""
 
     counts: dict[str, int] = Field(default_factory=dict)
     latest: LatestCheckpoints = LatestCheckpoints()
+    summary: CheckpointSummary | None = None
+
+    @property
+    def slowest_ms(self) -> int:
+        """The duration of the slowest completed one ever; -1: not known."""
+        return -1 if self.summary is None else self.summary.end_to_end_duration.max
 
 
 class TaskDetails(_Answer):

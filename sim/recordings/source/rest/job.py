@@ -130,6 +130,11 @@ class RestJob:
     def counts(self) -> Mapping[str, int]:
         return self._statistics.counts
 
+    @property
+    def slowest_ms(self) -> int:
+        """The duration of the slowest completed checkpoint ever; -1: not known."""
+        return self._statistics.slowest_ms
+
     @cached_property
     def restored(self) -> RecordedCheckpoint | None:
         """The checkpoint that its tasks last began from.  None: they began without one, or its details are not known."""
