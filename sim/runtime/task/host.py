@@ -5,7 +5,8 @@ Decides nothing: what to do is `sim.protocol`'s, what moves is `sim.plane`'s.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
+from types import MappingProxyType
 from typing import Literal, assert_never
 
 import simpy
@@ -39,6 +40,11 @@ class TaskHost:
     _channel_state_failed: frozenset[int] = frozenset()
     """Snapshots whose channel state failed before their asynchronous phase.  Tasks share the empty set: each of its own takes 216 B."""
 
+    _in_flight: Mapping[int, simpy.Event] = MappingProxyType({})
+    """Snapshots whose state is written after their in-flight data, which happens then.  Shared while there are none."""
+    _overtaken_by = 0
+    """The latest barrier that the thread was woken for."""
+
     def __init__(
         self, slot: Slot, steps: EqualSteps, state: SubtaskState, transit: BarriersInTransit, ending_of: Callable[[int], TaskEnding],
         committer_of: Callable[[str], SinkCommitter],
@@ -65,9 +71,6 @@ class TaskHost:
         self.thread.freed = self.free
         self._outputs = self.context.outputs(slot.task)
         self._polled_at_first_barrier: dict[int, int] = {}
-        self._in_flight: dict[int, simpy.Event] = {}  # snapshots whose state is written after their in-flight data
-        self._wake_up_ns = self.context.scenario.cluster.barrier_wake_up_ns
-        self._overtaken_by = 0  # the latest barrier that the thread was woken for
 
     @property
     def machine(self) -> TaskCheckpointing:
@@ -234,10 +237,11 @@ class TaskHost:
         def arrived() -> None:
             self.tell(vocabulary.BarrierArrived(self.env.now, notice.gate, notice.number, options, notice.first, notice.last, priority))
 
-        if priority and notice.number > self._overtaken_by and not self.thread.occupied and self._wake_up_ns:
+        wake_up_ns = self.context.scenario.cluster.barrier_wake_up_ns
+        if priority and wake_up_ns and notice.number > self._overtaken_by and not self.thread.occupied:
             self._overtaken_by = notice.number
             self.thread.occupy()  # it serves nothing meanwhile
-            self.env.call_in(self._wake_up_ns, lambda: self._take_barrier(arrived))
+            self.env.call_in(wake_up_ns, lambda: self._take_barrier(arrived))
         else:
             arrived()
 
@@ -270,7 +274,7 @@ class TaskHost:
                 self._acknowledge(command)
             case vocabulary.StartChannelState():
                 if self.slot.vertex.snapshot.after_in_flight:
-                    self._in_flight[checkpoint] = self.env.event()
+                    self._in_flight = {**self._in_flight, checkpoint: self.env.event()}
                 for part in self.parts:
                     part.capture_begun(checkpoint)
             case vocabulary.FinishChannelState():
@@ -359,9 +363,15 @@ class TaskHost:
         self._occupy(own_ns + frozen_ns, command.checkpoint, Phase.SYNC)
 
     def _on_channel_state_written(self, checkpoint: int) -> None:
-        if (written := self._in_flight.pop(checkpoint, None)) is not None:
+        if (written := self._forget_in_flight(checkpoint)) is not None:
             written.succeed()
         self.tell(vocabulary.ChannelStateWritten(self.env.now, checkpoint))
+
+    def _forget_in_flight(self, checkpoint: int) -> simpy.Event | None:
+        written = self._in_flight.get(checkpoint)
+        if written is not None:
+            self._in_flight = {number: event for number, event in self._in_flight.items() if number != checkpoint}
+        return written
 
     def _fail_channel_state(self, checkpoint: int) -> None:
         """Storage gave up: the asynchronous phase fails, now or as soon as it begins."""
@@ -412,7 +422,7 @@ class TaskHost:
         self.ending.snapshot_ended(command.checkpoint)
 
     def _cancel_snapshot(self, checkpoint: int) -> None:
-        self._in_flight.pop(checkpoint, None)
+        self._forget_in_flight(checkpoint)
         self.async_thread.leave(checkpoint)
         for part in self.parts:
             part.aborted(checkpoint)

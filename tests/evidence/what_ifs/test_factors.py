@@ -7,7 +7,7 @@ import pytest
 from sim.evidence.what_ifs import factors
 from sim.evidence.what_ifs.changes import UNSEEN
 from sim.evidence.what_ifs.factors import LEAST, Learned, by_kind, combined, evidence, factors_of, sentences
-from sim.model.backtest import Backtest, OtherSettings
+from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
 from sim.scenario import loads
 from tests.evidence.what_ifs.test_kinds_of_what_ifs import JOB
 
@@ -35,6 +35,15 @@ def test_a_factor_is_that_of_the_history_times_that_of_the_kind(known):
     assert OtherSettings(pytest.approx(1.82), pytest.approx(4.0)) == factors_of(HISTORY, ("barriers",))
     assert OtherSettings(LEAST, pytest.approx(1.8)) == factors_of(HISTORY, ())
     assert None is factors_of(Backtest(()), ("barriers",))
+
+
+def test_no_factor_is_smaller_than_what_the_backtest_of_the_file_is_off_by(known):
+    """It was within what repetitions differ by; a sentence that promises less contradicts the table above it."""
+    row = ComparedQuantity("end-to-end", Quantiles(142, 500, 500, 9), Quantiles(95, 1000, 1000, 9))
+    history = Backtest((row,), other_settings=OtherSettings(1.3, 1.3))
+
+    assert OtherSettings(pytest.approx(142 / 95), pytest.approx(2.0)) == factors_of(history, ())
+    assert OtherSettings(pytest.approx(1.82), pytest.approx(2.6)) == factors_of(history, ("barriers",))
 
 
 def test_several_changes_are_off_by_all_of_theirs_and_none_makes_another_better(known):

@@ -48,7 +48,7 @@ def test_the_same_factor_of_all_subtasks_is_another_service():
 
 def test_a_rescale_leaves_the_factor_to_the_subtask_of_that_number():
     """The second of two, then of three, then nobody: the only subtask is the first."""
-    found = result(SLOW, "rescale=[{at: 1500 ms, parallelism: {map: 3}}, {at: 2800 ms, parallelism: {map: 1}}]")
+    found = result(SLOW, "restart.fresh-start=0 s", "rescale=[{at: 1500 ms, parallelism: {map: 3}}, {at: 2800 ms, parallelism: {map: 1}}]")
 
     assert [[1, 2], [1, 2, 1], [1]] == [each_ms(tasks) for _, tasks in found.tasks.groupby("x_job")]
 
