@@ -54,14 +54,13 @@ def _network(around: Cluster, reading: Reading) -> cluster.NetworkMemory:
     two, old = around.profile in (None, "2.x"), around.profile == "1.15"
     gone = [record for record in options_of(cluster.NetworkMemory).values() if two and all(key.last for key in record.flink)]
     segment_bytes = given.segment_size or cluster.NetworkMemory().segment_bytes
-    profile = {"starting_segment_bytes": 1024 if two else segment_bytes, "overdraft": 20 if two else 0 if old else 5}
+    profile = {"starting_segment_bytes": 1024 if two else segment_bytes, "overdraft": 0 if old else 5}
     both = zip(profile.items(), (given.starting_segment_size, given.overdraft), strict=True)
     usual = {name: value for (name, value), written in both if written is None}
     usual |= {record.field: record.default for record in gone}
     network = built(cluster.NetworkMemory, given, here, reading, **usual, debloat=_debloat(given.debloat, reading), stretching=not old)
     for record in gone:
-        written = getattr(given, attribute_of(record.key))
-        if written is not None and (written != record.default or _from_flink((*here, record.key), reading)):
+        if getattr(given, attribute_of(record.key)) not in (None, record.default):
             reading.warn((*here, record.key), f"is ignored: Flink 2.x has no such option, it is {record.default} (profile: 1.20 has it)")
     if network.segment_bytes < 4096 or network.segment_bytes & (network.segment_bytes - 1):
         reading.wrong((*here, "segment-size"), f"{network.segment_bytes} B: Flink wants a power of two, 4 KiB or more")
@@ -92,7 +91,3 @@ def _debloat(given: Debloat | str | None, reading: Reading) -> cluster.Debloatin
     if isinstance(given, Debloat):
         return built(cluster.Debloating, given, ("cluster", "network", "debloat"), reading)
     return cluster.Debloating() if given in ("on", "true") else None
-
-
-def _from_flink(path: tuple[str, ...], reading: Reading) -> bool:
-    return path in reading.marks and reading.marks[path].path.startswith("flink.")

@@ -12,7 +12,7 @@ from sim.recordings.infer.draft import Draft
 from sim.recordings.source.rest.job import RestJob
 from sim.units import format_duration
 
-STATE_START_MS, STATE_START_RANGE_MS = 400, (300, 900)
+STATE_START, STATE_START_ORIGIN = "400 ms", "assumed: 300 to 900 ms in recordings of other jobs"
 """INITIALIZING of restarted tasks with keyed state, less that of tasks beside them without, in two recorded jobs (`tests/data/lost`)."""
 SHORT_MS = 180_000
 """A history that is shorter shows a job which has just begun: its checkpoints meet queues that the start has left."""
@@ -43,8 +43,7 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
 def infer_state_start(draft: Draft) -> None:
     """Set `restart.state-start`, if a vertex keeps state.  No history without a restart tells it, and few with one."""
     if any("state" in vertex for vertex in draft.document["job"].values()):
-        low, high = STATE_START_RANGE_MS
-        draft.put("restart.state-start", f"{STATE_START_MS} ms", f"assumed: {low} to {high} ms in recordings of other jobs")
+        draft.put("restart.state-start", STATE_START, STATE_START_ORIGIN)
 
 
 def infer_fresh_start(draft: Draft, job: RestJob) -> None:
