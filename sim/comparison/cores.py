@@ -15,10 +15,14 @@ _COLUMNS = ("vertex", "index", "accumulateBusyTimeMs", "numRecordsIn")
 
 
 def scarce_cores(result: Result) -> str:
-    """How busy the busiest host was, and what that did to records; empty: it had cores enough, or nothing tells how many."""
+    """How busy the busiest host was, and what that did to records; empty: it had cores enough, or nothing tells how many.
+
+    Empty, too, where the file says that services were measured side by side: they hold what threads waited for cores already, and an
+    import writes that of tasks that sleep.
+    """
     cluster, scenario = result.scenario.cluster, result.scenario
     tasks, managers = result.tasks, hosts(scenario)
-    if cluster.cores is None or len(tasks) != len(managers) or not result.ended_ns:
+    if cluster.cores is None or cluster.tasks_contend is False or len(tasks) != len(managers) or not result.ended_ns:
         return ""
     numbers = [(vertex, index) for vertex in scenario.job.vertices for index in range(vertex.parallelism)]
     place = {(vertex.name, index): (vertex, manager) for (vertex, index), manager in zip(numbers, managers, strict=True)}
@@ -34,4 +38,7 @@ def scarce_cores(result: Result) -> str:
     load = f"{sum(busy[host]):.1f} threads of tasks are busy at once on {cluster.cores} {'core' if cluster.cores == 1 else 'cores'}"
     if cluster.tasks_contend:
         return f"{load}, so records take {slower:.2g} times as long as on idle ones; more subtasks there share the same cores"
-    return f"{load}, but services: side-by-side lets none of them wait; with services of idle cores throughput is {slower:.2g} times lower"
+    return (
+        f"{load}, and none of them waits: cluster: services does not say how services were measured. If on idle cores (idle-core), "
+        f"throughput is up to {slower:.2g} times lower; if with all tasks at work, or if tasks sleep (side-by-side), it is as here"
+    )

@@ -13,6 +13,7 @@ from sim.history.history import History, SubtaskId, subtasks_of
 from sim.history.moments import Moments, moments
 from sim.history.path import PathStep, failed_asynchronously
 from sim.history.rhythms import RARE, chances, unnamed, unnamed_text
+from sim.history.service_times import slow_subtasks
 from sim.history.stillness import Stillness, stillnesses
 from sim.metrics.critical_path import PathKind
 from sim.recordings.source.recorded_job import RecordedCheckpoint, RecordedSubtask
@@ -174,10 +175,10 @@ class HistoryCauses:
         if thread.back_pressured >= _PRESSED and (bottleneck := self.bottleneck(step.at[0])) is not None:
             busy = share_text(self.history.threads[bottleneck].busy)
             back = share_text(thread.back_pressured)
-            by = f"{name_of(bottleneck)}, which is busy {busy}{self._hot(bottleneck)}"
+            by = f"{name_of(bottleneck)}, which is busy {busy}{self._slow(bottleneck)}{self._hot(bottleneck)}"
             return f"; {name_of(step.at)} is back-pressured {back} of its time, by {by}"
         if thread.busy >= _FULL:
-            return f"; {name_of(step.at)} is busy {share_text(thread.busy)} of its time{self._hot(step.at)}"
+            return f"; {name_of(step.at)} is busy {share_text(thread.busy)} of its time{self._slow(step.at)}{self._hot(step.at)}"
         return ""
 
     def bottleneck(self, vertex: str) -> SubtaskId | None:
@@ -193,6 +194,11 @@ class HistoryCauses:
                 return busiest
             vertex = pressed[0]
         return None
+
+    def _slow(self, subtask: SubtaskId) -> str:
+        """The time per record of a subtask that needs longer than the others of its vertex."""
+        found = next((slow for slow in slow_subtasks(self.history) if slow.subtask == subtask), None)
+        return f", needs {found.phrase}" if found else ""
 
     def _hot(self, subtask: SubtaskId) -> str:
         """The share of a subtask in the records of its vertex, if that is far from even."""

@@ -24,6 +24,7 @@ class ThreadShares(NamedTuple):
 
     busy: float
     back_pressured: float
+    busy_ms: float = 0.0  # since then; 0: not known
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from sim.history.moments import is_acknowledged
 from sim.history.path import PathStep, steps
 from sim.history.profile import Where
 from sim.history.rhythms import chance, rhythms, unnamed, unnamed_text
+from sim.history.service_times import slow_subtasks
 from sim.metrics.critical_path import PathKind
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 
@@ -184,7 +185,8 @@ def _amounts(history: History, slow: Sequence[RecordedCheckpoint], others: Seque
     for word, alternative in (("earlier", "less"), ("later", "greater")):
         p = float(mannwhitneyu(*ids, alternative=alternative).pvalue)
         where = f"{median(ids[0]):.0f} in {len(slow)} slow ones, {median(ids[1]):.0f} in {len(others)} others"
-        cold = ": code is not compiled yet, and files and connections are new" if word == "earlier" and min(ids[0]) <= _COLD else ""
+        is_cold = word == "earlier" and min(ids[0]) <= _COLD and not slow_subtasks(history)
+        cold = ": code may not be compiled yet, and files and connections are new" if is_cold else ""
         yield Finding(f"they are {word} in the history: ids {where} (medians){cold}", p, 1.0)
 
 

@@ -13,6 +13,7 @@ from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
 from sim.model.catalogs.shipping import shipping_of
 from sim.model.randomness.contention import slowdown
 from sim.recordings import JobLog, Recording, RestSnapshot, to_document
+from sim.recordings.infer.cores import cores_used_by, threads_block
 from sim.recordings.infer.options import NEVER_MS
 from sim.recordings.infer.windows.plan import planned_window
 from sim.recordings.reading import RecordingSource
@@ -119,10 +120,14 @@ def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
     if worst is None or slower[worst] < _SCARCE:
         return ""
     where = "" if len(busy) == 1 else " of one host"
+    used = cores_used_by(job, {name for name in places.values() if name in managers and managers[name].address == worst})
+    if used is not None and threads_block(used, sum(busy[worst]), slower[worst]):
+        return ""
+    doubt = " It is not so if tasks block or sleep: Flink counts that as busy, too."
     return (
         f"Cores are scarce: {sum(busy[worst]):.2g} threads of tasks are busy at once on the {cores[worst]} cores{where}, so records take "
         f"{slower[worst]:.2g} times as long as on idle ones, "
-        "and other work of the host waits as well. It is not so if tasks block or sleep: Flink counts that as busy, too."
+        f"and other work of the host waits as well.{doubt if used is None else ''}"
     )
 
 
@@ -131,7 +136,7 @@ def _thread(totals: Totals) -> ThreadShares | None:
     times = totals.busy_ms, totals.idle_ms, totals.backpressured_ms
     if any(time is None for time in times) or not (spent := sum(time or 0 for time in times)):
         return None
-    return ThreadShares((totals.busy_ms or 0) / spent, (totals.backpressured_ms or 0) / spent)
+    return ThreadShares((totals.busy_ms or 0) / spent, (totals.backpressured_ms or 0) / spent, totals.busy_ms or 0)
 
 
 def _listed(snapshot: RestSnapshot) -> Iterator[RecordedCheckpoint]:

@@ -26,6 +26,7 @@ from sim.history.in_common import InCommon
 from sim.history.moments import late_in
 from sim.history.path import steps
 from sim.history.profile import Row
+from sim.history.service_times import slow_subtasks, slow_subtasks_text
 from sim.prose import capitalised
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.units import MS
@@ -47,6 +48,7 @@ def answer_text(answer: HistoryAnswer) -> str:
     if answer.asked_for is None:
         blocks += [choice_text(answer), "\n".join(_slow_rows(answer))]
     blocks += [account_text(answer.history, explained) for explained in answer.accounts]
+    blocks += [fill(slow_subtasks_text(answer.history), WIDTH)]
     blocks += ["\n".join(_profile(answer))]
     if answer.in_common is not None:
         blocks += ["\n".join(_common(answer.in_common))]
@@ -280,6 +282,7 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
         "silence": None if history.silence is None else list(history.silence.sentences()),
         "partial": list(history.partial),
         "slowest_outside_ns": slowest_outside(history) * MS if slowest_outside(history) >= 0 else None,
+        "slow_subtasks": [slow._asdict() for slow in slow_subtasks(history)],
         "contention": history.contention,
         "garbage_collection": garbage_text(history.garbage, history.age_ms),
         "not_told": list(not_told(history)),

@@ -100,8 +100,8 @@ class Cluster:
         "So many, to which task managers are dealt out in turn: more task managers bring no cores.  Default: one per task manager.",
         usually="one per task manager", needs=("cores", ()),
     )  # fmt: skip
-    tasks_contend: bool = option(
-        Kind.OWN, False,
+    tasks_contend: bool | None = option(  # None: not said, so they do not; what they were measured with is not known
+        Kind.OWN, None,
         "How services were measured.  idle-core: task threads that want more than `cores` slow each other down.\n"
         "side-by-side (the default): they have done so already.", key="services", usually="side-by-side",
     )  # fmt: skip

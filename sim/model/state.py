@@ -6,7 +6,7 @@ from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from typing import Literal
 
-from sim.model.catalogs.backends import BACKENDS, BackendKind
+from sim.model.catalogs.backends import BACKENDS, ROCKSDB_FREEZE, ROCKSDB_UPLOAD, BackendKind
 from sim.model.catalogs.option import Flink, Kind, option
 from sim.units import SECOND
 
@@ -44,6 +44,14 @@ class Lsm:
     compaction_thread: Literal["subtask", "task-manager"] = option(
         Kind.WORD, "subtask",
         "Whose that thread is: each subtask's own (the default), or one for all slots of a task manager, as in RocksDB.", keyword=True,
+    )  # fmt: skip
+    freeze_ns: int = option(
+        Kind.DURATION, ROCKSDB_FREEZE.likely, "Synchronous part of a snapshot beside flush and links: files are forced to disk.",
+        keyword=True,
+    )  # fmt: skip
+    upload_ns: int = option(
+        Kind.DURATION, ROCKSDB_UPLOAD.likely, "Asynchronous part beside its files: threads are started, the folder is listed and removed.",
+        keyword=True,
     )  # fmt: skip
     link_ns: int = option(Kind.DURATION, 100_000, "Hard link of one file, on the task thread.")
     wait: Fraction = option(
@@ -162,6 +170,11 @@ class State:
         "Default, and 0 B: new keys never cease to come.", zero_is_none=True, usually="new keys never cease to come",
     )  # fmt: skip
     ttl: Ttl | None = None  # keys go some time after they were last written
+
+    @property
+    def backend_name(self) -> str:
+        """``rocksdb``, or ``rocksdb+changelog``."""
+        return self.backend if self.changelog is None else f"{self.backend}+changelog"
 
     @property
     def kind(self) -> BackendKind:

@@ -15,6 +15,7 @@ from sim.history.circumstances import circumstances
 from sim.history.garbage import garbage_text
 from sim.history.history import History, subtasks_of
 from sim.history.moments import moments
+from sim.history.service_times import slow_subtasks_text
 from sim.history.text import choice_text, clock, head_text, is_notable, late_lines, not_told, untold
 from sim.prose import capitalised
 from sim.report.figures import phases
@@ -44,7 +45,8 @@ def job_page(answer: HistoryAnswer, helped: Sequence[Block] = (), command: str =
     longest = _longest(answer)
     verdict = " ".join([*([choice_text(answer)] if number is None else []), *([sentence(longest)] if longest else [])])
     blocks = [*_blocks(answer, longest), *helped, Block("What Flink does not tell", " ".join(not_told(history)))]
-    findings = [line for line in (_flat(head_text(history)), history.contention, garbage_text(history.garbage, history.age_ms)) if line]
+    said = (_flat(head_text(history)), slow_subtasks_text(history), history.contention, garbage_text(history.garbage, history.age_ms))
+    findings = [line for line in said if line]
     return Page(page_title, question, _flat(verdict), blocks, (), command, findings, made)
 
 

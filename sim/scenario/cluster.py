@@ -45,7 +45,7 @@ def build_cluster(given: Cluster, reading: Reading) -> cluster.Cluster:
         reading.wrong(("cluster", "slots"), "has no effect: only spread subtasks fill task managers slot by slot; write placement: spread")
     if given.services is not None and given.cores is None:
         reading.warn(("cluster", "services"), "has no effect: write cores")
-    contend = given.services == "idle-core" if given.cores is not None else None
+    contend = None if given.services is None or given.cores is None else given.services == "idle-core"
     return built(cluster.Cluster, given, ("cluster",), reading, network=_network(given, reading), tasks_contend=contend)
 
 

@@ -34,6 +34,7 @@ def apply(plain: Any, overrides: Sequence[str], reading: Reading) -> Any:
             if not source.problems:
                 _put(plain, path, value, source)
         reading.problems.update(source.problems)
+        reading.warnings.update(source.warnings)
         reading.marks.update({at: Mark(source.file, 1, mark.column) for at, mark in source.marks.items() if at})
     return plain
 
@@ -79,6 +80,14 @@ def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> Non
     if isinstance(node, list) and str(path[-1]).isdigit() and int(path[-1]) < len(node):
         node[int(path[-1])] = value
     elif isinstance(node, Mapping):
+        _warn_of_dropped_keys(node.get(str(path[-1])), path, value, source)
         node[str(path[-1])] = value
     else:
         source.wrong(path, f"there is no mapping at {'.'.join(map(str, path[:-1]))} to set '{path[-1]}' in")
+
+
+def _warn_of_dropped_keys(before: Any, path: DocumentPath, value: Any, source: Reading) -> None:
+    """A mapping replaces the whole section of the file: warn of the keys that it had and the new one has not."""
+    if isinstance(before, Mapping) and isinstance(value, Mapping) and (dropped := [key for key in before if key not in value]):
+        listed, one = ", ".join(f"{key}: {before[key]}" for key in dropped), key_of(path)
+        source.warn(path, f"replaces the whole section and drops {{{listed}}}; to keep it, set single keys: --set {one}.KEY=VALUE")

@@ -31,7 +31,7 @@ def check(document: Document, reading: Reading) -> None:
     if jobs is not None and jobs.count > _MOST_JOBS:
         reading.wrong(("instances", "count"), f"is {jobs.count}: at most {_MOST_JOBS} jobs follow one another")
     cluster = document.cluster
-    if cluster is not None and cluster.cores is not None and cluster.services != "idle-core" and not _uses_cores(document):
+    if cluster is not None and cluster.cores is not None and cluster.services is None and not _uses_cores(document):
         advice = "say services: idle-core, or serialize: of state on the heap, or take canonical savepoints"
         reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
     for name, vertex in document.job.items():

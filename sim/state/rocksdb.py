@@ -74,7 +74,7 @@ class RocksDb:
         live = [(table.name, self.tree.bytes_of(table)) for table in self.tree.live]
         new = tuple(File(name, size_bytes, scope) for name, size_bytes in live if name not in base)
         steps = (
-            WriteStep((File("meta", _META_BYTES, own),)),
+            WriteStep((File("meta", _META_BYTES, own),), work_ns=self.state.lsm.upload_ns),
             WriteStep(new, self.options.transfer_threads),
             WriteStep(self._other_files(scope), self.options.transfer_threads),
         )
@@ -123,7 +123,7 @@ class RocksDb:
         """Flush, and link every file; what that costs the task thread."""
         flush_ns = self.tree.memtable_bytes * SECOND // self.tree.options.flush_bytes_per_second
         self.tree.flush(self._now_ns)
-        return self.state.sync_ns + flush_ns + len(self.tree.live) * self.state.lsm.link_ns
+        return self.state.sync_ns + self.state.lsm.freeze_ns + flush_ns + len(self.tree.live) * self.state.lsm.link_ns
 
     def _other_files(self, scope: Scope) -> tuple[File, ...]:
         """The files beside the tables.  They change all the time, so every snapshot writes them."""

@@ -125,3 +125,13 @@ def test_threads_that_wait_for_cores(recorded):
 
     assert "7.6 threads of tasks are busy at once on the 2 cores" in scarce
     assert "" == idle
+
+
+def test_threads_that_sleep_leave_no_cores_scarce(recorded, monkeypatch):
+    """The sampled processor time decides: seven busy threads that use half a core of two do not wait for one."""
+    monkeypatch.setattr("sim.history.reading.cores_used_by", lambda *_: 0.5)
+    assert "" == recorded("users-jobs/R7-cores-aligned.zip").contention
+    monkeypatch.setattr("sim.history.reading.cores_used_by", lambda *_: 1.9)
+    working = recorded("users-jobs/R7-cores-aligned.zip").contention
+    assert "Cores are scarce" in working
+    assert "sleep" not in working

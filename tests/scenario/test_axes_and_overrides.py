@@ -2,6 +2,7 @@
 
 import pytest
 
+from sim.model.faults import Restart
 from sim.scenario import ScenarioError, loads
 
 TEXT = """\
@@ -78,6 +79,18 @@ def test_overrides_replace_and_add():
     assert (0.02, 20) == (scenario.storage.slow_probability, scenario.storage.slow_factor)
     assert (("checkpoints.failed", "== 0"),) == scenario.expect
     assert (4, 0) == (scenario.job.vertex("b").parallelism, scenario.job.vertex("b").inputs[0].weights[3])
+
+
+def test_an_override_that_replaces_a_section_names_the_keys_that_it_drops():
+    """`restart.fresh-start` was measured by an import; a shorter section on the command line does without it, and says so."""
+    text = f"{TEXT}\nrestart: {{fresh-start: 2 s, replacement: 30 s}}\n"
+    study = loads(text, "s", overrides=["restart={replacement: 10 s}"])
+    warned = [str(warning) for warning in study.warnings if "replaces the whole section" in str(warning)]
+    assert study.scenarios[0].restart.fresh_start_ns == Restart().fresh_start_ns
+    assert len(warned) == 1
+    assert "drops {fresh-start: 2 s}" in warned[0]
+    assert "--set restart.KEY=VALUE" in warned[0]
+    assert not [w for w in loads(text, "s", overrides=["restart.replacement=10 s"]).warnings if "replaces" in str(w)]
 
 
 def test_the_file_keeps_its_question():

@@ -63,6 +63,14 @@ def test_state_that_only_expires_is_said(state, is_said):
     assert is_said == any("no record writes to this state, so all of it expires" in str(warning) for warning in found)
 
 
+@pytest.mark.parametrize(("services", "is_said"), [("", True), (", services: side-by-side", False)])
+def test_cores_of_an_import_are_not_called_useless(services, is_said):
+    """An import writes cores beside `services: side-by-side` where tasks sleep: that is what it found, and no mistake of the author."""
+    found = loads(f"{BASE}cluster: {{cores: 2{services}}}\n", "s").warnings
+
+    assert is_said == any("no snapshot takes processor time" in str(warning) for warning in found)
+
+
 @pytest.mark.parametrize(
     ("state", "rest", "is_said"),
     [("", "", True), (", serialize: 100 MB/s", "", False), ("", "actions: [{savepoint: canonical, at: 20 s}]\n", False)],

@@ -231,6 +231,8 @@ def test_weights_of_another_parallelism_are_dealt_out_and_said():
     assert ["counted at a parallelism of 2, dealt out to 4 subtasks: 16.7 %, 16.7 %, 16.7 %, 50 %"] == [
         warning.message.partition(". What")[0] for warning in study.warnings if "counted" in warning.message
     ]
+    (said,) = [warning.message for warning in study.warnings if "counted" in warning.message]
+    assert "the fullest gets 50 % of the records. With excess: key-groups it gets 33.3 %; no answer" in said  # several hot keys fall apart
     assert not any("counted" in warning.message for warning in loads(SMALL, overrides=[override, "job.b.parallelism=2"]).warnings)
 
 

@@ -8,6 +8,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sim.model.catalogs.catalog import Catalog
+from sim.units import MS, SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A constant of a backend as recordings have it: the median, and the range."""
+
+    likely: int
+    least: int
+    most: int
+    source: str
+
+
+ROCKSDB_FREEZE = Measured(
+    50 * MS, 20 * MS, 80 * MS,
+    "sync duration less the flushed bytes at 200 MB/s: 20 to 80 ms in 8 runs on local disks (Checkpoint::CreateCheckpoint syncs its files)",
+)  # fmt: skip
+"""Median of 20, 29, 35, 42, 60, 68, 78 and 80 ms: tests/data/users-jobs J3 and R4, tests/data/backends, and one report."""
+ROCKSDB_UPLOAD = Measured(
+    40 * MS, 0, 150 * MS,
+    "async duration less a file's latency and bytes: 0 to 150 ms in 8 runs on local disks (RocksDBStateUploader: a pool of threads each)",
+)  # fmt: skip
+"""Median of 0, 40, 42, 45, 50, 114, 116 and 150 ms: of the same runs."""
+HEAP_SERIALIZE = Measured(
+    380_000_000, 150_000_000, 500_000_000,
+    "asynchronous part of 11 to 225 MB in one stream to a local disk, 8 jobs (CopyOnWriteStateTableSnapshot writes entry by entry)",
+)  # fmt: skip
+"""Bytes per second and core: tests/data/users-jobs J1, J2, R6, tests/data/heap-restores, tests/data/backends."""
+_ENTRY_NS, _BYTES_PER_SECOND = 220, 400_000_000
+"""Serialising an entry, beside its bytes, and these: 112 B 220 MB/s, 672 B 382 MB/s, 1 kB 361 MB/s, 10 kB 390 MB/s."""
+
+
+def heap_rate(entry: float) -> float:
+    """Bytes per second at which a core serialises entries of so many bytes."""
+    return entry * SECOND / (_ENTRY_NS + entry * SECOND / _BYTES_PER_SECOND)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,12 +24,15 @@ from sim.units import format_number, parse_duration
 _LEAST = 0.02
 """A smaller slowdown is no more than what counters are off by."""
 _WORKS = 0.7
-"""Threads whose processes use a smaller share of the cores that work would use do not wait for each other: they block."""
+"""See `threads_block`."""
 _SERVICES = re.compile(r"^(service|window\.(fire|flush)|input\.[^.]+\.service)$")
 
 
 def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None:
-    """Set `cluster: {cores, hosts, services}`, and divide services by what contention there was; nothing if no answer tells the cores."""
+    """Set `cluster: {cores, hosts, services}`, and divide services by what contention there was; nothing if no answer tells the cores.
+
+    How busy the cores are is kept in the draft: what serialises state on the heap shares them.
+    """
     managers = job.task_managers
     known = {manager.id: manager.hardware.cpu_cores for manager in managers if manager.hardware.cpu_cores > 0}
     places = {vertex.name: {place.subtask: place.taskmanager_id for place in job.details[vertex.name].subtasks} for vertex in job.vertices}
@@ -50,9 +53,10 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
     dearest = max(hosts, key=threads.__getitem__)
     slower = slowdown(busy[dearest], cores)
     threads_busy = f"{format_number(Fraction(round(10 * threads[dearest]), 10))} threads of tasks are busy at once"
-    used_cores = _cores_used(job, [manager for manager in used if address[manager] == dearest])
+    used_cores = cores_used_by(job, [manager for manager in used if address[manager] == dearest])
     contend = slower > 1 + _LEAST
-    blocked = contend and used_cores is not None and used_cores < _WORKS * threads[dearest] / slower
+    blocked = contend and used_cores is not None and threads_block(used_cores, threads[dearest], slower)
+    draft.core_load = (threads[dearest] if not blocked or used_cores is None else used_cores) / cores
     where = "" if len(hosts) == 1 else " on the busiest host"
     slowed = f", so records take {slower:.3g} times as long as on idle cores" if not blocked else ""
     draft.put("cluster.cores", cores, f"hardware.cpuCores in /taskmanagers; {threads_busy}{where}{slowed}")
@@ -68,11 +72,17 @@ def infer_cores(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) -> None
     proof = question if used_cores is None else f"; their processes use {used_cores:.2g} cores (Status.JVM.CPU.Time)"
     draft.put("cluster.services", "idle-core", f"{origin}{proof if contend else ''}")
     if contend:
-        draft.scarce.append(f"{threads_busy} on {cores} cores, so records take {slower:.2g} times as long as on idle ones")
+        unless = " (unless tasks block or sleep: no sample of their processor time tells)" if used_cores is None else ""
+        draft.scarce.append(f"{threads_busy} on {cores} cores, so records take {slower:.2g} times as long as on idle ones{unless}")
         _divide(draft, slower, f"{threads_busy} on {cores} cores")
 
 
-def _cores_used(job: RestJob, managers: Collection[str]) -> float | None:
+def threads_block(used_cores: float, busy_threads: float, slower: float) -> bool:
+    """Whether threads that count as busy sleep or wait for other processes: theirs use far fewer cores than work would."""
+    return used_cores < _WORKS * busy_threads / slower
+
+
+def cores_used_by(job: RestJob, managers: Collection[str]) -> float | None:
     """The cores that these TaskManagers use together; None: not known of all."""
     known = [job.cores_used[manager] for manager in managers if manager in job.cores_used]
     return math.fsum(known) if len(known) == len(managers) else None

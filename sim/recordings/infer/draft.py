@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sim.foreign import one_line, printable
-from sim.units import format_byte_rate, format_duration
+from sim.units import format_byte_rate, format_duration, format_size
 
 MARK = "UNKNOWN"
 MAX_LISTED = 8  # unanswered requests that the head lists
@@ -43,6 +43,7 @@ class Draft:
     not_modelled: list[str] = field(default_factory=list)
     unbalanced: list[str] = field(default_factory=list)
     scarce: list[str] = field(default_factory=list)
+    core_load: float = 0.0  # threads of tasks that want a core of the busiest host, over its cores
 
     def put(self, path: str, value: Any, source: str = "", *, job: str = "") -> None:
         """Set a value that a source tells.  `path` is dotted, below the vertex `job` if there is one."""
@@ -120,6 +121,11 @@ def duration_text(ns: float) -> str:
 def rate_text(bytes_per_second: float) -> str:
     """Three digits of it, at least a byte per second."""
     return format_byte_rate(max(1, int(float(f"{bytes_per_second:.3g}"))))
+
+
+def size_text(size_bytes: float) -> str:
+    """Three digits of it."""
+    return format_size(round(float(f"{size_bytes:.3g}")))
 
 
 def _stands_in(comment: str, job: str, question: str) -> bool:

@@ -111,3 +111,14 @@ def rewritten_bytes(increment_bytes: float, size_bytes: float) -> float:
     """
     share = increment_bytes / size_bytes if size_bytes > 0 else 1.0
     return -size_bytes * math.log(1 - share) if share < 1 else increment_bytes
+
+
+def increment_bytes(size_bytes: float, value_bytes: float, writes: float) -> float:
+    """What an increment has after so many writes of entries, keys being drawn alike: the inverse of `rewritten_bytes`."""
+    return size_bytes * -math.expm1(-writes * value_bytes / size_bytes) if size_bytes > 0 else 0.0
+
+
+def seconds_between(points: Sequence[RecordedCheckpoint]) -> float:
+    """From one checkpoint to the next; 0: there is one."""
+    gaps = [after.trigger_timestamp - before.trigger_timestamp for before, after in pairwise(points)]
+    return median(gaps) / 1000 if gaps else 0.0

@@ -33,7 +33,10 @@ class _Snapshot(NamedTuple):
 
 
 def infer_flushes(draft: Draft, vertex: str, points: Sequence[RecordedCheckpoint], found: Iterable[tuple[int, Files]]) -> None:
-    """Set `state: {freeze, lsm: {flush, wait}}`.  `found`: what files tell of subtasks, by their index."""
+    """Set `state: {lsm: {freeze, flush, wait}}`, which another backend does not inherit.
+
+    `found`: what files tell of subtasks, by their index.
+    """
     found = list(found)
     by_subtask = acknowledged(points, vertex)
     snapshots = [snapshot for index, files in found for snapshot in _snapshots(by_subtask[index], files)]
@@ -45,10 +48,11 @@ def infer_flushes(draft: Draft, vertex: str, points: Sequence[RecordedCheckpoint
     origin = f"median of {len(quiet)} synchronous phases: {sync_ms:g} ms"
     if sync_ms >= flush_ms:
         rest_ms = round(sync_ms - flush_ms)
-        draft.put("state.freeze", format_duration(rest_ms * 10**6), f"{origin}, less the flush of {flushed:,.0f} bytes", job=vertex)
+        draft.put("state.lsm.freeze", format_duration(rest_ms * 10**6), f"{origin}, less the flush of {flushed:,.0f} bytes", job=vertex)
     else:
         rate = format_byte_rate(max(round(flushed / max(sync_ms, 1) * 1000), 1))
         draft.put("state.lsm.flush", rate, f"{flushed:,.0f} bytes / {origin}", job=vertex)
+        draft.put("state.lsm.freeze", "0 s", job=vertex)
     plain = [snapshot.async_ms for snapshot in quiet if not snapshot.brings_merged]
     delayed = [snapshot for snapshot in snapshots if snapshot.merged_bytes and not snapshot.brings_merged]
     if not plain or len(delayed) < _FEWEST:

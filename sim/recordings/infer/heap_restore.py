@@ -18,7 +18,10 @@ from sim.units import SECOND, format_size, parse_size
 ENTRY_NS = 2_800
 """Reading an entry, beside its bytes: `tests/data/heap-restores`, values of 100 B, 1 kB and 10 kB."""
 BYTES_PER_SECOND = 690_000_000
-"""Reading the bytes of entries: from the same runs."""
+"""Reading the bytes of entries: from the same runs, whose processes had the cores to themselves."""
+_SLOWEST = 7
+"""It took up to so many times as long: 75 MB in 1.25 and 1.35 s while other processes used the cores, and 1.6 MB in 62 and 88 ms, for the
+code of a new process is not compiled (jobs of tests/data/backends); 27 MB/s in a report."""
 _USUAL_BYTES = 1000
 """The assumed size of an entry, where records are not measured."""
 _MATTERS_NS = 100_000_000
@@ -52,7 +55,8 @@ def infer_heap_restore(draft: Draft, job: RestJob, flowed: Mapping[str, Flows]) 
             "checkpoint.restore-rate", rate_text(rate), "How fast does a subtask read its state into the heap?",
             f"entries of {format_size(entry)}{', as the records' if read >= 1 else ''}, {ENTRY_NS / 1000:g} us each and "
             f"{rate_text(BYTES_PER_SECOND)}. Entries of {_EXAMPLES[0]} B are read at {rate_text(rate_of(_EXAMPLES[0]))}, "
-            f"those of {format_size(_EXAMPLES[1])} at {rate_text(rate_of(_EXAMPLES[1]))}.",
+            f"those of {format_size(_EXAMPLES[1])} at {rate_text(rate_of(_EXAMPLES[1]))}; observed "
+            f"between {rate_text(rate / _SLOWEST)} and {rate_text(rate)}, the less the busier the cores and the smaller the state.",
         )  # fmt: skip
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from sim.model.catalogs.backends import BACKENDS
 from sim.model.scenario import Overheads
 from sim.quantities.observed import NEGLIGIBLE_MS
 from sim.recordings.infer.before_barrier import Rest, rests, usual_checkpoints, works_before_barrier
@@ -49,9 +50,17 @@ def infer_residuals(draft: Draft, job: RestJob) -> None:
     found = {vertex.name: _columns(draft, job, vertex, [point.id for point in points]) for vertex in job.vertices}
     if max((sum(parts) for columns in found.values() for column in columns for parts in column), default=0.0) <= NEGLIGIBLE_MS:
         return
-    of = {name: kept for name, columns in found.items() if (kept := _written(columns))}
+    of = {name: kept | _backend(draft, name) for name, columns in found.items() if (kept := _written(columns))}
     what = f"what {len(points)} checkpoints of the history took beyond the model; waits that the protocol explains are left out"
     draft.put("residuals", {"checkpoints": len(points), "unit": "1 ms", "of": of}, what)
+
+
+def _backend(draft: Draft, vertex: str) -> dict[str, Any]:
+    """The backend of its keyed state, whose pauses these are; empty: it has none."""
+    state = draft.document["job"][vertex].get("state", {})
+    if "size" not in state:
+        return {}
+    return {"backend": f"{state.get('backend', next(iter(BACKENDS)))}{'+changelog' if 'changelog' in state else ''}"}
 
 
 def _written(columns: Sequence[Sequence[_Parts]]) -> dict[str, list[list[int]]]:

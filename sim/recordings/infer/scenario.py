@@ -22,6 +22,7 @@ from sim.recordings.infer.options import infer_checkpoint, infer_cluster
 from sim.recordings.infer.residuals import infer_residuals
 from sim.recordings.infer.state import infer_state
 from sim.recordings.infer.storage import infer_storage
+from sim.recordings.infer.updates import ask_for_updates
 from sim.recordings.infer.uploads import infer_uploads
 from sim.recordings.infer.windows.inferred import infer_windows, longest_run_ns
 from sim.recordings.infer.windows.silent import infer_idleness
@@ -55,13 +56,14 @@ def infer_job(job: RestJob) -> Inference:
     infer_heap_restore(draft, job, flowed)
     infer_uploads(draft, job)
     infer_windows(draft, job, flowed)
+    ask_for_updates(draft, job, flowed)
     infer_idleness(draft, flowed)
     infer_async_io(draft, job, flowed)
     infer_cluster(draft, job)
     infer_fresh_start(draft, job)
     infer_state_start(draft)
     infer_cores(draft, job, flowed)
-    infer_storage(draft, job)
+    infer_storage(draft, job, flowed)
     infer_in_flight(draft, job)
     infer_residuals(draft, job)
     _run(draft, job)

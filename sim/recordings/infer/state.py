@@ -8,24 +8,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from fractions import Fraction
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from statistics import correlation, linear_regression, median
 
 from sim.model.catalogs.backends import BACKENDS
 from sim.model.state import Lsm
 from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.infer.draft import MARK, Draft
-from sim.recordings.infer.file_history import acknowledged, below_log, files_of, history, own_bytes, rewritten_bytes, written_bytes
+from sim.recordings.infer.file_history import (
+    acknowledged,
+    below_log,
+    files_of,
+    history,
+    own_bytes,
+    rewritten_bytes,
+    seconds_between,
+    written_bytes,
+)
 from sim.recordings.infer.flows import Flows
 from sim.recordings.infer.flushes import infer_flushes
 from sim.recordings.infer.memory_log import infer_copying, is_in_memory
 from sim.recordings.infer.pauses import infer_pauses
 from sim.recordings.infer.sizes.filling import Filling, filling_of
 from sim.recordings.infer.sizes.levels import Level, level_of
+from sim.recordings.infer.updates import infer_rewritten
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.recordings.source.rest.job import RestJob, RestVertex
-from sim.units import UnitError, format_byte_rate, format_duration, format_share, format_size, parse_flink_duration
+from sim.units import UnitError, format_byte_rate, format_duration, format_size, parse_flink_duration
 
 TTL = "table.exec.state.ttl"
 
@@ -112,7 +121,7 @@ def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorde
         return
     filling = filling_of(seconds, size_bytes)
     if filling is not None and filling.per_second >= per_second:
-        _filling(draft, vertex, numbers, filling, per_second, begins=seconds[0] - _seconds_between(points))
+        _filling(draft, vertex, numbers, filling, per_second, begins=seconds[0] - seconds_between(points))
         if len(same := _same_at_the_end(size_bytes)) >= _LINE_POINTS:
             draft.drop("state.limit", job=vertex.name)
             _all_there(draft, vertex, same, per_second)
@@ -124,7 +133,7 @@ def _growth(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorde
     if added < 1:
         return
     first, size = sizes[0]
-    begins = max(size - slope * _seconds_between(points), 0)
+    begins = max(size - slope * seconds_between(points), 0)
     (last, largest), line = sizes[-1], f"{len(sizes)} checkpoints on a line"
     draft.put("state.size", format_size(round(begins)), (
         f"one interval before checkpoint {first.id}, the first known with {size:,} bytes: it grows from there"
@@ -214,7 +223,7 @@ def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorded
     if len(found) < vertex.parallelism:
         draft.comments[f"job.{vertex.name}.state.size"] += "; no files were merged: some of it may be overwritten"
         written = [sum(written_bytes(subtask) for subtask in point.tasks[vertex.name].subtasks) for point in _known(points, vertex)]
-        _update(draft, vertex, points, flow, median(written), f"median of {median(written):,.0f} bytes written per checkpoint")
+        infer_rewritten(draft, vertex, points, flow, median(written), f"median of {median(written):,.0f} bytes written per checkpoint")
         return
     size, slope = (sum(getattr(files, name) for files in found) for name in ("size_bytes", "bytes_per_second"))
     increment, added, last = sum(files.increment_bytes for files in found), 0, max(files.falls[-1].checkpoint for files in found)
@@ -222,14 +231,14 @@ def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorded
     every = median(files.every for files in found)
     origin = f"checkpoint {last} {why}{'' if math.isnan(every) else f' (every {every:g} checkpoints)'}"
     if logs:
-        config, between = job.checkpoint_config, _seconds_between(points)
+        config, between = job.checkpoint_config, seconds_between(points)
         every_ms = config.changelog_periodic_materialization_interval if config is not None else None
         slope, cycles = 0.0, max(every_ms / 1000 / between, 1.0) if every_ms and between else 1.0
         if "backend" in draft.document["job"][vertex.name]["state"]:
             size = sum(below_log(files, cycles * files.increment_bytes) for files in found)
             origin += ", and without what RocksDB had not merged"
     if slope > 0 and per_second > 0 and (added := round(slope / per_second)):
-        begins = points[0].trigger_timestamp / 1000 - _seconds_between(points)
+        begins = points[0].trigger_timestamp / 1000 - seconds_between(points)
         origin = f"one interval before checkpoint {points[0].id}, on the line to {size:,.0f} bytes in {origin}"
         size = sum(files.size_at(begins) for files in found)
         draft.put("state.growth", format_size(added), (
@@ -242,30 +251,8 @@ def _files(draft: Draft, job: RestJob, vertex: RestVertex, points: list[Recorded
     why = f"files grow by {increment:,.0f} bytes from one checkpoint to the next (median)"
     if added:
         why += ", less new keys"
-    increment = max(increment - slope * _seconds_between(points), 0.0)
-    _update(draft, vertex, points, flow, increment if logs else rewritten_bytes(increment, size), why)
-
-
-def _update(draft: Draft, vertex: RestVertex, points: list[RecordedCheckpoint], flow: Flows, rewritten: float, why: str) -> None:
-    """Set the entries rewritten between two checkpoints.  The history shows only their product with the size of an entry."""
-    per_second, between = flow.per_second("records_in"), _seconds_between(points)
-    read = round(flow.bytes_per_record) if flow.bytes_per_record > 0 else 0
-    if not (rewritten and between and per_second > 0 and read):
-        draft.ask("state.update", "10 %", "Which share of the records rewrites an entry?", "one in ten.", job=vertex.name)
-        return
-    records = per_second * between
-    least = rewritten / records  # if every record rewrites an entry
-    value = max(read, math.ceil(least))
-    share = Fraction(f"{min(1.0, rewritten / (records * value)):.3f}")
-    draft.put("state.update", format_share(share), f"{why} / ({records:,.0f} records between two x {value} bytes)", job=vertex.name)
-    assumed = "as large as the records it reads." if value == read else "as small as it can be: every record rewrites one."
-    draft.ask("state.value", format_size(value), "How large is an entry of its state?", assumed, job=vertex.name)
-
-
-def _seconds_between(points: list[RecordedCheckpoint]) -> float:
-    """From one checkpoint to the next; 0: there is one."""
-    gaps = [after.trigger_timestamp - before.trigger_timestamp for before, after in pairwise(points)]
-    return median(gaps) / 1000 if gaps else 0.0
+    increment = max(increment - slope * seconds_between(points), 0.0)
+    infer_rewritten(draft, vertex, points, flow, increment if logs else rewritten_bytes(increment, size), why)
 
 
 def _known(points: list[RecordedCheckpoint], vertex: RestVertex) -> list[RecordedCheckpoint]:

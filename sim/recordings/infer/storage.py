@@ -14,9 +14,10 @@ written side by side, so the longer stream counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from statistics import median
+from types import MappingProxyType
 
 from sim.model.scenario import Overheads
 from sim.model.state import Changelog, Lsm, StateOptions
@@ -24,6 +25,8 @@ from sim.model.storage import Storage
 from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.infer.draft import Draft, rate_text
 from sim.recordings.infer.file_history import written_bytes
+from sim.recordings.infer.flows import Flows
+from sim.recordings.infer.serializing import LOCAL_MOST_MS, LOCAL_MS, Serializing, is_local, serializing
 from sim.recordings.infer.storage_line import FEWEST, AsyncPhase, FittedLine, line_through, stream_bytes
 from sim.recordings.source.recorded_job import RecordedSubtask
 from sim.recordings.source.rest.job import RestJob, RestVertex
@@ -42,8 +45,9 @@ LONG_BEFORE = 0.25  # of the usual asynchronous phase: a barrier that came by th
 _QUESTION = "How fast does checkpoint storage write one file, in bytes per second?"
 
 
-def infer_storage(draft: Draft, job: RestJob) -> None:
-    """Set `storage:`."""
+def infer_storage(draft: Draft, job: RestJob, flowed: Mapping[str, Flows] = MappingProxyType({})) -> None:
+    """Set `storage:`, and `state.serialize`: what a core does in the same phase."""
+    work = serializing(draft, job, flowed)
     phases = _phases(draft, job)
     metadata_ms, gaps = _metadata(job)
     if not phases:
@@ -54,7 +58,8 @@ def infer_storage(draft: Draft, job: RestJob) -> None:
             draft.put("storage.metadata-latency", latency, gaps)
         return
     line = line_through(phases)
-    latency_ms = _from_line(draft, phases, line) if line is not None and line.is_told else _from_sums(draft, job, phases, metadata_ms)
+    told = line is not None and line.is_told
+    latency_ms = _from_line(draft, phases, line) if line is not None and told else _from_sums(draft, job, phases, metadata_ms, work)
     if metadata_ms is None:
         metadata_ms, gaps = round(latency_ms), "as for any file: only late checkpoints show it"
     draft.put("storage.metadata-latency", format_duration(metadata_ms * 10**6), gaps)
@@ -71,11 +76,12 @@ def _from_line(draft: Draft, phases: list[AsyncPhase], line: FittedLine) -> floa
     return line.latency_ms
 
 
-def _from_sums(draft: Draft, job: RestJob, phases: list[AsyncPhase], metadata_ms: int | None) -> float:
-    """Set latency or bandwidth by sums of latency and transfer.  Returns the latency [ms]."""
+def _from_sums(draft: Draft, job: RestJob, phases: list[AsyncPhase], metadata_ms: int | None, work: Serializing | None = None) -> float:
+    """Set latency or bandwidth by sums of latency and transfer, and what a core serialises if that is most.  Returns the latency [ms]."""
     took_ms, size = median(phase.took_ms for phase in phases), median(phase.stream_bytes for phase in phases)
     origin = f"median of {len(phases)} asynchronous phases: {size:,.0f} bytes in {took_ms:g} ms"
-    if metadata_ms is not None and took_ms > LONG * metadata_ms:
+    works = work is not None and work.work_ms(size) > took_ms / 2
+    if metadata_ms is not None and took_ms > LONG * metadata_ms and not works:
         draft.put("storage.bandwidth", _rate(size / (took_ms - metadata_ms)), f"{origin}; less the latency of the metadata")
         draft.put("storage.file-latency", format_duration(metadata_ms * 10**6), "as for the metadata")
         return metadata_ms
@@ -87,7 +93,15 @@ def _from_sums(draft: Draft, job: RestJob, phases: list[AsyncPhase], metadata_ms
     alike = f"subtasks write {least:,.0f} to {most:,.0f} bytes, and the time does not tell how much of it goes into bytes"
     draft.ask("storage.bandwidth", _rate(per_ms), _QUESTION, f"{_rate(per_ms)}; {alike}; one wrote {at_least * 1000:,.0f} bytes/s.")
     latency_ms = max(took_ms - size / per_ms, 0.0)
-    draft.put("storage.file-latency", format_duration(round(latency_ms) * 10**6), f"{origin}, less the bytes at that rate")
+    if work is None or not (works or (is_local(job) and latency_ms > LOCAL_MOST_MS)):
+        draft.put("storage.file-latency", format_duration(round(latency_ms) * 10**6), f"{origin}, less the bytes at that rate")
+        return latency_ms
+    shared = f" x {work.slower:.2g}, for other threads want its cores" if work.slower > 1 else ""
+    rate = rate_text(size / took_ms * 1000 * work.slower)
+    draft.put("state.serialize", rate, f"{origin}{shared}: work of a core, one thread for each subtask", job=work.vertex)
+    latency_ms = round(min(latency_ms or LOCAL_MS, LOCAL_MS, took_ms / 2)) if metadata_ms is None else metadata_ms
+    assumed = f"{latency_ms:.0f} ms, at most {took_ms:.0f} ms: {origin}, most of which a core needs to serialise them."
+    draft.ask("storage.file-latency", format_duration(int(latency_ms) * 10**6), "How long does it take to write a small file?", assumed)
     return latency_ms
 
 

@@ -22,6 +22,8 @@ class OfVertex(Section):
     """Asynchronous phase."""
     acknowledgement: list[list[Natural]] | None = None
     """From the end of the asynchronous phase until the coordinator knows."""
+    backend: str | None = None
+    """The backend that sync and async were observed with, such as rocksdb or hashmap+changelog; with another one none are drawn."""
 
 
 class Residuals(Section):
@@ -39,18 +41,20 @@ def build_residuals(given: Residuals | None, vertices: Iterable[Vertex], reading
     """Mistakes go to `reading`."""
     if given is None:
         return residuals.Residuals()
-    sources = {vertex.name: vertex.source is not None for vertex in vertices}
-    return residuals.Residuals(given.checkpoints, tuple(_residuals(given, sources, reading)))
+    found = list(vertices)
+    sources = {vertex.name: vertex.source is not None for vertex in found}
+    backends = {vertex.name: vertex.state.backend_name for vertex in found if vertex.state is not None}
+    return residuals.Residuals(given.checkpoints, tuple(_residuals(given, sources, backends, reading)))
 
 
-def _residuals(given: Residuals, sources: dict[str, bool], reading: Reading) -> Iterator[residuals.Residual]:
+def _residuals(given: Residuals, sources: dict[str, bool], backends: dict[str, str], reading: Reading) -> Iterator[residuals.Residual]:
     for name, own in given.of.items():
         if name not in sources:
             reading.wrong(("residuals", "of", name), f"there is no vertex '{name}'{did_you_mean(name, list(sources))}")
             continue
         for part in residuals.PARTS:
             lists = own.async_ if part == "async" else getattr(own, part)
-            if lists is None:
+            if lists is None or (part in ("sync", "async") and own.backend is not None and own.backend != backends.get(name)):
                 continue
             here = ("residuals", "of", name, part)
             if not lists:

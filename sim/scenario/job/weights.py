@@ -53,14 +53,15 @@ def _skew(skew: doc.Skew, excess: Excess, readers: int, groups: int, here: Docum
         reading.wrong((*here, "counted"), f"{counted} weights, more than the {groups} key groups")
         return ()
     if shares and counted != readers:
-        listed = ", ".join(
-            format_share(Fraction(round(1000 * share), 1000)) for share in dealt(shares, readers, groups, excess)[:_MOST_SAID]
-        )
+        kinds: tuple[Excess, Excess] = ("one-key", "key-groups") if excess == "one-key" else ("key-groups", "one-key")
+        found, others = (dealt(shares, readers, groups, kind) for kind in kinds)
+        listed = ", ".join(format_share(Fraction(round(1000 * share), 1000)) for share in found[:_MOST_SAID])
         what = "is one key, and stays in its key group" if excess == "one-key" else "is spread over its key groups"
-        other = "key-groups" if excess == "one-key" else "one-key"
+        most, other = (format_share(Fraction(round(1000 * max(dealt_out)), 1000)) for dealt_out in (found, others))
         reading.warn(here, (
             f"counted at a parallelism of {counted}, dealt out to {readers} subtasks: {listed}{', ...' if readers > _MOST_SAID else ''}."
-            f" What a subtask reads beyond the least {what}; excess: {other} says otherwise"
+            f" What a subtask reads beyond the least {what}: the fullest gets {most} of the records. With excess: {kinds[1]} it gets "
+            f"{other}; no answer of Flink counts records per key group, so what it limits lies between"
         ))  # fmt: skip
     return shares
 

@@ -21,19 +21,24 @@ def build_state(given: doc.State | None, vertex: str, reading: Reading) -> State
     if given.value == 0:
         reading.wrong((*here, "value"), "an entry has at least 1 B")
     kind = BACKENDS[given.backend or next(iter(BACKENDS))]
+    says_freeze = given.freeze is not None and (given.lsm is None or given.lsm.freeze is None)
+    lsm = _without_freeze(given.lsm) if kind.keeps_files and says_freeze else given.lsm
     if given.lsm is not None and "lsm" not in kind.sections:
         reading.warn((*here, "lsm"), f"has no effect: only {_either('lsm')} has one")
-    if given.serialize is not None and "serialize" not in kind.sections:
-        reading.warn((*here, "serialize"), f"has no effect: {kind.name} writes its files as they are")
     return built(
         State,
         given,
         here,
         reading,
-        lsm=None if given.lsm is None else _lsm(given.lsm, (*here, "lsm"), reading),
+        lsm=None if lsm is None else _lsm(lsm, (*here, "lsm"), reading),
         changelog=_changelog(given.changelog, (*here, "changelog"), reading),
         ttl=None if given.limit else _ttl(given, here, reading),
     )
+
+
+def _without_freeze(given: doc.Lsm | None) -> doc.Lsm:
+    """`freeze` of the state is all that its author knows of: the backend adds nothing."""
+    return (given or doc.Lsm()).model_copy(update={"freeze": 0})
 
 
 def build_state_options(given: Options, job: Mapping[str, Vertex], reading: Reading) -> StateOptions:

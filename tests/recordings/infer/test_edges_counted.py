@@ -149,6 +149,20 @@ def test_a_flow_that_does_not_balance_is_no_fact_of_the_scenario():
     assert "between 1 and 2, the counters of its two ends contradict" in draft.comments["job.often.input.sql.fan-out"].replace("\n", " ")
 
 
+def test_what_a_reader_of_one_input_counts_came_over_its_edge():
+    """A sink's writer counts 99.7/s out, for it writes them to files; into the coordinator of its compactor go 1.1/s."""
+    draft = drafted(
+        [vertex("src"), vertex("writer", "src"), vertex("compact-coordinator", "writer", ship="FORWARD")],
+        {"src": flow(written=99.6), "writer": flow(99.6, 99.7), "compact-coordinator": flow(1.1)},
+    )
+    inlet = draft.document["job"]["compact-coordinator"]["input"]["writer"]
+
+    assert "0.01104" == inlet["fan-out"]
+    assert [] == [text for text in draft.unknown if "send it" in text]
+    origin = " ".join(draft.comments["job.compact-coordinator.input.writer.fan-out"].split())
+    assert origin.startswith("1.1/s into 'compact-coordinator', which reads nothing else / 99.6/s into 'writer'; that counts 99.7/s out")
+
+
 def test_a_join_of_a_stream_with_itself_has_two_edges():
     """It reads twice what is written: both have all of it, and nothing else is told of their sizes than their sum."""
     draft = drafted(

@@ -35,7 +35,7 @@ def state(sync_ms, async_ms=lambda _: 50, checkpoints=17):
 
 def test_the_synchronous_part_is_measured_and_its_flush_is_a_part_of_it():
     """10 MB at 200 MB/s are 50 ms of the 80."""
-    assert {"freeze": "30 ms"} == state(lambda _: 80)
+    assert {"lsm": {"freeze": "30 ms"}} == state(lambda _: 80)
 
 
 def test_a_flush_that_is_faster_has_a_rate_of_its_own():
@@ -46,12 +46,12 @@ def test_the_snapshot_that_starts_a_compaction_takes_longer():
     """140 MB at 100 MB/s are 1400 ms, and checkpoints 4, 8, 12, 16 take 700 ms longer in one part or the other: half of it."""
     found = state(lambda number: 80 + 700 * (number % 8 == 4), lambda number: 50 + 700 * (number % 8 == 0))
 
-    assert (30_000_000, 0.5) == (parse_duration(found["freeze"]), float(parse_share(found["lsm"]["wait"])))
+    assert (30_000_000, 0.5) == (parse_duration(found["lsm"]["freeze"]), float(parse_share(found["lsm"]["wait"])))
 
 
 @pytest.mark.parametrize(("longer_ms", "checkpoints"), [(50, 17), (700, 9)], ids=["noise", "two of them"])
 def test_a_wait_that_is_noise_or_was_seen_twice_is_none(longer_ms, checkpoints):
-    assert {"freeze": "30 ms"} == state(lambda number: 80 + longer_ms * (number % 4 == 0), checkpoints=checkpoints)
+    assert {"lsm": {"freeze": "30 ms"}} == state(lambda number: 80 + longer_ms * (number % 4 == 0), checkpoints=checkpoints)
 
 
 def test_what_the_wait_explains_is_no_residual():
@@ -66,7 +66,7 @@ def test_what_the_wait_explains_is_no_residual():
 
 def test_large_merged_files_are_no_wait():
     """They are in the checkpoint after the one that starts the compaction."""
-    assert {"freeze": "30 ms"} == state(lambda _: 80, lambda number: 50 + 700 * (number % 4 == 1))
+    assert {"lsm": {"freeze": "30 ms"}} == state(lambda _: 80, lambda number: 50 + 700 * (number % 4 == 1))
 
 
 def test_a_recorded_history_tells_size_growth_and_phases():
@@ -78,7 +78,7 @@ def test_a_recorded_history_tells_size_growth_and_phases():
     assert 150 * MB == pytest.approx(parse_size(found["size"]), rel=0.02)
     assert 6.1 * MB == pytest.approx(parse_size(found["growth"]) * 3000 * 5, rel=0.02)
     assert "sync" not in vertex.get("snapshot", {})
-    assert 67_000_000 == parse_duration(found["freeze"])
+    assert 67_000_000 == parse_duration(found["lsm"]["freeze"])
     assert 0.3 < parse_share(found["lsm"]["wait"]) < 0.4
     assert "(every 4 checkpoints)" in " ".join(inference.comments["job.profile+out-writer.state.size"].split())
     assert 150 * MB < parse_byte_rate(inference.document["storage"]["bandwidth"]) < 250 * MB

@@ -315,7 +315,7 @@ def test_the_configuration_tells_when_keys_expire(history, given, ttl, sizes):
 
 
 def test_tasks_that_all_write_alike_do_not_tell_how_fast_storage_is(history):
-    """The fastest is the least it can be; late checkpoints, which show the latency of a file, tell more."""
+    """The fastest is the least it can be; beside late checkpoints, which show the latency of a file, most of the rest is work of a core."""
 
     def edit(_, __, subtask):
         phases(subtask, start=10, align=0, sync=0, async_=100, total=113)
@@ -324,7 +324,7 @@ def test_tasks_that_all_write_alike_do_not_tell_how_fast_storage_is(history):
     inference, late = history(edit, interval=20_000), history(edit)
 
     assert "300 MB/s" == inference.document["storage"]["bandwidth"]
-    assert 300_000_000 < parse_byte_rate(late.document["storage"]["bandwidth"]) < 400_000_000
+    assert late.document["storage"]["metadata-latency"] == late.document["storage"]["file-latency"]
     assert "How fast does checkpoint storage write one file, in bytes per second?" in inference.unknown
 
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 from sim.model.actions import Action
+from sim.model.catalogs.backends import ROCKSDB_FREEZE
 from sim.model.checkpoint import CheckpointOptions
 from sim.model.cluster import Cluster
 from sim.model.job import Distribution, Input, Job, Rate, Snapshot, Source, Vertex
@@ -103,13 +104,13 @@ def test_materialisations_have_a_phase_of_their_own():
 
 
 def test_freezing_for_a_materialisation_keeps_the_task():
-    """Its flush holds the task thread as a checkpoint's would: 1000 kB of memtable at 200 MB/s are 5 ms of work.
+    """Its flush holds the task thread as a checkpoint's would: 1000 kB of memtable at 200 MB/s are 5 ms of work, beside its constant.
 
     There is one: no checkpoint confirms it.
     """
     busy = [int(instance(Changelog(interval, 10**12), interval=None).plane.tasks()["busy_ns"][1]) for interval in (NEVER, 2 * S)]
 
-    assert 5 * MS < busy[1] - busy[0] < 10 * MS
+    assert 5 * MS < busy[1] - busy[0] - ROCKSDB_FREEZE.likely < 10 * MS
 
 
 def upload_fails(materialize_ns=NEVER, pre_barrier_ns=0):

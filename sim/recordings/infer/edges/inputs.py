@@ -83,8 +83,17 @@ def _amounts(draft: Draft, job: RestJob, place: Place, path: str, flowed: EdgeFl
     if not base > 0 or not written > 0 or not (several or contradicted):
         return
     question = f"How many records does '{edge.upstream}' send it per record that it {'reads' if has_inputs else 'emits'}?"
-    if contradicted:
-        read = flowed.vertices[reader].per_second("records_in") / edge.copies
+    read = flowed.vertices[reader].per_second("records_in") / edge.copies
+    writes_outside = any("writer" in name.lower() for name in job.vertex(edge.upstream).chain)
+    if contradicted and writes_outside and len(job.vertex(reader).inputs) == 1 and 0 < read < written:
+        # what a reader of one input counts came over this edge; a sink's writer counts what it writes to the outside, too (FLIP-33)
+        _as_section(draft, reader, path)
+        draft.put(f"{path}.fan-out", _number(read / base), (
+            f"{read:,.4g}/s into '{reader}', which reads nothing else / {base:,.4g}/s {'into' if has_inputs else 'out of'} "
+            f"'{edge.upstream}'; that counts {written:,.4g}/s out, with what its writer writes to the outside"
+        ), job=reader)  # fmt: skip
+        question = ""
+    elif contradicted:
         bounds = AmountRange(min(written, read, edge.likely_records), max(written, min(read, edge.likely_records)))
         value = bounds.nearest(edge.likely_records) / base
         why = f"{_between(bounds, base)}, the counters of its two ends contradict each other."
