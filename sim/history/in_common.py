@@ -207,7 +207,11 @@ def _with_size(points: Sequence[RecordedCheckpoint]) -> Iterator[Finding]:
 
 def _pause_ms(history: History, point: RecordedCheckpoint) -> float:
     before = previous(history, point)
-    return -1 if before is None else point.trigger_timestamp - before.trigger_timestamp - max(before.end_to_end_duration, 0)
+    return (
+        -1
+        if before is None or before.end_to_end_duration < 0
+        else point.trigger_timestamp - before.trigger_timestamp - before.end_to_end_duration
+    )
 
 
 def _compared(name: str, slow: Sequence[float], others: Sequence[float], in_words: Callable[[float], str]) -> Iterator[Finding]:

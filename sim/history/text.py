@@ -137,7 +137,7 @@ def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
         return
     for point in listed:
         explained = account(answer.history, point)
-        took = ms_text(max(point.end_to_end_duration, 0))
+        took = ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "?"
         if explained.lines:
             longest = explained.longest
             share = share_text(longest.duration_ns / explained.path.duration_ns)
@@ -290,7 +290,8 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
 
 
 def _brief(point: RecordedCheckpoint) -> dict[str, Any]:
-    return {"checkpoint": point.id, "duration_ns": max(point.end_to_end_duration, 0) * MS, "trigger_ns": point.trigger_timestamp * MS}
+    duration_ns = point.end_to_end_duration * MS if point.end_to_end_duration >= 0 else None
+    return {"checkpoint": point.id, "duration_ns": duration_ns, "trigger_ns": point.trigger_timestamp * MS}
 
 
 def _late(history: History, number: int) -> list[str]:

@@ -113,7 +113,7 @@ def _slow_rows(answer: HistoryAnswer) -> Iterator[list[str]]:
             longest = explained.longest
             where = f"{share_text(longest.duration_ns / explained.path.duration_ns)} {longest.name}, {longest.place}"
         fate = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 120)}"
-        yield [str(point.id), clock(point), ms_text(max(point.end_to_end_duration, 0)), f"{where}{fate}"]
+        yield [str(point.id), clock(point), ms_text(point.end_to_end_duration) if point.end_to_end_duration >= 0 else "?", f"{where}{fate}"]
 
 
 # ------------------------------------------------------------------------------------------ one

@@ -8,6 +8,7 @@ from functools import partial
 
 from sim.foreign import Readable
 from sim.series.headers import GRAFANA_TIME, RATES, TIMES, first_of
+from sim.series.metrics import Kind, metric_of
 from sim.series.monitoring.samples import TIME
 from sim.series.times import is_zone
 from sim.traces.formats import FORMATS, arrivals, events, rates, recognised, speeds
@@ -63,8 +64,7 @@ class Choices:
         known = recognised(columns)
         if known is not None and known.name != "rates":
             return None
-        one_series = len(columns) == 2 and columns[0] == GRAFANA_TIME
-        return first_of(RATES, columns) if known is not None else columns[1] if one_series else None
+        return first_of(RATES, columns) if known is not None else columns[1] if _is_one_series(columns) else None
 
     def of_source(self, column: str) -> Choices:
         """The choices for a table of rates with this one source, unless the user has chosen a column."""
@@ -72,8 +72,7 @@ class Choices:
 
     def _of_grafana(self, columns: Sequence[str]) -> Format | None:
         """The table of a panel with one series: its second column has whatever name the legend says."""
-        one_series = len(columns) == 2 and columns[0] == GRAFANA_TIME
-        return replace(self, time=columns[0], value=columns[1]).format_of(columns) if one_series else None
+        return replace(self, time=columns[0], value=columns[1]).format_of(columns) if _is_one_series(columns) else None
 
     def names_columns_by_number(self, columns: int) -> bool:
         """Whether the user names columns by their number from 0, as in a table without a header."""
@@ -89,3 +88,10 @@ class Choices:
             "failures": partial(events, time=time, lasts=self.value, unit_s=unit),
         }[meaning]
         return Format("own", lambda _: True, parse, ordered=meaning if meaning in ("rates", "arrivals") else "")  # type: ignore[arg-type]
+
+
+def _is_one_series(columns: Sequence[str]) -> bool:
+    """Whether a table is a time and a metric: of Grafana, or with the name of one."""
+    if len(columns) != 2 or first_of(TIMES, columns[:1]) is None:
+        return False
+    return columns[0] == GRAFANA_TIME or metric_of(columns[1]).kind is not Kind.UNKNOWN

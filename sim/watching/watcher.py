@@ -384,6 +384,5 @@ def _failed(point: SeenCheckpoint, now_ms: int) -> Iterator[WatchEvent]:
     if point.status == "FAILED":
         what = "savepoint" if point.is_savepoint else "checkpoint"
         why = f": {point.failure}" if point.failure else ""
-        yield WatchEvent(
-            now_ms, "failed", f"{what} {point.number} failed after {ms_text(max(point.duration_ms, 0))}{why}", {"checkpoint": point.number}
-        )
+        after = f" after {ms_text(point.duration_ms)}" if point.duration_ms >= 0 else ""
+        yield WatchEvent(now_ms, "failed", f"{what} {point.number} failed{after}{why}", {"checkpoint": point.number})

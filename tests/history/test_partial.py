@@ -96,7 +96,10 @@ def test_a_history_that_is_empty_or_of_failures_only(tmp_path):
     failed = OVERVIEW["history"][1] | {"status": "FAILED", "end_to_end_duration": -1, "failure_message": None}
     latest = {"latest": {"completed": None, "failed": None}}
 
-    assert "no checkpoint is known" not in told(tmp_path, json.dumps(OVERVIEW | {"history": [failed]} | latest))
+    text = told(tmp_path, json.dumps(OVERVIEW | {"history": [failed, failed | {"id": 99}]} | latest))
+
+    assert "2 did not complete" in text
+    assert " 0 ms" not in text, "a duration of -1 is not known"
     assert "pasted.json is the answer to /jobs/JOB/checkpoints" in told(tmp_path, json.dumps(OVERVIEW | {"history": []} | latest))
 
 

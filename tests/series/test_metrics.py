@@ -6,12 +6,14 @@ from fractions import Fraction
 
 import pytest
 
-from sim.scenario import loads
+from sim.advice.future.load import arriving
+from sim.scenario import ScenarioError, loads
 from sim.scenario.job.document import Trace
 from sim.scenario.job.trace import TraceError, read_trace
 from sim.series.metrics import QUERIES, TABLE, Kind, metric_of, taken_as
 from sim.series.monitoring.documents import table_of_document
 from sim.series.monitoring.samples import NotRecordsError
+from sim.sweeps.file.definition import define
 from sim.traces.anywhere import read_anywhere
 from sim.traces.choices import Choices
 from sim.traces.listing import list_files
@@ -216,6 +218,53 @@ def test_a_run_says_that_counters_are_turned_into_rates(tmp_path):
     study = loads(f"# Does it keep up?\nversion: 1\n{job}\ncheckpoint: {{interval: 5 s}}\nrun: {{duration: 1 min}}\n", folder=tmp_path)
 
     assert ["lag.csv: counters are turned into rates"] == [warning.message for warning in study.warnings]
+
+
+JOB = """\
+# Does it keep up?
+version: 1
+job: {orders: {source: {rate: 1k/s, record: 1 kB}}, sink: {input: {orders: hash}}}
+checkpoint: {interval: 5 s}
+run: {duration: 1 min}
+"""
+SWEEP = """\
+# Which interval?
+version: 1
+scenario: job.yaml
+windows: {source: orders, trace: lag.csv, at: [0 s], length: 10 s}
+answer: {settings: [checkpoint.interval], show: [visible_p50_ms]}
+vary: {checkpoint.interval: [5 s, 10 s]}
+"""
+
+
+def test_advise_and_sweep_refuse_a_lag_as_run_does(tmp_path):
+    files(tmp_path, "kafka_consumergroup_lag", [120_000, 121_000, 119_000])
+    (tmp_path / "job.yaml").write_text(JOB)
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    plain = {"job": {"orders": {"source": {"rate": "1k/s"}}}}
+
+    for file in ("lag.csv", "prometheus.json"):
+        with pytest.raises(ScenarioError, match="a backlog in records"):
+            arriving(tmp_path / "job.yaml", plain, loads(JOB).scenarios[0], [str(tmp_path / file)])
+    with pytest.raises(ScenarioError, match="a backlog in records"):
+        define(tmp_path / "sweep.yaml")
+
+
+@pytest.mark.parametrize(
+    ("header", "kind"),
+    [
+        ("timestamp,records-lag-max", "quarantine"),
+        ("ts,events_per_minute", "quarantine"),
+        ("ts,numRecordsIn", "rates"),
+        ("ts,msg_rate", "rates"),
+    ],
+)
+def test_a_table_of_a_time_and_a_metric_needs_no_choices(tmp_path, header, kind):
+    (tmp_path / "two.csv").write_text(f"{header}\n1764400000,600\n1764400060,1200\n1764400120,1300\n")
+    counts = read_anywhere(list_files(str(tmp_path / "two.csv")).files, str(tmp_path / "tables"), Choices(), master="here")
+
+    assert kind in set(counts["kind"])
+    assert ("--per '1 s' takes" in "".join(counts["reason"].dropna())) == (kind == "quarantine")
 
 
 CLOUDWATCH = {

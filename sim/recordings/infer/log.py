@@ -138,7 +138,7 @@ def _checkpoint(draft: Draft, beat: TriggerRhythm, points: list[LogCheckpoint], 
     else:
         longest = max((point.duration_ms for point in points), default=0)
         timeout = max(ASSUMED_TIMEOUT_MS, longest)
-        why = f"{_written(timeout)}: none expired, the longest took {max(longest, 0):,} ms."
+        why = f"{_written(timeout)}: none expired{f', the longest took {longest:,} ms' if longest > 0 else ''}."
         draft.ask("checkpoint.timeout", _written(timeout), "Which execution.checkpointing.timeout is configured?", why)
     draft.ask("checkpoint.barriers", "aligned", "Are checkpoints aligned or unaligned?", "aligned, Flink's default.")
 

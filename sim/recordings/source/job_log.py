@@ -39,6 +39,8 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
 }
 _EXCEPTION = re.compile(r"CheckpointException: (?P<why>.*)")
 """The line after a failure, from 1.13 on."""
+_END_OF_TEXT = re.compile(r"""\\n|"\s*[,}]""")
+"""The end of a message in a log whose lines are JSON."""
 NOT_RUNNING = "Not all required tasks are currently running"
 _NOT_RUNNING = re.compile(r"Checkpoint triggering task (?P<task>.+?) of job [0-9a-f]{32} is not ")
 _REASON = re.compile(r"Failure reason: (?P<reason>.+)")
@@ -82,7 +84,7 @@ class JobLog:
     checkpoints: dict[int, LogCheckpoint] = field(default_factory=dict)
     refusals: list[LogRefusal] = field(default_factory=list)  # triggers that got no id, oldest first
     completed_ms: int = -1  # line of the last completion
-    running_ms: int = -1  # line of the last switch to RUNNING
+    running_ms: int = -1  # line of the first switch to RUNNING
     ended_ms: int = -1  # last line of the log
     state: str = ""  # of the job at the end
     intolerable: int = 0  # failures of the job because too many checkpoints failed
@@ -174,7 +176,7 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
     if match := _STATE.search(line):
         log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
         log.name, log.state = masked_text(match["name"])[:200], match["state"]
-        log.running_ms = at_ms if log.state == "RUNNING" else log.running_ms
+        log.running_ms = at_ms if log.state == "RUNNING" and log.running_ms < 0 else log.running_ms
         log.intolerable, shared.intolerable = log.intolerable + bool(shared.intolerable), 0
     elif (match := _TASK.search(line)) and len(shared.vertices) < 1000:
         shared.vertices[masked_text(match["name"])] = min(max(int(match["of"]), 1), 32768)
@@ -187,6 +189,7 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
 
 def _explain(failure: Failure, why: str) -> None:
     """Set the reason, in Flink's words, and the task that it names."""
+    why = _END_OF_TEXT.split(why, maxsplit=1)[0]
     found, task = _REASON.search(why), _NOT_RUNNING.search(why)
     reason = found["reason"] if found else NOT_RUNNING if task else why
     failure.reason = masked_text(reason).rstrip(". ")[:200]

@@ -42,7 +42,7 @@ _WHAT_TO_DO = (
 class Silence:
     """A stretch without a completed checkpoint that lasts to the end of what is known."""
 
-    since: str  # a time of the source's clock
+    since: str  # a time of the source's clock, and what was then
     lasts_ms: int
     is_whole: bool  # no checkpoint completed before, either
     refusals: tuple[LogRefusal, ...]
@@ -52,13 +52,14 @@ class Silence:
 
     def sentences(self) -> Iterator[str]:
         """First what is silent, then why, then what to look at."""
-        begun = f" since {'the job began to run at ' if self.is_whole else ''}{self.since}" if self.since else ""
+        begun = f" since {self.since}" if self.since else ""
         until = f": {_about(self.lasts_ms)} to {self.end}" if self.lasts_ms >= 1000 else ""
         yield f"No checkpoint has completed{begun}{until}."
         reasons = list[str]()
         for reason, count in Counter(refusal.reason for refusal in self.refusals).most_common():
             alike = [refusal for refusal in self.refusals if refusal.reason == reason]
-            times = f" from {_clock(alike[0].line_ms)} on" if alike[0].line_ms >= 0 else ""
+            first = _clock(alike[0].line_ms)
+            times = "" if alike[0].line_ms < 0 else f" from {first} on" if count > 1 else f" at {first}"
             why = one_line(reason, 160) or "the log gives no reason"
             yield f"{count} trigger{'s were' if count > 1 else ' was'} refused{times}: {why}."
             tasks = Counter(refusal.task for refusal in alike if refusal.task)
@@ -85,7 +86,9 @@ def silence_of_log(log: JobLog) -> Silence | None:
     points = [point for _, point in sorted(log.checkpoints.items())]
     last = max((point.id for point in points if point.status == "COMPLETED"), default=-1)
     failed = [point.reason for point in points if point.status == "FAILED" and point.id > last and not point.is_savepoint]
+    begun = "the job began to run at " if is_whole else ""
     if is_whole and since_ms < 0:
+        begun = "the first line about them at "
         times = [*(refusal.line_ms for refusal in refusals), *(point.line_ms for point in points)]
         since_ms = min((at for at in times if at >= 0), default=-1)
     lasts_ms = log.ended_ms - since_ms if 0 <= since_ms <= log.ended_ms else 0
@@ -93,7 +96,9 @@ def silence_of_log(log: JobLog) -> Silence | None:
     longest_ms = max((point.duration_ms for point in points if point.status == "COMPLETED"), default=0)
     if log.state in ENDED or not _is_silent(lasts_ms, triggers, longest_ms, len(refusals) + len(failed), is_whole=is_whole):
         return None
-    return Silence(_clock(since_ms) if since_ms >= 0 else "", lasts_ms, is_whole, tuple(refusals), tuple(failed), log.intolerable)
+    return Silence(
+        f"{begun}{_clock(since_ms)}" if since_ms >= 0 else "", lasts_ms, is_whole, tuple(refusals), tuple(failed), log.intolerable
+    )
 
 
 def silence_of_job(points: Sequence[RecordedCheckpoint], now_ms: int, interval_ms: int) -> Silence | None:
@@ -108,7 +113,8 @@ def silence_of_job(points: Sequence[RecordedCheckpoint], now_ms: int, interval_m
     longest_ms = max((point.end_to_end_duration for point in done), default=0)
     if not _is_silent(now_ms - since_ms, triggers, longest_ms, len(failed), is_whole=not done):
         return None
-    return Silence(_clock(since_ms), now_ms - since_ms, not done, (), tuple(failed), end="the time of the answers")
+    begun = "" if done else "the first one that is known, at "
+    return Silence(f"{begun}{_clock(since_ms)}", now_ms - since_ms, not done, (), tuple(failed), end="the time of the answers")
 
 
 def _is_silent(lasts_ms: int, triggers: Sequence[int], longest_ms: int, given_up: int, *, is_whole: bool) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 
 from sim.recordings.infer.log import TriggerRhythm, _rounded, _spread, infer_log, rhythm
-from sim.recordings.source.job_log import LogCheckpoint
+from sim.recordings.source.job_log import LogCheckpoint, LogRefusal
 from sim.units import parse_duration
 from tests.recordings.infer.made_jobs import comment_of
 from tests.recordings.infer.test_infer_log import logged, points
@@ -73,7 +73,7 @@ def head(log):
 
 
 def test_the_head_counts_what_became_of_checkpoints():
-    log = logged((0, 300), (10_000, 100), (20_000, 200), refused=2, restored=1)
+    log = logged((0, 300), (10_000, 100), (20_000, 200), refusals=[LogRefusal(-1)] * 2, restored=1)
     log.checkpoints[4] = LogCheckpoint(4, 30_000, 30_000, status="FAILED", duration_ms=900)
     log.checkpoints[5] = LogCheckpoint(5, 40_000, 40_000, is_savepoint=True, status="COMPLETED", duration_ms=9000)
 

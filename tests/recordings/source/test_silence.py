@@ -124,6 +124,21 @@ def test_failed_checkpoints_of_all_versions(tmp_path, lines, said):
     assert "The job failed once: more checkpoints failed than it tolerates." in text
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["06:0{i}:00,123 INFO  x - {text}", "jobmanager-1  | 2025-12-29 06:0{i}:00,000 WARN  x [] - {text}",
+     '{{"@timestamp":"2025-12-29T06:0{i}:00.000Z","message":"{text}","thread":"a"}}'],
+    ids=["without dates", "docker", "JSON lines"],
+)  # fmt: skip
+def test_other_layouts_that_do_not_tell_when_the_job_began(tmp_path, line):
+    refused = f"{REFUSED} since {NOT_EXECUTED} Failure reason: {NOT_ALL}.."
+    text = told(tmp_path, *(("", line.format(i=i, text=refused)) for i in range(3)))
+
+    assert text.startswith("No checkpoint has completed since the first line about them at")
+    assert "06:00:00: 2 min to the end of the log. 3 triggers were refused from" in text
+    assert f"on: {NOT_ALL}. The task that did not run: '{TASK}'." in text
+
+
 def test_a_gap_without_any_line_is_silence(tmp_path):
     regular = [line for n in range(1, 5) for line in checkpoint(n, f"06:10:{n}0")]
 
