@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from sim.checkers.ledger import Numbers, RecordTally
-from sim.checkers.state import Brought, Stamp
+from sim.checkers.state import Brought, Kind, Stamp
 from sim.checkers.violation import Violation, count_is
 
 DEALT = "a rescaled job goes on with everything its checkpoint holds, once"
@@ -56,7 +56,7 @@ def misdealt(time_ns: int, where: str, old: tuple[Shape, RecordTally], new: tupl
 
 
 def misdealt_state(
-    time_ns: int, where: str, vertex: str, stamps_by_kind: Mapping[str, Sequence[Stamp]], brought: Sequence[Sequence[Brought]]
+    time_ns: int, where: str, vertex: str, stamps_by_kind: Mapping[Kind, Sequence[Stamp]], brought: Sequence[Sequence[Brought]]
 ) -> Iterator[Violation]:
     """`stamps_by_kind`: those of a vertex in the checkpoint; `brought`: what each of its new subtasks has got."""
     for kind, stamps in stamps_by_kind.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,7 @@ from sim.checkers.violation import Violation, number_of
 
 RESTORED = "a restored task has the state its checkpoint holds, all of it, once"
 
-Kind = Literal["keyed", "windows", "operator"]
+Kind = Literal["keyed", "windows", "operator", "union"]
 
 
 class Stamp(NamedTuple):
@@ -33,6 +33,18 @@ class Brought(NamedTuple):
     share: Fraction  # of its key groups or elements that come here
     size_bytes: int  # of all files the state was read from, before the share
     copied_from: tuple[str | int, ...] | None = None  # read from a local copy: vertex, index, checkpoint on its label
+
+
+def union_errors(
+    time_ns: int, where: str, stored: Iterable[tuple[Stamp, int]], restored: Iterable[Brought], story: Callable[[], tuple[str, ...]]
+) -> Iterator[Violation]:
+    """Each subtask has the union list state of all subtasks, each part whole and once; `stored`: stamp and bytes of each part."""
+    expected = sorted((stamp, size_bytes, Fraction(1)) for stamp, size_bytes in stored)
+    found = sorted((piece.stamp, piece.size_bytes, piece.share) for piece in restored if piece.stamp is not None)
+    if found != expected:
+        parts, size_bytes = number_of(len(expected), "part"), sum(row[1] for row in expected)
+        fact = f"it gets {number_of(len(found), 'part')} of union list state, {number_of(sum(row[1] for row in found), 'byte')}"
+        yield Violation(RESTORED, time_ns, where, f"{fact}; the checkpoint holds {parts}, {number_of(size_bytes, 'byte')}", story())
 
 
 def unlike(

@@ -24,22 +24,28 @@ class DecidingAssumption:
     is_bound: bool = False  # it had not ended: `after_ms` is what it takes at least
     bytes_per_second: float | None = None  # what the task managers write together, where nothing limits them
     count: int | None = None  # of task managers, or of files that wait for each other
+    in_flight_bytes: tuple[float, float] | None = None  # stored as assumed, and as tried, where that moves and the duration does not
 
     def __str__(self) -> str:
         """``Assumed: files have no latency (storage.file-latency), and 12 wait for each other.  With 40 ms ... instead of ...``."""
+        before, after = self._values
         if self.key == WARM_UP:
-            change = f"Without {self.tried}, {self.moves} is {ms_text(self.after_ms)} instead of {ms_text(self.before_ms)}."
+            change = f"Without {self.tried}, {self.moves} is {after} instead of {before}."
         else:
-            change = f"With {self.tried} {self.moves} takes {self._after} instead of {ms_text(self.before_ms)}."
+            change = f"With {self.tried} {self.moves} {'takes' if self.in_flight_bytes is None else 'has'} {after} instead of {before}."
         return f"Assumed: {self.assumed}{self._numbers}. {change}"
 
     def row(self) -> list[str]:
         tried = f"without {self.tried}" if self.key == WARM_UP else self.tried
-        return [f"{self.assumed}{self._numbers}", tried, self.moves, ms_text(self.before_ms), self._after]
+        return [f"{self.assumed}{self._numbers}", tried, self.moves, *self._values]
 
     @property
-    def _after(self) -> str:
-        return f"{'more than ' if self.is_bound else ''}{ms_text(self.after_ms)}"
+    def _values(self) -> tuple[str, str]:
+        """As assumed, and as tried."""
+        if self.in_flight_bytes is not None:
+            before, after = map(bytes_text, self.in_flight_bytes)
+            return before, f"{after} in flight"
+        return ms_text(self.before_ms), f"{'more than ' if self.is_bound else ''}{ms_text(self.after_ms)}"
 
     @property
     def _numbers(self) -> str:

@@ -1,6 +1,7 @@
 """Values that a scenario leaves out, and that decide its answer: found by a run with a likely value instead.
 
-What is left out costs nothing in a simulation: no network card, no limit of a stream, no latency of a file.  Each is tried only where
+What is left out costs nothing in a simulation: no network card, no limit of a stream, no latency of a file; or it has Flink's default,
+one slot in each task manager.  Each is tried only where
 arithmetic says that it may matter to one checkpoint, the first upload or the median of the slowest strategy.  What moves it by no more
 than noise is not said.  The warm-up needs no run: the results are summarised again.
 """
@@ -42,6 +43,10 @@ LATENCY_NS = 40_000_000
 """Median latency of a request to an object store (likewise)."""
 WORTH_IT = 0.1
 """A value is tried if it adds so large a share to a checkpoint by arithmetic."""
+SLOTS = 4
+"""Slots of a task manager.  Channels between tasks of one task manager have no receiving buffers: about half the data in flight."""
+IN_FLIGHT_BYTES, IN_FLIGHT_SHARE = 1_000_000, 0.3
+"""Less in-flight data of a checkpoint is not spoken of, nor is a change by a smaller share."""
 MOST = 2
 """Runs, at most: those that add most."""
 
@@ -60,6 +65,7 @@ class LeftOutValue:
     change: _Change
     bytes_per_second: float | None = None  # as in `DecidingAssumption`
     count: int | None = None
+    moves_in_flight: bool = False  # it matters to the data in flight that a checkpoint stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,7 @@ def trials(comparison: Comparison) -> list[ValueTrial]:
 
 def _worth_trying(label: str, single: Single, result: Result) -> Iterator[ValueTrial]:
     for own in _left_out(single, result):
-        if is_noise(own.least_ms, 0.0) or own.least_ms < WORTH_IT * single.duration_ms:
+        if not own.moves_in_flight and (is_noise(own.least_ms, 0.0) or own.least_ms < WORTH_IT * single.duration_ms):
             continue
         scenario = result.scenario
         rows = result.checkpoints[_row(single, result)]
@@ -138,6 +144,14 @@ def _left_out(single: Single, result: Result) -> Iterator[LeftOutValue]:
     if is_flat and storage.close_ns == 0 and files:
         assumed = "files have no latency (storage.file-latency)"
         yield LeftOutValue("storage.file-latency", assumed, ms_text(LATENCY_NS / MS), files * LATENCY_NS / MS, _with_latency, count=files)
+
+    cluster, parallelism = scenario.cluster, max(vertex.parallelism for vertex in scenario.job.vertices)
+    if cluster.placement == "spread" and cluster.slots is None and parallelism > 1:
+        waits_ms = float(np.nansum([single.path.queue_ms, single.path.timeout_ms, single.path.alignment_ms]))
+        assumed = "each task manager has one slot (cluster.slots)"
+        least_ms = waits_ms / 2 * (min(SLOTS, parallelism) - 1) / parallelism
+        moves_in_flight = single.persisted_bytes > IN_FLIGHT_BYTES
+        yield LeftOutValue("cluster.slots", assumed, f"{SLOTS} slots each", least_ms, _with_slots, moves_in_flight=moves_in_flight)
 
 
 def _written(single: Single, result: Result) -> tuple[float, float]:
@@ -175,6 +189,10 @@ def _with_bandwidth(scenario: Scenario) -> Scenario:
     return replace(scenario, storage=replace(scenario.storage, bytes_per_second=STREAM))
 
 
+def _with_slots(scenario: Scenario) -> Scenario:
+    return replace(scenario, cluster=replace(scenario.cluster, slots=SLOTS))
+
+
 def _with_latency(scenario: Scenario) -> Scenario:
     return replace(scenario, storage=replace(scenario.storage, close_ns=LATENCY_NS))
 
@@ -190,10 +208,13 @@ def _decides(trial: ValueTrial, result: Result) -> DecidingAssumption | None:
         if trial.least_ms <= trial.single.duration_ms or is_noise(trial.least_ms, trial.single.duration_ms):
             return None
         return found
-    took_ms = float(rows["end_to_end_duration"].iloc[0])
-    if is_noise(*sorted((took_ms, trial.single.duration_ms), reverse=True)):
-        return None
-    return replace(found, after_ms=took_ms, is_bound=False)
+    took_ms, stored = (float(rows[column].iloc[0]) for column in ("end_to_end_duration", "persisted_data"))
+    found = replace(found, after_ms=took_ms, is_bound=False)
+    if not is_noise(*sorted((took_ms, trial.single.duration_ms), reverse=True)):
+        return found
+    less, more = sorted((stored, trial.single.persisted_bytes))
+    moves = own.moves_in_flight and less < (1 - IN_FLIGHT_SHARE) * more
+    return replace(found, in_flight_bytes=(trial.single.persisted_bytes, stored)) if moves else None
 
 
 def _warm_up(comparison: Comparison) -> Iterator[DecidingAssumption]:

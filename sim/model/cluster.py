@@ -77,12 +77,14 @@ class Cluster:
     """
 
     placement: Literal["isolated", "spread", "single"] = option(
-        Kind.WORD, "isolated",
-        "isolated: a task manager per subtask; spread: one per subtask index, or per so many as it has slots; single: one in all.",
+        Kind.WORD, "spread",
+        "spread: slots are shared, as in Flink: subtask i of every vertex is in slot i; single: one task manager in all;\n"
+        "isolated: a task manager per subtask, as if no vertex shared its slots.",
     )  # fmt: skip
-    slots: int = option(  # taskmanager.numberOfTaskSlots
-        Kind.POSITIVE, 1, "Slots of each task manager, filled one after the other; each holds one subtask of every vertex.  Default: 1."
-    )
+    slots: int | None = option(  # None: not written, one as in Flink
+        Kind.POSITIVE, None, "Slots of each task manager, filled one after the other; each holds one subtask of every vertex.",
+        usually="1", flink="taskmanager.numberOfTaskSlots",
+    )  # fmt: skip
     latency_ns: int = option(Kind.DURATION, 0, "One way, between task managers.")
     barrier_wake_up_ns: int = option(
         Kind.DURATION, 0,

@@ -149,6 +149,17 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class UnionState:
+    """Union list state: its size is `snapshot: {operator-state: ...}`, and each subtask restores that of all (getUnionListState)."""
+
+    clears: bool = option(
+        Kind.SWITCH, True,
+        "true: a restored subtask keeps its own elements and drops the others.  false: it snapshots the whole union again, so that the\n"
+        "state is multiplied by the parallelism at each restart (apache/paimon#1732).",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class Input:
     """An edge, seen from its reader."""
 
@@ -254,10 +265,10 @@ class Vertex:
     async_io: AsyncIO | None = option(Kind.OWN, None, "Requests under way beside the task thread.", keyword=True)
     window: Window | None = option(Kind.OWN, None, "Records are held and fired at the end of a window.", keyword=True)
     state: State | None = option(Kind.OWN, None, "Keyed state of the vertex.", keyword=True)
-    union_state: bool = option(
-        Kind.SWITCH, False,
-        "Its operators keep union list state: no checkpoint completes while some of its tasks have finished and others have not.",
-        keyword=True,
+    union_state: UnionState | None = option(
+        Kind.OWN, None,
+        "true, or its details: the operator-state of its snapshot is union list state.  Each subtask restores that of all, and no\n"
+        "checkpoint completes while some of its tasks have finished and others have not.", usually="false", keyword=True,
     )  # fmt: skip
     snapshot: Snapshot = option(Kind.OWN, Snapshot(), "Work of the operator's own in a snapshot.", keyword=True)
     flush: Flush | None = option(Kind.OWN, None, "Files that the operator writes for a snapshot.", keyword=True)

@@ -34,9 +34,11 @@ class StateSnapshot:
     keyed: FrozenState
     operator_bytes: int
     window_bytes: int = 0  # of the records held in windows
+    union_bytes: int = 0  # of union list state
     handles: list[Handle] = field(default_factory=list)  # of keyed state, written so far; in the end files reused come first
     operator: list[Handle] = field(default_factory=list)
     windows: list[Handle] = field(default_factory=list)
+    union: list[Handle] = field(default_factory=list)
     logged: list[Handle] = field(default_factory=list)  # of the changelog, which this snapshot waited for
     local: FileId | None = None  # the copy on the disk of its task manager
     stamp: Stamp | None = None  # whose state it is, for those who check restores
@@ -44,15 +46,15 @@ class StateSnapshot:
 
     @property
     def full_bytes(self) -> int:
-        return self.keyed.full_bytes + self.window_bytes + self.operator_bytes
+        return self.keyed.full_bytes + self.window_bytes + self.operator_bytes + self.union_bytes
 
     @property
     def written_bytes(self) -> int:
-        return self.keyed.written_bytes + self.window_bytes + self.operator_bytes
+        return self.keyed.written_bytes + self.window_bytes + self.operator_bytes + self.union_bytes
 
     @property
     def all_handles(self) -> list[Handle]:
-        return [*self.handles, *self.windows, *self.operator]
+        return [*self.handles, *self.windows, *self.operator, *self.union]
 
 
 class Uncommitted(NamedTuple):
@@ -180,6 +182,12 @@ class Contents:
         if (part := self.of(checkpoint, task)) is not None:
             part.state_bytes, part.parts = state_bytes, ((files, _ALL),)
             self.on_stored(checkpoint, task, files)
+
+    def union_of(self, checkpoint: int, tasks: Iterable[int]) -> tuple[StateSnapshot, ...]:
+        """The snapshots of these tasks that hold union list state, each once: after a rescale several tasks have parts of one."""
+        parts = self.checkpoints.get(checkpoint, {})
+        found = {id(state): state for task in tasks if task in parts for state, _ in parts[task].parts if state.union}
+        return tuple(found.values())
 
     def completed(self, checkpoint: int, needed: Collection[int]) -> None:
         """What older checkpoints left behind goes, late cuts of aborted ones too; `needed` are retained or still under way (savepoints)."""

@@ -44,7 +44,7 @@ def on_fewer(scenario: Scenario, hosts: Sequence[int], missing: Collection[int])
     job = with_parallelism(scenario.job, fewer)
     managers = len(set(hosts) - set(missing))
     widest = max(vertex.parallelism for vertex in job.vertices)
-    return replace(scenario, job=job, cluster=replace(scenario.cluster, slots=max(scenario.cluster.slots, -(-widest // managers))))
+    return replace(scenario, job=job, cluster=replace(scenario.cluster, slots=max(scenario.cluster.slots or 1, -(-widest // managers))))
 
 
 def _is_dealt_out(vertex: Vertex) -> bool:

@@ -91,8 +91,8 @@ class TaskPort(Protocol):
     def when_freed(self, then: Callable[[], None]) -> None:
         """Call `then` when the thread of a stopped task is at work no more."""
 
-    def download(self, snapshot: TaskSnapshot) -> Work[int]:
-        """Process: its state, and what its parts keep in files; returns the bytes of state.  Raises StorageFailed."""
+    def download(self, snapshot: TaskSnapshot, union: Iterable[StateSnapshot]) -> Work[int]:
+        """Process: its state, the `union` of its vertex, and files of its parts; returns the bytes of state.  Raises StorageFailed."""
 
     def restored(self, checkpoint: int, snapshot: TaskSnapshot) -> None:
         """The task has what its part of the checkpoint holds: its thread begins."""

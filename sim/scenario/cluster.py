@@ -25,7 +25,7 @@ class Network(Options, of=(cluster.NetworkMemory,)):
     debloat: Axis[Annotated[Annotated[OnOff, Tag("text")] | Annotated[Debloat, Tag("map")], MAP_OR_TEXT]] | None = None
 
 
-_FOLLOWS = "their number follows from the job: placement: spread puts a subtask of every vertex into each slot, slots: 2 has two in each"
+_FOLLOWS = "their number follows from the job: each slot holds a subtask of every vertex, slots: 2 has two slots in each"
 
 
 class Cluster(Options, of=(cluster.Cluster,)):
@@ -33,7 +33,7 @@ class Cluster(Options, of=(cluster.Cluster,)):
 
     HINTS: ClassVar[Texts] = {
         "task-managers": _FOLLOWS, "taskmanagers": _FOLLOWS, "nodes": "write hosts, how many machines, and cores, what each has",
-        "task-slots": "write slots, with placement: spread",
+        "task-slots": "write slots",
     }  # fmt: skip
     services: Axis[Annotated[str, choice("side-by-side", "idle-core")]] | None = None
     network: Network | None = None
@@ -41,8 +41,8 @@ class Cluster(Options, of=(cluster.Cluster,)):
 
 def build_cluster(given: Cluster, reading: Reading) -> cluster.Cluster:
     """Mistakes go to `reading`."""
-    if given.slots is not None and given.placement != "spread":
-        reading.wrong(("cluster", "slots"), "has no effect: only spread subtasks fill task managers slot by slot; write placement: spread")
+    if given.slots is not None and given.placement not in (None, "spread"):
+        reading.wrong(("cluster", "slots"), f"has no effect with placement: {given.placement}: remove one of the two")
     if given.services is not None and given.cores is None:
         reading.warn(("cluster", "services"), "has no effect: write cores")
     contend = None if given.services is None or given.cores is None else given.services == "idle-core"

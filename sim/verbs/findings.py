@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from sim.analysis.number_texts import bytes_text
 from sim.verbs.command_lines import portable
 
 if TYPE_CHECKING:
@@ -38,8 +39,39 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
         yield Remark(f"{name}: {finding}", is_warning=True)
     for danger in dict.fromkeys(danger for scenario in scenarios for danger in dangers(scenario)):
         yield Remark(f"{name}: {danger}", is_warning=True)
+    for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in _union_sentences(scenario)):
+        yield Remark(f"{name}: {sentence}")
     for i, line in enumerate(history_sentences(backtest, scenarios)):
         yield Remark(f"{name}: {line}", is_warning=i == 0 and backtest is not None and bool(backtest.off))
+
+
+def axes_of(scenarios: Iterable[Scenario]) -> Iterator[Remark]:
+    """The lists of a file that stand for one value: a run for each combination of their values."""
+    values: dict[str, set[str]] = {}
+    for axis, value in (pair for scenario in scenarios for pair in scenario.axes if pair[0]):
+        values.setdefault(axis, set()).add(value)
+    if values:
+        yield Remark(f"axes: {' x '.join(f'{axis} ({len(found)})' for axis, found in values.items())}")
+
+
+def _union_sentences(scenario: Scenario) -> Iterator[str]:
+    """What a restart does to union list state."""
+    if not (scenario.faults or scenario.rescale or scenario.instances.count > 1):
+        return
+    for vertex in scenario.job.vertices:
+        if (union := vertex.union_state) is None:
+            continue
+        own, number = vertex.snapshot.operator_state_bytes, vertex.parallelism
+        state = f"each of the {number} subtasks of '{vertex.name}' restores the union list state of all, {bytes_text(own * number)}"
+        if not own:
+            yield f"the union list state of '{vertex.name}' has no size: write it as snapshot: {{operator-state: SIZE}}, per subtask"
+        elif union.clears:
+            yield f"{state}, and keeps its own; with union-state: {{clears: false}} it is {number} times as large after each restart"
+        else:
+            yield (
+                f"{state}, and snapshots all of it again (clears: false): {number} times as large after each restart; acknowledgements "
+                "carry 8 B per element of it besides: Flink drops those above pekko.framesize (10 MiB), which is not simulated"
+            )
 
 
 def tell(findings: Iterable[Remark], listener: Listener) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from sim.scenario.text.plain import read_text
 from sim.scenario.text.problems import ScenarioError
 from sim.scenario.text.unknowns import assumed
 from sim.verbs.command_lines import command_line, portable
-from sim.verbs.findings import Remark, job_findings, of_problem, tell
+from sim.verbs.findings import Remark, axes_of, job_findings, of_problem, tell
 from sim.verbs.kept import with_provenance
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import writable_folder
@@ -183,6 +183,7 @@ def keep_comparison(found: RunOutcome, folder: Path) -> None:
 
 def _findings(request: RunRequest) -> Iterator[Remark]:
     origin, study = request.origin, request.study
+    yield from axes_of(study.scenarios)
     yield from map(of_problem, study.warnings)
     if values := assumed(origin.text):
         yield Remark(f"{portable(origin.file)}: {values}", is_warning=True)

@@ -20,7 +20,7 @@ from sim.sweeps.run import SweepResult, run_sweep
 from sim.sweeps.tally import RowTally
 from sim.verbs.command_lines import command_line
 from sim.verbs.display import MOST_ROWS, Picture, paragraph, section_html, section_text
-from sim.verbs.findings import Remark, job_findings, of_problem, tell
+from sim.verbs.findings import Remark, axes_of, job_findings, of_problem, tell
 from sim.verbs.kept import keep_answer, kept_job
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError, writable_folder
@@ -128,6 +128,7 @@ def _raced(definition: Definition, racing: int | None) -> Definition:
 
 
 def _findings(definition: Definition) -> Iterator[Remark]:
+    yield from axes_of(definition.scenarios.different)
     if definition.load:
         yield Remark(definition.load)
     yield from map(of_problem, definition.warnings)

@@ -11,6 +11,7 @@ job:
   src: {source: {rate: 2k/s, record: 1 kB}, parallelism: 2}
   sink: {input: {src: hash}, service: 300 us, parallelism: 2}
 checkpoint: {interval: 1 s, barriers: [aligned, unaligned]}
+cluster: {placement: isolated}
 run: {duration: 4 s}
 """
 

@@ -163,8 +163,8 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     original = SubtaskState.restore
 
-    def restore(state: SubtaskState, storage: Any, checkpoint: int, parts: Any, served: int) -> Any:
-        return (yield from original(state, storage, checkpoint, parts, max(0, served - 5)))
+    def restore(state: SubtaskState, storage: Any, checkpoint: int, parts: Any, served: int, *union: Any) -> Any:
+        return (yield from original(state, storage, checkpoint, parts, max(0, served - 5), *union))
 
     patch.setattr(SubtaskState, "restore", restore)
 

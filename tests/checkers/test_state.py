@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from sim.checkers.state import RESTORED, Brought, Stamp, unlike
+from sim.checkers.state import RESTORED, Brought, Stamp, union_errors, unlike
 
 OWN, OTHER = Stamp(0, 3, "map", 1), Stamp(1, 2, "map", 0)
 ALL, HALF = Fraction(1), Fraction(1, 2)
@@ -68,3 +68,18 @@ def test_state_that_no_checkpoint_holds_is_told():
 
     assert ["it gets operator state, that of map[1] at checkpoint 3, and its checkpoint holds none"] == facts(keyed(), operator)
     assert [] == facts(keyed(), operator, stored={"keyed": (OWN, 100), "operator": (OWN, 5)})
+
+
+def union_facts(*pieces):
+    stored = [(OWN, 60), (Stamp(0, 3, "map", 0), 60)]
+    found = union_errors(7, "restart 1", stored, [Brought("union", *piece) for piece in pieces], lambda: ("story",))
+    return [violation.fact for violation in found]
+
+
+def test_union_list_state_comes_back_as_it_was_written_by_all():
+    first, second = (OWN, ALL, 60), (Stamp(0, 3, "map", 0), ALL, 60)
+
+    assert [] == union_facts(second, first)
+    for wrong in ([first], [first, first], [first, second, second], [first, (OTHER, ALL, 60)], [first, (*second[:1], HALF, 60)]):
+        (fact,) = union_facts(*wrong)
+        assert fact.endswith("the checkpoint holds 2 parts, 120 bytes")

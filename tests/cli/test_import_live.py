@@ -134,5 +134,5 @@ def test_run_warns_of_what_is_assumed(ckptsim, tiny):
     done = ckptsim("run", tiny, "--json")
 
     assert 0 == done.exit_code
-    assert "warning: tiny.yaml: 1 value is assumed, see UNKNOWN in line 8" in done.stderr.splitlines()
+    assert "warning: tiny.yaml: 1 value is assumed, see UNKNOWN in line 9" in done.stderr.splitlines()
     assert json.loads(done.stdout)

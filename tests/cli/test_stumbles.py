@@ -36,8 +36,8 @@ def job(tmp_path):
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("task-managers", "placement: spread"),
-        ("taskmanagers", "placement: spread"),
+        ("task-managers", "each slot holds a subtask of every vertex"),
+        ("taskmanagers", "each slot holds a subtask of every vertex"),
         ("nodes", "write hosts"),
         ("task-slots", "write slots"),
     ],

@@ -12,7 +12,11 @@ HOSTILE = "x" * 70
 
 def explained(vertex="sink"):
     job = f"{{source: {{source: {{rate: unlimited, record: 1 kB}}}}, {vertex}: {{input: {{source: hash}}, service: 2 ms}}}}"
-    run = look(loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 2 s}}\nrun: {{duration: 8 s}}").scenarios[0])
+    run = look(
+        loads(f"version: 1\njob: {job}\ncheckpoint: {{interval: 2 s}}\ncluster: {{placement: isolated}}\nrun: {{duration: 8 s}}").scenarios[
+            0
+        ]
+    )
     return accounts("aligned", run)[-1]
 
 

@@ -43,6 +43,7 @@ def world(
         "job": job or chain(),
         "checkpoint": {"interval": "150 ms", "tolerable-failed": 1000} | (checkpoint or {}),
         "run": {"duration": "8 s", "seed": 1},
+        "cluster": {"placement": "isolated"},
         "storage": {"bandwidth": "40 MB/s", "file-latency": "2 ms", "inline-threshold": "0 B"},
         "overheads": calls,
         "restart": {"strategy": "fixed-delay", "delay": "20 ms", "heartbeat-timeout": "300 ms", "connection-reset": "10 ms"},

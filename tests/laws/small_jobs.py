@@ -65,7 +65,7 @@ def scenario(
         job=job,
         checkpoint=CheckpointOptions(interval_ms * MS, kind, tolerable_failed=10**6, **options),  # type: ignore[arg-type]
         run=Run(int(seconds * SECOND)),
-        cluster=Cluster(latency_ns=latency_ns, network=network),
+        cluster=Cluster("isolated", latency_ns=latency_ns, network=network),
         storage=storage,
         overheads=overheads,
         restart=Restart("none"),

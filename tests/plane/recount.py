@@ -164,7 +164,7 @@ def recount(document: Document) -> Recount:
     cluster = document.get("cluster", {})
     result = Recount([task for name, vertex in job.items() for task in _tasks(name, vertex)])
     for number, task in enumerate(result.tasks):
-        placement = cluster.get("placement", "isolated")
+        placement = cluster.get("placement", "spread")
         task.host = {"isolated": number, "single": 0, "spread": task.subtask // int(cluster.get("slots", 1))}[placement]
     tasks = {(task.vertex, task.subtask): task for task in result.tasks}
     for name, vertex in job.items():  # in topological order, which is the order of the file

@@ -137,7 +137,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "no name of a task": (ending('faults: [{kill: "b[x]", at: 5 s}]\n'), ("s:8:11: faults[0].kill: 'b[x]' names no task",)),
     "task manager that is none": (
         ending("faults: [{task-manager: 4, at: 5 s}]\n"),
-        ("s:8:11: faults[0].task-manager: there is no task manager 4: the placement makes 4, counted from 0",),
+        ("s:8:11: faults[0].task-manager: there is no task manager 4: the placement makes 2, counted from 0",),
     ),
     "outage without an end": (
         ending("faults: [{storage: outage, at: 5 s}]\n"),
@@ -452,8 +452,8 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "warm-up as long as the run": (but(("60 s}", "60 s, warmup: 1 min}")), ("s:7:23: run.warmup: leaves nothing of the run",)),
     "slots of nobody": (
-        ending("cluster: {slots: 4}\n"),
-        ("s:8:11: cluster.slots: has no effect: only spread subtasks fill task managers",),
+        ending("cluster: {slots: 4, placement: single}\n"),
+        ("s:8:11: cluster.slots: has no effect with placement: single",),
     ),
     "odd segment size": (
         ending("cluster: {network: {segment-size: 10 kB}}\n"),

@@ -3,6 +3,7 @@
 import pytest
 
 from sim.model.actions import Action
+from sim.model.job import UnionState
 from sim.scenario import loads
 from tests.scenario.broken import but, ending
 
@@ -44,9 +45,16 @@ def test_flinks_own_switch(suffix, value, finish):
 
 
 def test_union_state_is_said_of_a_vertex():
-    first, second = read(but(("service: 10 us", "union-state: true")))[0].job.vertices
+    """Restored elements are cleared, unless a file says otherwise."""
 
-    assert (False, True) == (first.union_state, second.union_state)
+    def read_as(text):
+        first, second = read(but(("service: 10 us", f"union-state: {text}")))[0].job.vertices
+        assert first.union_state is None
+        return second.union_state
+
+    assert UnionState(clears=True) == read_as("true") == read_as("{clears: true}")
+    assert UnionState(clears=False) == read_as("{clears: false}")
+    assert read_as("false") is None
 
 
 def test_what_closing_costs():

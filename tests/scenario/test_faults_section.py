@@ -28,6 +28,7 @@ job:
   a: {source: {rate: 1k/s, record: 100 B}, parallelism: 2}
   b: {input: {a: hash}, service: 10 us, parallelism: 2}
 checkpoint: {interval: 5 s}
+cluster: {placement: isolated}
 run: {duration: 60 s}
 """
 
@@ -128,7 +129,7 @@ def test_restart_from_flinks_keys():
     assert Restart("fixed-delay", 2 * S, 1, heartbeat_timeout_ns=20 * S) == fixed.restart
     assert Restart("none", heartbeat_timeout_ns=20 * S) == none.scenarios[0].restart
     assert ["restart-strategy.fixed-delay.delay: has no effect with restart-strategy.type: none"] == [
-        str(w).removeprefix("s:9:3: flink.") for w in none.warnings
+        str(w).removeprefix("s:10:3: flink.") for w in none.warnings
     ]
 
 
@@ -158,7 +159,7 @@ def test_rescaling_is_in_the_order_of_time():
 def test_subtasks_and_task_managers_may_come_with_rescaling():
     """The highest index is that of the largest parallelism there is in the course of the run."""
     rescale = "rescale:\n- {at: 20 s, parallelism: {b: 4}}\n- {at: 40 s, parallelism: {b: 2}}\n"
-    given = scenario(rescale + 'cluster: {placement: isolated}\nfaults: [{kill: "b[3]", at: 25 s}, {task-manager: 5, at: 30 s}]\n').faults
+    given = scenario(rescale + 'faults: [{kill: "b[3]", at: 25 s}, {task-manager: 5, at: 30 s}]\n').faults
 
     assert [Kill("b", 3), TaskManagerLost(5)] == [fault.what for fault in given]
 

@@ -62,6 +62,7 @@ def document(seed: int, wrong: str = "") -> Document:
     world["run"] = {"duration": "30 s" if bounded else draw.pick("2 s", "4 s"), "seed": draw.randint(1, 10**6)}
     world["run"] |= draw.section(0.05, warmup=lambda: draw.pick("300 ms", "auto"))
     world |= draw.section(0.9, cluster=lambda: draw_cluster(draw), storage=lambda: draw_storage(draw))
+    world.setdefault("cluster", {}).setdefault("placement", "isolated")
     world["overheads"] = draw_overheads(draw)
     world |= draw.section(0.05, environment=lambda: "flink-2-loopback")
     world |= _events(draw, job)
@@ -87,6 +88,9 @@ def document(seed: int, wrong: str = "") -> Document:
     draw_scheduler(draw, world)
     draw_logs(draw, world)
     draw_together(seed, world)
+    for vertex in job.values():  # small ones only: they are multiplied at each failover
+        if seed % 3 and vertex.get("union-state") and vertex.get("snapshot", {}).get("operator-state") != "30 kB":
+            vertex["union-state"] = {"clears": seed % 3 == 1}
     _fit_weights(job)
     if wrong in WRONG:
         WRONG[wrong](world)

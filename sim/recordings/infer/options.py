@@ -27,7 +27,7 @@ TOLD_ELSEWHERE = frozenset({
     "execution.checkpointing.checkpoints-after-tasks-finish", "state.backend.type", "parallelism.default", "pipeline.max-parallelism",
     "state.changelog.enabled", "execution.checkpointing.incremental", "state.changelog.periodic-materialize.interval",
     "state.changelog.storage",
-    "table.exec.state.ttl",
+    "table.exec.state.ttl", "taskmanager.numberOfTaskSlots",
 })  # fmt: skip
 """Options whose effective value stands in another answer."""
 ONLY_WITH = {
@@ -174,6 +174,7 @@ def _placement(draft: Draft, job: RestJob) -> None:
     if not hosts or "" in hosts:
         draft.ask("cluster.placement", "spread", "Which tasks share a task manager?", "one task manager per subtask index.")
         return
+    slots = max(max(Counter(here.values()).values()) for here in places.values())
     local, spread, all_channels = 0, 0, 0
     for vertex in job.vertices:
         for edge in vertex.inputs:
@@ -181,12 +182,15 @@ def _placement(draft: Draft, job: RestJob) -> None:
             all_channels += len(here) * len(there)
             senders = Counter(here.values())
             local += sum(senders[place] for place in there.values())
-            spread += len(here.keys() & there.keys())
+            filled = Counter(subtask // slots for subtask in here)
+            spread += sum(filled[subtask // slots] for subtask in there)
     if not all_channels:
         return
-    shares = {"isolated": 0.0, "spread": spread / all_channels, "single": 1.0}
+    shares = {"isolated": 0.0, "single": 1.0, "spread": spread / all_channels}
     share = local / all_channels
     nearest = min(shares, key=lambda kind: abs(shares[kind] - share))
     exact = "" if abs(shares[nearest] - share) < 0.005 else f", {shares[nearest]:.0%} with the nearest placement there is"
     managers = f"{len(hosts)} task managers" if len(hosts) > 1 else "one task manager"
     draft.put("cluster.placement", nearest, f"{managers}; {share:.0%} of the pairs of tasks share one{exact} (/jobs/:id/vertices/:id)")
+    if nearest == "spread":
+        draft.put("cluster.slots", slots, "subtasks of one vertex on a task manager, at most")

@@ -12,7 +12,7 @@ from sim.model.faults import JobManagerDown, StorageOutage
 from sim.runtime.accounts.account import EndOfRun, RunAccount, WatchedRun
 from sim.storage.ledger import StoredFile
 
-_OF_TASKS = frozenset({"keyed", "windows", "operator"})
+_OF_TASKS = frozenset({"keyed", "windows", "operator", "union"})
 _LOG = "changelog"
 """A file of a changelog is written for no checkpoint; once named, it goes with the last one that names it."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sim.checkers.dealing import misdealt_state
 from sim.checkers.restores import story_of_restore
-from sim.checkers.state import RESTORED, Brought, Kind, Stamp, unlike
+from sim.checkers.state import RESTORED, Brought, Kind, Stamp, union_errors, unlike
 from sim.checkers.violation import Violation
 from sim.metrics.journal import Happening
 from sim.runtime.accounts.account import RunAccount, WatchedRun
@@ -30,6 +30,7 @@ class StampAccount(RunAccount):
         stamp = snapshot.stamp = Stamp(self.context.instance, checkpoint, *self.names[task])
         sizes: dict[Kind, int] = {
             "keyed": snapshot.keyed.full_bytes, "windows": snapshot.window_bytes, "operator": snapshot.operator_bytes,
+            "union": snapshot.union_bytes,
         }  # fmt: skip
         self.parts.setdefault(checkpoint, {})[task] = {kind: (stamp, size_bytes) for kind, size_bytes in sizes.items() if size_bytes}
 
@@ -44,12 +45,23 @@ class StampAccount(RunAccount):
         if brought and stands_after != served:
             fact = f"its state goes on as after {stands_after} records, its checkpoint holds what {served} records did"
             self.found.append(Violation(RESTORED, self.context.env.now, where, fact, self._story(checkpoint, task)))
-        if checkpoint in self._dealt and vertex in self._dealt[checkpoint][1]:
+        is_resized = checkpoint in self._dealt and vertex in self._dealt[checkpoint][1]
+        taker = self._dealt[checkpoint][0] if is_resized else self
+        story = lambda: self._story(checkpoint, task)  # noqa: E731
+        union = [part["union"] for part in taker.parts_of(checkpoint, vertex) if "union" in part]
+        self.found.extend(union_errors(self.now_ns, where, union, [piece for piece in brought if piece.kind == "union"], story))
+        brought = [piece for piece in brought if piece.kind != "union"]
+        if is_resized:
             self._brought[task] = brought
             self._judge_dealt(checkpoint, self.context.layout.vertex[task])
             return
-        part = self.parts.get(checkpoint, {}).get(task, {})
-        self.found.extend(unlike(self.context.env.now, where, part, brought, lambda: self._story(checkpoint, task)))
+        part = dict(self.parts.get(checkpoint, {}).get(task, {}))
+        part.pop("union", None)
+        self.found.extend(unlike(self.now_ns, where, part, brought, story))
+
+    def parts_of(self, checkpoint: int, vertex: str) -> Iterator[_Part]:
+        """What each subtask of a vertex has stored in a checkpoint."""
+        return (part for task, part in self.parts.get(checkpoint, {}).items() if self.names[task][0] == vertex)
 
     def go_on(self, before: StampAccount, checkpoint: int) -> None:
         """What the other job had not taken itself was dealt out to it, and is dealt out again."""
@@ -75,10 +87,9 @@ class StampAccount(RunAccount):
         if not all(task in self._brought for task in tasks):
             return
         (taker, _), name = self._dealt[checkpoint], self.names[tasks[0]][0]
-        stamps: dict[str, list[Stamp]] = {"keyed": [], "windows": [], "operator": []}
-        for task, part in taker.parts.get(checkpoint, {}).items():
-            if taker.names[task][0] == name:
-                for kind, (stamp, _) in part.items():
-                    stamps[kind].append(stamp)
+        stamps: dict[Kind, list[Stamp]] = {"keyed": [], "windows": [], "operator": []}
+        for part in taker.parts_of(checkpoint, name):
+            for kind in stamps.keys() & part.keys():
+                stamps[kind].append(part[kind][0])
         where = f"{name}, rescaled with checkpoint {checkpoint}"
         self.found.extend(misdealt_state(self.context.env.now, where, name, stamps, [self._brought.pop(task) for task in tasks]))

@@ -13,7 +13,7 @@ import simpy
 
 from sim.metrics.journal import Happening
 from sim.metrics.recoveries import RecoveryStats
-from sim.runtime.contents import Contents, TaskSnapshot, beginning
+from sim.runtime.contents import Contents, StateSnapshot, TaskSnapshot, beginning
 from sim.runtime.context import Context
 from sim.runtime.counters import Counters
 from sim.runtime.jobmanager.job_end import JobEnd
@@ -120,13 +120,22 @@ class Restore:
         part = self.cluster.contents.of(self.checkpoint, task)
         return beginning(self.context.layout, task) if part is None else part
 
+    def _union(self, task: int) -> tuple[StateSnapshot, ...]:
+        """The union list state of all subtasks of its vertex (StateAssignmentOperation#reDistributePartitionableStates)."""
+        vertex = self.context.layout.vertex[task]
+        if self.context.scenario.job.vertices[vertex].union_state is None:
+            return ()
+        first = self.context.layout.first_task[vertex]
+        tasks = range(first, first + self.context.scenario.job.vertices[vertex].parallelism)
+        return self.cluster.contents.union_of(self.checkpoint, tasks)
+
     def _download(self, task: int, part: TaskSnapshot, start_ns: int) -> Work[None]:
         """Process: output channel state, keyed and operator state, input channel state; then the thread begins."""
         context, host = self.context, self.cluster.tasks[task]
         try:
             if start_ns:
                 yield self.env.timeout(start_ns)
-            downloaded = yield from host.download(part)
+            downloaded = yield from host.download(part, self._union(task))
         except simpy.Interrupt:
             return
         except StorageFailed as failure:

@@ -51,7 +51,7 @@ def hosts(scenario: Scenario) -> tuple[int, ...]:
     placement = scenario.cluster.placement
     if placement == "isolated":
         return tuple(range(len(subtasks)))
-    return tuple(0 if placement == "single" else i // scenario.cluster.slots for i in subtasks)
+    return tuple(0 if placement == "single" else i // (scenario.cluster.slots or 1) for i in subtasks)
 
 
 def service_factors(job: Job) -> dict[int, Fraction]:

@@ -5,7 +5,7 @@ Decides nothing: what to do is `sim.protocol`'s, what moves is `sim.plane`'s.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal, assert_never
 
@@ -20,7 +20,7 @@ from sim.protocol.task.checkpointing import TaskCheckpointing
 from sim.protocol.task_vocabulary import TaskCommand, TaskEvent
 from sim.protocol.vocabulary import Phase, Work
 from sim.runtime.barriers_in_transit import BarriersInTransit
-from sim.runtime.contents import TaskSnapshot
+from sim.runtime.contents import StateSnapshot, TaskSnapshot
 from sim.runtime.host_loop import HostLoop
 from sim.runtime.markers import CANCELLATIONS, WATERMARKS, traits
 from sim.runtime.task.async_thread import AsyncThread
@@ -176,14 +176,18 @@ class TaskHost:
             part.stop()
         self.state.keyed.stop()
 
-    def download(self, snapshot: TaskSnapshot) -> storage_work.Work[int]:
-        """Process: its state, and what its parts keep in files; returns the bytes of state.  Raises StorageFailed."""
+    def download(self, snapshot: TaskSnapshot, union: Iterable[StateSnapshot]) -> storage_work.Work[int]:
+        """Process: its state, the union of its vertex, and what its parts keep in files.
+
+        Returns the bytes of state.  Raises StorageFailed.
+        """
         state_bytes = 0
         self._closed = snapshot.finished
         if snapshot.finished and not snapshot.holds_state:
             self.state.leave_closed_operators()
         if snapshot.checkpoint:  # without parts too: the keys that come here may be those of tasks that had finished
-            state_bytes = yield from self.state.restore(self.context.storage, snapshot.checkpoint, snapshot.parts, snapshot.position.served)
+            storage, served = self.context.storage, snapshot.position.served
+            state_bytes = yield from self.state.restore(storage, snapshot.checkpoint, snapshot.parts, served, union)
         for part in self.parts:
             if (work := part.download(snapshot)) is not None:
                 yield from work

@@ -53,7 +53,7 @@ def build_faults(
     """The faults in the order of the file; a trace that says how long each one lasts becomes a fault per row."""
     indices = max(max(row.values(), default=0) for row in subtasks)
     isolated = max(sum(row.values()) for row in subtasks)
-    hosts = {"isolated": isolated, "spread": -(-indices // cluster.slots)}.get(cluster.placement, 1)
+    hosts = {"isolated": isolated, "spread": -(-indices // (cluster.slots or 1))}.get(cluster.placement, 1)
     most = {name: max(row[name] for row in subtasks) for name in subtasks[0]}
     return tuple(fault for i, section in enumerate(given) for fault in _faults(section, ("faults", i), most, hosts, reading, folder))
 

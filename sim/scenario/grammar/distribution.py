@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, Tag, create_model
+from pydantic import BeforeValidator, Field, Tag, create_model
 
 from sim.model.job import Distribution
 from sim.model.randomness.distributions import DISTRIBUTIONS, DistributionKind
@@ -37,20 +37,31 @@ class Law(Section):
     HINTS: ClassVar[Texts] = {"constant": "write the value alone, without a mapping", "normal": "write lognormal: {mean: ..., cv: ...}"}
 
 
+def _mean(value: object) -> object:
+    """The ends of a range look like a sweep axis."""
+    if isinstance(value, list):
+        another = "another range is not modelled, write erlang: {mean: ..., cv: ...}, and several means as a list of distributions"
+        raise ValueError(f"expected the mean, not a list: values are from 0 to twice the mean; {another}")  # noqa: TRY004  # pydantic collects ValueErrors
+    return value
+
+
 def _section(name: str, sentence: str, mean: Any, spread: type[Section], kinds: list[DistributionKind]) -> Any:
     """A section with a key for each kind of distribution."""
+    one_or_axis: Any = Axis
+    axis, alone = one_or_axis[mean], Annotated[mean, BeforeValidator(_mean)]
+    types: dict[str, Any] = {kind.name: spread if kind.most_cv else alone if kind.name == "uniform" else axis for kind in kinds}
     keys: dict[str, Any] = {
-        kind.name.replace("-", "_"): ((spread if kind.most_cv else mean) | None, Field(None, description=kind.sentence)) for kind in kinds
+        kind.name.replace("-", "_"): (types[kind.name] | None, Field(None, description=kind.sentence)) for kind in kinds
     }
     return create_model(name, __base__=Law, __doc__=sentence, __module__=__name__, **keys)
 
 
 DurationLaw = _section(
-    "DurationLaw", "Exactly one of these distributions, by its name.", Axis[Duration], DurationSpread, list(DISTRIBUTIONS.values())
+    "DurationLaw", "Exactly one of these distributions, by its name.", Duration, DurationSpread, list(DISTRIBUTIONS.values())
 )
 SizeLaw = _section(
     "SizeLaw", "Exactly one of these distributions, by its name.  A size that is drawn is at least 1 B, as every record has one.",
-    Axis[Size], SizeSpread, [kind for kind in DISTRIBUTIONS.values() if kind.of_sizes],
+    Size, SizeSpread, [kind for kind in DISTRIBUTIONS.values() if kind.of_sizes],
 )  # fmt: skip
 DurationField = Annotated[Annotated[Duration, Tag("text")] | Annotated[DurationLaw, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]
 SizeField = Annotated[Annotated[Size, Tag("text")] | Annotated[SizeLaw, Tag("map")], MAP_OR_TEXT]  # type: ignore[valid-type]

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sim.model.catalogs.shipping import SHIPPING
-from sim.model.job import Alignment, AsyncIO, Backlog, Distribution, Input, Job, Rate, Snapshot, Source, Vertex, Watermark
+from sim.model.job import Alignment, AsyncIO, Backlog, Distribution, Input, Job, Rate, Snapshot, Source, UnionState, Vertex, Watermark
 from sim.scenario.grammar.distribution import Law, law
 from sim.scenario.grammar.options import built
 from sim.scenario.job import document as doc
@@ -88,6 +88,7 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
         async_io=_async_io(given, name, reading),
         window=build_window(given, name, reading),
         state=build_state(given.state, name, reading),
+        union_state=_union_state(given, name, reading),
         snapshot=built(Snapshot, given.snapshot, ("job", name, "snapshot"), reading),
         flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
         commit=build_commit(given.commit, given.connector, ("job", name, "commit"), has_input=bool(inputs), reading=reading),
@@ -242,6 +243,12 @@ def _async_io(given: doc.Vertex, name: str, reading: Reading) -> AsyncIO | None:
     if given.commit not in (None, "none"):
         reading.wrong(here, "requests and transactions are two vertices: write commit in the next one")
     return built(AsyncIO, given.async_io, here, reading)
+
+
+def _union_state(given: doc.Vertex, name: str, reading: Reading) -> UnionState | None:
+    if isinstance(given.union_state, str):
+        return UnionState() if given.union_state == "true" else None
+    return None if given.union_state is None else built(UnionState, given.union_state, ("job", name, "union-state"), reading)
 
 
 def _law(given: int | Law | None, default: Distribution, here: DocumentPath, reading: Reading) -> Distribution:

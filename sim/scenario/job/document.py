@@ -16,6 +16,7 @@ from sim.scenario.grammar.fields import (
     Number,
     RecordRate,
     Share,
+    Switch,
     Weight,
     choice,
     choice_of,
@@ -222,6 +223,10 @@ class Window(Options, of=(job.Window,)):
     Default: global."""
 
 
+class UnionState(Options, of=(job.UnionState,)):
+    """Union list state of a vertex, of which each subtask restores all."""
+
+
 class Vertex(Options, of=(job.Vertex,)):
     """One chain of operators; its parallel instances are the subtasks.  One of source, input."""
 
@@ -252,6 +257,7 @@ class Vertex(Options, of=(job.Vertex,)):
     async_io: AsyncIO | None = None
     window: Window | None = None
     state: State | None = None
+    union_state: Axis[Annotated[Annotated[Switch, Tag("text")] | Annotated[UnionState, Tag("map")], MAP_OR_TEXT]] | None = None
     snapshot: Snapshot | None = None
     flush: Flush | None = None
     commit: Axis[CommitField] | None = None

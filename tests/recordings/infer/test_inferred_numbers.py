@@ -122,8 +122,8 @@ def placed(first, second):
         ("123", "123", "spread", "3 task managers; 33% of the pairs of tasks share one ("),
         ("111", "111", "single", "one task manager; 100% of the pairs of tasks share one ("),
         ("123", "456", "isolated", "6 task managers; 0% of the pairs of tasks share one ("),
-        ("1122", "1122", "spread", "2 task managers; 50% of the pairs of tasks share one, 25% with the nearest placement there is ("),
-        ("11112", "11112", "single", "2 task managers; 68% of the pairs of tasks share one, 100% with the nearest placement there is ("),
+        ("1122", "1122", "spread", "2 task managers; 50% of the pairs of tasks share one ("),
+        ("11112", "11112", "spread", "2 task managers; 68% of the pairs of tasks share one ("),
         ("1234", "4567", "isolated", "7 task managers; 6% of the pairs of tasks share one, 0% with the nearest placement there is ("),
     ],
 )

@@ -24,6 +24,7 @@ job:
   map: {input: {src: hash}, service: 4 ms, parallelism: 2, state: {size: 400 kB, backend: rocksdb, update: 50%, value: 1 kB}}
   sink: {input: {map: hash}, service: 1 ms, snapshot: {operator-state: 500 B}}
 checkpoint: {interval: 1 s, barriers: unaligned, incremental: true}
+cluster: {placement: isolated}
 storage: {bandwidth: 100 MB/s, file-latency: 20 ms, inline-threshold: 0 B}
 run: {duration: 12 s}
 """

@@ -23,7 +23,7 @@ JOB = """\
 version: 1
 job:{job}
 checkpoint: {{interval: {interval}, barriers: {barriers}, incremental: {incremental}, timeout: 300 ms, tolerable-failed: 9}}
-cluster: {{network: {{segment-size: 4 KiB}}}}
+cluster: {{placement: isolated, network: {{segment-size: 4 KiB}}}}
 storage: {{bandwidth: 100 MB/s}}
 faults: [{faults}]
 run: {{duration: {duration}}}

@@ -15,6 +15,7 @@ from sim.model.scenario import Overheads, Run, Scenario
 from sim.plane.reference.thread import due
 from sim.plane.seam.interface import RateSegment, Ship
 from sim.runtime.setup.lowering import hosts, plane_spec
+from sim.scenario import loads
 
 SECOND = 1_000_000_000
 THIRDS = (Fraction(1, 3), Fraction(2, 3))
@@ -33,7 +34,7 @@ JOB = Job((
 
 
 def scenario(job: Job = JOB, **cluster) -> Scenario:
-    return Scenario("?", "lowering", job, CheckpointOptions(None), Run(SECOND, seed=5), Cluster(**cluster))
+    return Scenario("?", "lowering", job, CheckpointOptions(None), Run(SECOND, seed=5), Cluster(**{"placement": "isolated"} | cluster))
 
 
 def with_rates(*rates: tuple[int, Fraction | int], total: int | None = None) -> Scenario:
@@ -259,3 +260,19 @@ def test_a_segment_shorter_than_a_record_has_none():
 
     assert [0, 2] == [row.first for row in segments(*short)]
     assert [0, 2, Fraction(44, 10), Fraction(54, 10)] == dues(*short)[:4]
+
+
+def test_slots_are_shared_unless_a_file_says_otherwise():
+    """Subtask i of every vertex is in slot i, and a task manager has one slot: Flink's defaults."""
+    text = """\
+job: {a: {source: {rate: 1/s, record: 1 B}, parallelism: 2}, b: {input: {a: hash}, parallelism: 3}}
+checkpoint: {interval: 1 s}
+run: {duration: 1 s}
+"""
+
+    def placed(*changes):
+        return hosts(loads(text, overrides=changes).scenarios[0])
+
+    assert (0, 1, 0, 1, 2) == placed()
+    assert (0, 0, 0, 0, 1) == placed("cluster.slots=2") == placed("flink.taskmanager.numberOfTaskSlots=2")
+    assert (0, 1, 2, 3, 4) == placed("cluster.placement=isolated")

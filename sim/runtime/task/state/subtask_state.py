@@ -7,6 +7,7 @@ Keyed state and operator state of a subtask go one after the other through the t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Literal
 
 from sim.checkers.state import Brought, Kind
@@ -34,6 +35,7 @@ class SubtaskState:
         self._types: dict[int, SnapshotType] = {}
         self._work_streams: dict[str, Stream] = {}  # by phase
         self._list_state: list[Brought] = []  # restored beside keyed state
+        self._union_bytes = self._own.operator_state_bytes if subtask.vertex.union_state else 0
 
     @property
     def brought(self) -> list[Brought]:
@@ -69,8 +71,8 @@ class SubtaskState:
         type_ = self._types.pop(checkpoint)
         self.keyed.count(served, now_ns)
         keyed = self.keyed.take(checkpoint, type_, may_reuse)
-        operator_bytes = self._own.operator_state_bytes + waiting.operator
-        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes, waiting.windows, ages=self.keyed.ages)
+        operator_bytes = waiting.operator + (0 if self.subtask.vertex.union_state else self._own.operator_state_bytes)
+        self.snapshots[checkpoint] = StateSnapshot(type_, keyed, operator_bytes, waiting.windows, self._union_bytes, ages=self.keyed.ages)
         self.on_taken(checkpoint, self.snapshots[checkpoint])
         return keyed.sync_ns + self.keyed.held_ns(keyed, checkpoint)
 
@@ -78,7 +80,10 @@ class SubtaskState:
         """Process: one part of the asynchronous phase.  Raises StorageFailed."""
         snapshot = self.snapshots[checkpoint]
         if part == "operator":
-            for work in self._file(storage, snapshot.operator, ("operator", snapshot.operator_bytes), snapshot, checkpoint):
+            for work in (
+                *self._file(storage, snapshot.operator, ("operator", snapshot.operator_bytes), snapshot, checkpoint),
+                *self._file(storage, snapshot.union, ("union", snapshot.union_bytes), snapshot, checkpoint),
+            ):
                 yield from work
             return
         works = [
@@ -110,22 +115,27 @@ class SubtaskState:
         """The operators had finished, and are not opened again: their backend holds nothing (TaskStateSnapshot.FINISHED_ON_RESTORE)."""
         self.keyed = NoKeyedState()
 
-    def restore(self, storage: CheckpointStorage, checkpoint: int, parts: Iterable[Part], served: int) -> Work[int]:
-        """Process: bring back the state that lies in these parts of a checkpoint.
+    def restore(
+        self, storage: CheckpointStorage, checkpoint: int, parts: Iterable[Part], served: int, union: Iterable[StateSnapshot] = ()
+    ) -> Work[int]:
+        """Process: bring back the state that is in these parts of a checkpoint, and the union list state of all subtasks.
 
         The state then stands after `served` records of this task.  Returns how many bytes were read.  Raises StorageFailed.
         """
         parts = list(parts)
         read_bytes = yield from self.keyed.restore(storage, checkpoint, parts, served)
+        lists: list[tuple[Kind, StateSnapshot, Fraction, list[Handle]]] = [("union", own, Fraction(1), own.union) for own in union]
+        if lists and self.subtask.vertex.union_state and not self.subtask.vertex.union_state.clears:
+            self._union_bytes = sum(snapshot.union_bytes for _, snapshot, _, _ in lists)
         for snapshot, share in parts:
-            files: tuple[tuple[Kind, list[Handle]], ...] = (("windows", snapshot.windows), ("operator", snapshot.operator))
-            for kind, handles in files:
-                if handles:
-                    self._list_state.append(brought(kind, snapshot, share, handles))
-                for handle in handles:
-                    size_bytes = int(handle.size_bytes * share)  # list state is dealt out anew
-                    yield from self.subtask.read(storage, handle, size_bytes)
-                    read_bytes += size_bytes
+            lists += ("windows", snapshot, share, snapshot.windows), ("operator", snapshot, share, snapshot.operator)
+        for kind, snapshot, share, handles in lists:
+            if handles:
+                self._list_state.append(brought(kind, snapshot, share, handles))
+            for handle in handles:
+                size_bytes = int(handle.size_bytes * share)  # list state is dealt out anew
+                yield from self.subtask.read(storage, handle, size_bytes)
+                read_bytes += size_bytes
         return read_bytes
 
     def _file(
