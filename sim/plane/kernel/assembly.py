@@ -207,7 +207,7 @@ def partition_rows(spec: PlaneSpec, plan: Layout, words: WordTable) -> Rows:
         edge, row = spec.edges[e], rows[p]
         row["task"], row["ship"], row["first_channel"], row["channels"] = t, edge.ship, channels.start, len(channels)
         row["pool"] = len(channels) * spec.exclusive + spec.floating
-        row["limit"] = row["pool"] + spec.overdraft
+        row["limit"] = row["pool"] + spec.overdraft * spec.vertices[edge.upstream].borrows
         row["fan_num"], row["fan_den"] = edge.fan_out
         row["size_table"], row["size_n"] = words.table(edge.record_bytes), len(edge.record_bytes)
         if edge.ship == Ship.HASH:

@@ -97,7 +97,7 @@ class ReferencePlane(Agenda):
         spec, row = self.spec, self.spec.edges[edge]
         return Partition(
             task, edge, row, self.stream("route", row.name, task.subtask), self.stream("start", row.name, task.subtask),
-            channels * spec.exclusive + spec.floating, spec.overdraft, spec.max_per_channel,
+            channels * spec.exclusive + spec.floating, spec.overdraft * task.vertex.borrows, spec.max_per_channel,
         )  # fmt: skip
 
     def new_gate(self, number: int, task: Task, position: int, edge: int) -> Gate:

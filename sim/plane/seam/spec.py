@@ -109,6 +109,11 @@ class VertexSpec:
         if self.gates_of_inputs and (sum(self.gates_of_inputs) != len(self.service) or min(self.gates_of_inputs) < 1):
             raise ValueError(f"vertex {self.name}: inputs of {self.gates_of_inputs} gates, and {len(self.service)} gates")
 
+    @property
+    def borrows(self) -> bool:
+        """Whether its outputs may use overdraft segments: not those of a legacy source (SourceStreamTask#init, FLINK-27789)."""
+        return self.source is None or self.source.waits != Wait.LOCK
+
     def input_of(self, gate: int) -> range:
         """The gates of the input that a gate is one of (T9)."""
         begin = 0

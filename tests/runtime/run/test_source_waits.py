@@ -1,5 +1,7 @@
 """Where sources wait, seen from checkpoints; what a Flink 2.3 does is said per test."""
 
+from pathlib import Path
+
 import pytest
 
 import sim
@@ -45,3 +47,31 @@ def test_a_reader_that_blocks_in_poll_makes_mails_wait_for_its_next_record():
 
     assert sum(found) / len(found) == pytest.approx(300, rel=0.15)
     assert 500 < max(found) < 620
+
+
+REPORT = Path(__file__).parents[2] / "data" / "reports" / "br13" / "scenario.yaml"
+"""FLINK-27789, and SourceStreamTask#init of Flink 2.3.0: a legacy source sets its overdraft buffers to 0."""
+
+
+def in_flight(*overrides: str) -> list[tuple[int, float]]:
+    """(bytes in flight, duration) of each unaligned checkpoint of the report."""
+    study = loads(REPORT.read_text(), overrides=["checkpoint.barriers=unaligned", "run.duration=40 s", *overrides])
+    rows = sim.simulate(study.scenarios[0]).checkpoints
+    return list(zip(rows["persisted_data"], rows["end_to_end_duration"], strict=True))
+
+
+@pytest.mark.parametrize("profile", ["1.20", "2.x"])
+def test_a_legacy_source_has_no_overdraft_buffers(profile):
+    """Whatever `overdraft` says: 655 kB each if it had 20."""
+    found = in_flight(f"cluster.profile={profile}")
+
+    assert found == in_flight(f"cluster.profile={profile}", "cluster.network.overdraft=0")
+    assert found != in_flight(f"cluster.profile={profile}", "job.src.source.waits=mailbox")
+
+
+def test_a_legacy_source_fills_a_pool_like_that_of_other_sources():
+    """1.5 MB: two pools of twelve buffers at each end of four channels."""
+    (legacy, _), (other, _) = in_flight()[-1], in_flight("job.src.source.waits=mailbox")[-1]
+
+    assert legacy == pytest.approx(1_500_000, rel=0.05)
+    assert other == pytest.approx(legacy, rel=0.1)
