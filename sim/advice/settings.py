@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sim.model.catalogs.barriers import BARRIERS, BarrierKind
-from sim.model.catalogs.sinks import SINKS, SinkKind, recognised
+from sim.model.catalogs.sinks import SINKS, SinkKind
 from sim.units import SECOND, format_duration
 
 if TYPE_CHECKING:
@@ -47,10 +47,11 @@ def protocols() -> tuple[Protocol, ...]:
 
 def sinks_of(scenario: Scenario) -> dict[str, SinkKind | None]:
     """Vertex without readers -> its sink: as the job says, or as its name tells; None: unknown."""
-    read = {upstream for upstream, _ in scenario.job.edges}
-    last = [vertex for vertex in scenario.job.vertices if vertex.name not in read]
-    found = {vertex.name: SINKS[vertex.connector] for vertex in scenario.job.vertices if vertex.connector}
-    return {vertex.name: recognised(vertex.name) for vertex in last} | found
+    vertices = [vertex for vertex in scenario.job.vertices if not vertex.committer_of]
+    read = {inlet.upstream for vertex in vertices for inlet in vertex.inputs}
+    last = [vertex for vertex in vertices if vertex.name not in read]
+    found = {vertex.name: SINKS[vertex.connector] for vertex in scenario.job.vertices if vertex.connector in SINKS}
+    return {vertex.name: SINKS.get(vertex.known_connector) for vertex in last} | found
 
 
 def dangers(scenario: Scenario) -> list[str]:

@@ -95,7 +95,7 @@ class _Books:
 
     def given_up(self, commit: CommitStats, transaction: CommittedEpoch) -> Violation:
         self.cover(transaction)
-        fact = f"{count_is(transaction.records, 'record')} lost: the transaction was open for longer than the external system keeps it"
+        fact = f"{count_is(transaction.records, 'record')} lost: {commit.why}"
         return Violation(ONCE, commit.time_ns, _where(commit, transaction, self.teller), fact, self._story(commit, transaction))
 
     def enter(self, commit: CommitStats, transaction: CommittedEpoch) -> Iterator[Violation]:

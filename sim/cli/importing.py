@@ -61,7 +61,10 @@ def _show(imported: ImportedJob, out: Path | None, *, as_json: bool) -> None:
 
     scenario = placed(imported.text, None)
     if as_json:
-        print(json.dumps({"scenario": scenario, "unknown": imported.unknown, "not_modelled": imported.not_modelled}))
+        from sim.verbs.known_issues import known_issues_json
+
+        found = {"scenario": scenario, "unknown": imported.unknown, "not_modelled": imported.not_modelled}
+        print(json.dumps({**found, "known_issues": known_issues_json(imported.scenarios)}))
     elif out is None:
         print(scenario, end="")
 

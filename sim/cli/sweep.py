@@ -72,7 +72,7 @@ def run_sweep(
 
 def _print_json(found: Sweep) -> None:
     rows = json.loads(found.results.to_json(orient="records"))  # NaN becomes null
-    answer = {"sections": [section._asdict() for section in found.sections], "sentence": found.sentence}
+    answer = {"sections": [section._asdict() for section in found.sections], "sentence": found.sentence, "known_issues": found.known_issues}
     print(json.dumps({"name": found.definition.name, "question": found.definition.text, **answer, "rows": rows}))
 
 

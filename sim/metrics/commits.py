@@ -28,6 +28,10 @@ class CommittedEpoch(NamedTuple):
         return sum(end - begin for begin, end in self.inputs)
 
 
+TIMED_OUT = "the transaction was open for longer than the external system keeps it"
+"""Why transactions are lost, unless a commit failed."""
+
+
 class CommitStats(NamedTuple):
     """The measurements of one commit."""
 
@@ -36,8 +40,9 @@ class CommitStats(NamedTuple):
     task: int  # the committer
     trigger_ns: int  # of that checkpoint; -1: none
     committed: tuple[CommittedEpoch, ...]
-    lost: tuple[CommittedEpoch, ...] = ()  # open for longer than the transaction timeout
+    lost: tuple[CommittedEpoch, ...] = ()
     again: bool = False  # after a restore
+    why: str = TIMED_OUT  # they are lost
 
 
 def commits_table(stats: Iterable[CommitStats], names: Sequence[tuple[str, int]]) -> pd.DataFrame:

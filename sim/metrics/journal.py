@@ -39,7 +39,8 @@ class Happening(StrEnum):
     NOTIFIED_COMPLETE = "notified complete"
     NOTIFIED_ABORTED = "notified aborted"
     COMMITTED = "committed"  # number: records made visible
-    TRANSACTION_LOST = "transaction lost"  # number: records; it was open for longer than its timeout
+    COMMIT_FAILED = "commit failed"  # number: records that it was to make visible; detail: what follows
+    TRANSACTION_LOST = "transaction lost"  # number: records; it was open for longer than its timeout, or its commit was given up
     OUTPUT_DROPPED = "output dropped"  # number: records; the committer forgets them; detail: why
     FILE_MISSING = "file missing"  # number: files named by what was committed and not there in full
     END_OF_DATA = "end of data"  # detail: drain or no-drain
@@ -58,7 +59,7 @@ class Happening(StrEnum):
     TASK_RESTORED = "task restored"  # its state is there; number: bytes
     TASK_RUNS = "task runs"  # its recovered input is read
     JOB_RECOVERED = "job recovered"  # all tasks run
-    FAULT = "fault"  # detail: storage, network or a slow task, and for how long
+    FAULT = "fault"  # detail: storage, network, a slow task or commits, and for how long
 
 
 class Entry(NamedTuple):

@@ -111,6 +111,10 @@ class Cluster:
         Kind.WORD, "2.x",
         "Whose constants and defaults; 1.15: without what came since: overdraft buffers, the timeout of barriers in sender queues.",
     )  # fmt: skip
+    version: str = option(  # empty: neither it nor a profile is written
+        Kind.OWN, "", "Release of Flink, such as 1.20.1 or 1.20: known defects are judged by it, and it chooses the profile.",
+        usually="the profile, if that is written", keyword=True,
+    )  # fmt: skip
     network: NetworkMemory = option(Kind.OWN, NetworkMemory(), "Buffers between tasks.")
 
     def host(self, task_manager: int) -> int:

@@ -87,7 +87,15 @@ class SlowTask:
     subtask: int | None = None
 
 
-Target = Kill | TaskManagerLost | JobManagerDown | StorageOutage | NetworkOutage | SlowTask
+@dataclass(frozen=True, slots=True)
+class FailedCommits:
+    """Commits of a transactional sink fail: the next one to end, or all for a while.  `Commit.gives_up` says what follows."""
+
+    vertex: str
+    lasts_ns: int | None = None
+
+
+Target = Kill | TaskManagerLost | JobManagerDown | StorageOutage | NetworkOutage | SlowTask | FailedCommits
 
 
 @dataclass(frozen=True, slots=True)

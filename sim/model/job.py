@@ -11,7 +11,8 @@ from typing import Literal
 
 from sim.model.catalogs.option import Kind, option
 from sim.model.catalogs.shipping import SHIPPING, Shipping
-from sim.model.catalogs.sinks import SINKS
+from sim.model.catalogs.sinks import SINKS, recognised
+from sim.model.catalogs.sources import SOURCES
 from sim.model.key_groups import Excess, dealt
 from sim.model.sink import Commit, Flush
 from sim.model.state import State
@@ -276,10 +277,19 @@ class Vertex:
         Kind.OWN, None, "two-phase, as-connector, or its details.", usually="none", keyword=True
     )
     connector: str = option(
-        Kind.WORD, "", "What it writes to: commit begins with its options, and advice asks it whether barriers may overtake data.",
-        choices=lambda: SINKS, keyword=True,
+        Kind.OWN, "",
+        "What it writes to, or a source reads: commit begins with its options, and advice asks it whether barriers may overtake data.\n"
+        "{name: hudi, version: 1.1.0} says the version, by which known defects are judged.",
+        choices=lambda: (*SINKS, *SOURCES), keyword=True,
     )  # fmt: skip
+    connector_version: str = ""
     committer_of: str = ""  # it is the global committer of this vertex and reads committables only
+
+    @property
+    def known_connector(self) -> str:
+        """Its connector, as the job says it or as the name of the vertex tells; empty: it is not known."""
+        kind = None if self.connector or self.source is not None else recognised(self.name)
+        return self.connector if kind is None else kind.name
 
     def total(self, subtask: int) -> int | None:
         """Records of a source's subtask; None: unbounded."""

@@ -45,6 +45,15 @@ class Commit:
         "replaces = it takes the place of its checkpoint's earlier ones (Iceberg's FlinkSink).",
         needs=("committer", ("global",)),
     )  # fmt: skip
+    retries: int = option(
+        Kind.NATURAL, 0,
+        "Further attempts at a commit that fails (faults: commit).\n"
+        "With Flink 1.x there is one each second, without limit unless gives-up is drop.", usually="as the connector has it, else 0",
+    )  # fmt: skip
+    gives_up: Literal["restart", "drop"] = option(
+        Kind.WORD, "restart", "What follows on the last failed attempt: the job restarts and commits again, or the records are lost.",
+        usually="as the connector has it, else restart",
+    )  # fmt: skip
     holds_back: int = option(Kind.COUNT, 0, "Records per input channel it keeps in its state until finish(), e.g. an open window.")
     emits: Literal["at-once", "on-commit"] = option(
         Kind.WORD, "at-once", "When records go on downstream: as they are served (the default), or all of an epoch when they are committed."
@@ -55,4 +64,7 @@ def commit_of(kind: SinkKind) -> Commit | None:
     """The default commit options of a sink; None: it commits nothing."""
     if kind.committer == "none":
         return None
-    return Commit(kind.committer, transaction_timeout_ns=kind.transaction_timeout_ns, exchange=kind.exchange, late=kind.late)
+    return Commit(
+        kind.committer, transaction_timeout_ns=kind.transaction_timeout_ns, exchange=kind.exchange, late=kind.late, retries=kind.retries,
+        gives_up=kind.gives_up,
+    )  # fmt: skip

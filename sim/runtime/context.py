@@ -50,6 +50,7 @@ class Context:
     journal: Journal = field(default_factory=Journal)
     stats: dict[int, CheckpointStats] = field(default_factory=dict)  # by checkpoint
     commits: list[CommitStats] = field(default_factory=list)
+    failing_commits: dict[str, int | None] = field(default_factory=dict)  # sink -> until when its commits fail; None: the next one does
 
     def note(self, happening: Happening, checkpoint: int = -1, task: int = -1, number: int = 0, detail: str = "") -> None:
         """Enter into the journal what happens now."""

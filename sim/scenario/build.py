@@ -44,6 +44,7 @@ def build(
     check(document, reading)
     job = build_job(document.job, reading, folder, duration_ns=document.run.duration)
     cluster = build_cluster(document.cluster or Cluster(), reading)
+    sinks = [vertex.name for vertex in job.vertices if vertex.commit is not None]
     rescale = build_rescale(document.rescale, job, reading)
     return Scenario(
         question=question,
@@ -57,7 +58,7 @@ def build(
         storage=build_storage(document.storage or Storage(), reading, folder),
         overheads=built(Overheads, document.overheads, ("overheads",), reading, chosen(document.environment, reading, folder)),
         actions=build_actions(document.actions or (), reading),
-        faults=build_faults(document.faults or (), parallelisms(job, rescale), cluster, reading, folder),
+        faults=build_faults(document.faults or (), parallelisms(job, rescale), sinks, cluster, reading, folder),
         restart=build_restart(document.restart, reading),
         rescale=rescale,
         instances=build_instances(

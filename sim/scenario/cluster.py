@@ -8,7 +8,8 @@ from pydantic import Tag
 
 from sim.model import cluster
 from sim.model.catalogs.option import options_of
-from sim.scenario.grammar.fields import Axis, OnOff, choice
+from sim.model.versions import profile_of
+from sim.scenario.grammar.fields import Axis, OnOff, Version, choice
 from sim.scenario.grammar.options import Options, attribute_of, built
 from sim.scenario.grammar.section import MAP_OR_TEXT, Texts
 from sim.scenario.text.problems import Reading
@@ -36,6 +37,7 @@ class Cluster(Options, of=(cluster.Cluster,)):
         "task-slots": "write slots",
     }  # fmt: skip
     services: Axis[Annotated[str, choice("side-by-side", "idle-core")]] | None = None
+    version: Axis[Version] | None = None
     network: Network | None = None
 
 
@@ -46,16 +48,23 @@ def build_cluster(given: Cluster, reading: Reading) -> cluster.Cluster:
     if given.services is not None and given.cores is None:
         reading.warn(("cluster", "services"), "has no effect: write cores")
     contend = None if given.services is None or given.cores is None else given.services == "idle-core"
-    return built(cluster.Cluster, given, ("cluster",), reading, network=_network(given, reading), tasks_contend=contend)
+    profile, version = given.profile, given.version
+    if version is not None and profile not in (None, usual := profile_of(version)):
+        reading.wrong(("cluster", "profile"), f"is {profile}, but version {version} has profile {usual}: leave one of the two out")
+    profile = profile or (profile_of(version) if version else "2.x")
+    return built(
+        cluster.Cluster, given, ("cluster",), reading, network=_network(given, profile, reading), tasks_contend=contend, profile=profile,
+        version=version or given.profile,
+    )  # fmt: skip
 
 
-def _network(around: Cluster, reading: Reading) -> cluster.NetworkMemory:
+def _network(around: Cluster, profile: str, reading: Reading) -> cluster.NetworkMemory:
     given, here = around.network or Network(), ("cluster", "network")
-    two, old = around.profile in (None, "2.x"), around.profile == "1.15"
+    two, old = profile == "2.x", profile == "1.15"
     gone = [record for record in options_of(cluster.NetworkMemory).values() if two and all(key.last for key in record.flink)]
     segment_bytes = given.segment_size or cluster.NetworkMemory().segment_bytes
-    profile = {"starting_segment_bytes": 1024 if two else segment_bytes, "overdraft": 0 if old else 5}
-    both = zip(profile.items(), (given.starting_segment_size, given.overdraft), strict=True)
+    defaults = {"starting_segment_bytes": 1024 if two else segment_bytes, "overdraft": 0 if old else 5}
+    both = zip(defaults.items(), (given.starting_segment_size, given.overdraft), strict=True)
     usual = {name: value for (name, value), written in both if written is None}
     usual |= {record.field: record.default for record in gone}
     network = built(cluster.NetworkMemory, given, here, reading, **usual, debloat=_debloat(given.debloat, reading), stretching=not old)

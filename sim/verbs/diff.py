@@ -25,6 +25,7 @@ from sim.verbs.command_lines import command_line, portable
 from sim.verbs.display import parts_html, parts_text
 from sim.verbs.importing import draft_of, text_of
 from sim.verbs.kept import keep_answer
+from sim.verbs.known_issues import different_issues, known_issues_json
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError, writable_folder
 from sim.verbs.run import StudySource
@@ -136,6 +137,7 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, engine: Engine, jobs: i
             raise Stopped("nothing is kept of an unfinished comparison") from None
     length = format_duration(found.before.run.duration_ns)
     notes = [f"{count} runs of {length}, {request.replications} seeds on each side", *a.notes, *b.notes, *filter(None, [found.runs])]
+    notes += different_issues({"A": found.before, "B": found.after})
     if rows.get(COST) is not None and rows[COST].notna().any():
         notes.append(f"costs in {prices.currency} per month; prices: {prices.source}")
     return _result(request, found, effects.quantities(rows), rows, notes)
@@ -160,6 +162,7 @@ def _result(
     data = {
         "a": portable(place_a), "b": portable(place_b), "verdict": texts.verdict(found, answer), "inputs": inputs,
         "renamed": [list(pair) for pair in found.renamed], "added": list(found.added), "removed": list(found.removed),
+        "known_issues": {side: known_issues_json([scenario]) for side, scenario in (("a", found.before), ("b", found.after))},
         "quantities": [own.plain() for own in answer], "notes": list(notes), "trouble": trouble, "observed": observed,
     }  # fmt: skip
     return Diff(str(data["verdict"]), parts, data, tuple(trouble), rows)

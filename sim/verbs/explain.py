@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,16 @@ from sim.history.reading import history_of
 from sim.history.text import answer_text, plain
 from sim.recordings.source.files import RecordingError
 from sim.verbs.explanation import Explanation
+from sim.verbs.findings import issue_remarks, tell
+from sim.verbs.importing import scenarios_of_source
 from sim.verbs.job_place import JobPlace
+from sim.verbs.known_issues import known_issues_json
 from sim.verbs.listener import Listener
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sim.model.scenario import Scenario
     from sim.recordings.reading import RecordingSource
 
 
@@ -56,13 +63,18 @@ def explain_source(
     source: RecordingSource, checkpoint: int | None = None, *, verify: bool = False, listener: Listener | None = None
 ) -> Explanation:
     """Explain a source that was read before.  RecordingError: it has to be simulated, and gives no scenario."""
+    listener = listener or Listener()
     found = answer(history_of(source), checkpoint)
-    history = plain(found)
+    scenarios: Sequence[Scenario] = ()
+    with suppress(RecordingError):  # no scenario can be made of it
+        scenarios = scenarios_of_source(source)
+        tell(issue_remarks("job", scenarios), listener)
+    history = {**plain(found), "known_issues": known_issues_json(scenarios)}
     if not verify:
         return Explanation(answer_text(found), history["explained"], history)
     from sim.verbs.helped import helped
 
-    changes = helped(source, found.accounts, durations_ms(found.history), listener or Listener())
+    changes = helped(source, found.accounts, durations_ms(found.history), listener)
     return Explanation(f"{answer_text(found)}\n\n{changes.text}", history["explained"], history | {"what_if": changes.plain})
 
 

@@ -11,6 +11,8 @@ from sim.explain.close_up import look
 from sim.explain.record import record
 from sim.explain.text import text
 from sim.verbs.explanation import Explanation
+from sim.verbs.findings import issue_remarks, tell
+from sim.verbs.known_issues import known_issues_json
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError
 
@@ -35,7 +37,9 @@ def explain_runs(
     texts: list[str] = []
     records: list[dict[str, Any]] = []
     missing: list[str] = []
-    for name, scenario in chosen_of(runs, strategy, listener).items():
+    chosen = chosen_of(runs, strategy, listener)
+    tell(issue_remarks(runs.name, list(chosen.values())), listener)
+    for name, scenario in chosen.items():
         close_up = watched(name, scenario, engine, listener)
         try:
             found = accounts(name, close_up, checkpoint)
@@ -45,7 +49,7 @@ def explain_runs(
         for account in found:
             simulated = verified(account, engine) if verify else {}
             texts.append(text(account, simulated))
-            records.append(record(account, simulated))
+            records.append(record(account, simulated) | {"known_issues": known_issues_json([scenario])})
     if not records:
         raise NoCheckpointError(f"{runs.name}: {'; '.join(missing)}")
     for line in missing:

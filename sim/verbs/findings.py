@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.analysis.number_texts import bytes_text
@@ -43,6 +44,14 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
         yield Remark(f"{name}: {sentence}")
     for i, line in enumerate(history_sentences(backtest, scenarios)):
         yield Remark(f"{name}: {line}", is_warning=i == 0 and backtest is not None and bool(backtest.off))
+    yield from issue_remarks(name, scenarios)
+
+
+def issue_remarks(name: str, scenarios: Sequence[Scenario]) -> Iterator[Remark]:
+    """The known defects that apply to a job, and those that may."""
+    from sim.verbs.known_issues import issue_lines
+
+    return starmap(Remark, issue_lines(name, scenarios))
 
 
 def axes_of(scenarios: Iterable[Scenario]) -> Iterator[Remark]:

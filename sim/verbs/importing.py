@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, TypeAlias
 from sim.address import Address
 from sim.recordings import Import, Inference, Recording, compared, infer, to_document
 from sim.recordings.source.files import RecordingError
-from sim.scenario import ScenarioError, loads, write
+from sim.scenario import ScenarioError, load, loads, write
 from sim.scenario.history.file import Checkpoints, write_parted
 from sim.scenario.text.writer import placed
+from sim.verbs.findings import issue_remarks, tell
 from sim.verbs.job_place import JobPlace
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError
 
 if TYPE_CHECKING:
+    from sim.model.scenario import Scenario
     from sim.recordings.reading import RecordingSource
 
 Draft: TypeAlias = Import | Inference
@@ -36,6 +38,10 @@ class ImportedJob:
     backtest: tuple[str, ...]  # the simulation of the job as it is against its own history, in lines
     checkpoints: Checkpoints = field(repr=False)  # that were seen: columns of `sim.scenario.history.file`
     source: RecordingSource = field(repr=False, compare=False)  # what it was read from
+
+    @property
+    def scenarios(self) -> Sequence[Scenario]:
+        return loads(self.text, self.name).scenarios
 
     def save(self, file: str | PathLike[str]) -> Path:
         """Write the scenario file and, beside it, the history that it names; returns its path."""
@@ -63,6 +69,7 @@ def import_job(
     if out is not None:
         found.save(out)
     _tell(draft, listener)
+    tell(issue_remarks(name, found.scenarios), listener)
     if backtest:
         try:
             found = _imported(name, source, seen, *with_backtest(source, draft, listener))
@@ -73,6 +80,17 @@ def import_job(
             found.save(out)
     listener.result(found)
     return found
+
+
+def scenarios_of(place: JobPlace) -> Sequence[Scenario]:
+    """The scenarios of a file, or that of a real job.  ScenarioError, RecordingError: it cannot be read."""
+    name = str(place.sources[0])
+    return load(name).scenarios if name.endswith((".yaml", ".yml")) else scenarios_of_source(place.read("0 s", listener=Listener()))
+
+
+def scenarios_of_source(source: RecordingSource) -> Sequence[Scenario]:
+    """The scenario of a real job.  RecordingError: no scenario comes of it."""
+    return loads(text_of(draft_of(source))).scenarios
 
 
 def import_source(source: RecordingSource, name: str, listener: Listener) -> ImportedJob:

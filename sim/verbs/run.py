@@ -30,6 +30,7 @@ from sim.scenario.text.unknowns import assumed
 from sim.verbs.command_lines import command_line, portable
 from sim.verbs.findings import Remark, axes_of, job_findings, of_problem, tell
 from sim.verbs.kept import with_provenance
+from sim.verbs.known_issues import known_issues_json, nothing_lost
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import writable_folder
 
@@ -98,6 +99,9 @@ class RunOutcome:
         for row in broken:
             fate = "failed" if math.isfinite(row["value"]) else "unknown"
             lines.append(f"expectation {fate}: {row['strategy']}: {row['metric']} {row['condition']}: {row['reached']}")
+        lost = any(row.lost_records for row in comparison.consequences.values()) or comparison.violations
+        if comparison.consequences_texts() is not None and not lost and (caveat := nothing_lost(self.request.study.scenarios)):
+            lines.append(caveat)
         if rows and not broken:
             lines.append(f"All {len(rows)} expectations hold." if len(rows) > 1 else "The expectation holds.")
         return lines
@@ -106,7 +110,8 @@ class RunOutcome:
         """JSON-ready."""
         history = history_of(self.request.study.backtest, self.request.study.scenarios)
         verdicts = [{**row, "value": row["value"] if math.isfinite(row["value"]) else None} for row in self.expectations]
-        lines = {"findings": list(self.findings), "notes": self.notes, "outcomes": self.outcomes}
+        lines: dict[str, Any] = {"findings": list(self.findings), "notes": self.notes, "outcomes": self.outcomes}
+        lines |= {"known_issues": known_issues_json(self.request.study.scenarios)}
         return {**plain(self.comparison), **lines, "history": history, "expectations": verdicts}
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from sim.verbs.command_lines import command_line
 from sim.verbs.display import MOST_ROWS, Picture, paragraph, section_html, section_text
 from sim.verbs.findings import Remark, axes_of, job_findings, of_problem, tell
 from sim.verbs.kept import keep_answer, kept_job
+from sim.verbs.known_issues import known_issues_json
 from sim.verbs.listener import Listener, Stopped
 from sim.verbs.options import OptionError, writable_folder
 from sim.whole_file import replace_file
@@ -58,6 +59,11 @@ class Sweep(SweepResult):
         if not self.sections:
             return str(self.results.to_html(index=False, max_rows=MOST_ROWS))
         return "".join([*map(paragraph, self._before), *map(section_html, self.sections), *map(paragraph, self._after)])
+
+    @property
+    def known_issues(self) -> list[dict[str, Any]]:
+        """Known defects that apply to a scenario of the sweep, or may; JSON-ready."""
+        return known_issues_json(self.definition.scenarios.different)
 
     @property
     def _before(self) -> list[str]:

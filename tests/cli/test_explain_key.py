@@ -47,7 +47,7 @@ def test_what_a_key_excludes_and_needs():
     assert "only with  restart.strategy: fixed-delay | failure-rate" in str(explain_key("restart.delay"))
     assert "restart.warm-up" == explain_key("restart.warm-up-factor").needs
     assert ("job.VERTEX.source.rate-per-subtask",) == explain_key("job.src.source.rate").excludes
-    assert "faults.storage | faults.network | faults.slow and faults.trace" == explain_key("faults.lasts-column").needs
+    assert "faults.storage | faults.network | faults.slow | faults.commit and faults.trace" == explain_key("faults.lasts-column").needs
 
 
 def test_every_key_says_its_default():

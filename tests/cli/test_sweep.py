@@ -230,5 +230,5 @@ def test_a_sweep_is_json_for_machines(ckptsim, tiny, tmp_path):
 
     data = json.loads(done.stdout)
     assert len(pd.read_parquet(tmp_path / "out" / "results.parquet")) == len(data["rows"])
-    assert {"name", "question", "sections", "sentence", "rows"} == set(data)
+    assert {"name", "question", "sections", "sentence", "known_issues", "rows"} == set(data)
     assert "cells have a row" in done.stderr

@@ -111,9 +111,16 @@ OPERATORS = (
     Rule(
         "what a barrier has overtaken is in-flight data of its checkpoint",
         "runtime/task/operator/sink.py",
-        "return Uncommitted(checkpoint, self.machine.committables, behind)",
-        "return Uncommitted(checkpoint, self.machine.committables)",
+        "return Uncommitted(checkpoint, (*self._waiting, *self.machine.committables), behind)",
+        "return Uncommitted(checkpoint, (*self._waiting, *self.machine.committables))",
         "tests/runtime/task/test_overtaken_committables.py::test_flinks_own_committer_loses_nothing_that_is_overtaken",
+    ),
+    Rule(
+        "what waits for another attempt at its commit is in a checkpoint",
+        "runtime/task/operator/sink.py",
+        "(*self._waiting, *self.machine.committables), behind)",
+        "self.machine.committables, behind)",
+        "tests/scenario/test_failed_commits.py::test_what_waits_for_another_attempt_is_in_the_next_checkpoint",
     ),
     Rule(
         "a list of files that a snapshot sets replaces the one of the same checkpoint",

@@ -42,7 +42,9 @@ def test_W3_in_poll_a_source_catches_up_like_others(build):
     assert 4 == task(plane, 0, "served")
 
 
-@pytest.mark.parametrize(("waits", "state", "used"), [(Wait.MAILBOX, ThreadState.SOFT, 1), (Wait.POLL, ThreadState.SOFT, 1), (Wait.LOCK, ThreadState.HARD, 1)])
+@pytest.mark.parametrize(
+    ("waits", "state", "used"), [(Wait.MAILBOX, ThreadState.SOFT, 1), (Wait.POLL, ThreadState.SOFT, 1), (Wait.LOCK, ThreadState.HARD, 1)]
+)
 def test_W3_with_the_lock_a_source_does_not_look_at_its_output(build, waits, state, used):
     """It is blocked within a record, and has no overdraft (O1): its pool is no larger than that of others."""
     plane = build(pair(waits))

@@ -121,7 +121,9 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     # faults
     "two faults in one": (
         ending("faults:\n- {kill: b, slow: a, factor: 2, at: 5 s}\n"),
-        ("s:9:3: faults[0]: write exactly one of kill, task-manager, job-manager, storage, network and slow: there are kill and slow",),
+        (
+            "s:9:3: faults[0]: write exactly one of kill, task-manager, job-manager, storage, network, slow and commit: there are kill and slow",
+        ),
     ),
     "no fault at all": (ending("faults:\n- {at: 5 s}\n"), ("s:9:3: faults[0]: write exactly one of kill",)),
     "fault without a time": (ending("faults: [{kill: b}]\n"), ("s:8:10: faults[0]: write exactly one of at, every and trace",)),
@@ -146,7 +148,7 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
     "outage of no time": (ending("faults: [{storage: outage, at: 5 s, lasts: 0 s}]\n"), ("s:8:37: faults[0].lasts: is 0",)),
     "kill that lasts": (
         ending("faults: [{kill: b, at: 5 s, lasts: 2 s}]\n"),
-        ("s:8:29: faults[0].lasts: stands with storage, network or slow: other faults have no duration of their own",),
+        ("s:8:29: faults[0].lasts: stands with storage, network, slow or commit: other faults have no duration of their own",),
     ),
     "how slow": (ending("faults: [{slow: b, at: 5 s}]\n"), ("s:8:10: faults[0]: say how slow: factor",)),
     "silent kill": (

@@ -13,7 +13,7 @@ from sim.advice.answer.lost import JUDGED, other_failure
 from sim.advice.answer.summary import no_setting, summary
 from sim.advice.answer.watch import watch
 from sim.advice.excess import excess
-from sim.advice.levers.cautions import Caution, cautions, refusals
+from sim.advice.levers.cautions import Caution, cautions, new_defects, refusals
 from sim.advice.levers.situation import dominant, situation_of
 from sim.advice.running.bounds import BudgetUsedError
 from sim.advice.sensitivity import advise_if
@@ -22,6 +22,7 @@ from sim.advice.texts import breaks_text, closest, condition_of, name_of, passes
 from sim.advice.trials import UNDISTURBED
 from sim.analysis.number_texts import change_text
 from sim.analysis.section import TextTable
+from sim.evidence.known_issues.catalogue import issues_of
 from sim.units import format_duration, parse_duration
 from sim.whole_file import replace_text
 
@@ -74,8 +75,9 @@ def answer(
             {"dominates": near, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]},
         )
     changes, candidate = levers.changes(chosen.name), race.candidate_of(chosen.name)
-    found = difference(race.scenario, advised_scenario(race, chosen), changes)
-    warnings = cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes)
+    scenario = advised_scenario(race, chosen)
+    found = difference(race.scenario, scenario, changes)
+    warnings = [*cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes), *new_defects(race.scenario, scenario)]
     today = race.todays(race.settings)
     where = dominant(situation_of(race, today.name)) if today is not None else ""
     seen = watch(chosen, race.limits, race.bench.backtest, parse_duration(chosen.interval) / 1e9, race.kinds_of(chosen.name))
@@ -114,6 +116,7 @@ def answer(
         "difference": [asdict(item) for item in found],
         "beside_flinks_keys": others,
         "cautions": [asdict(caution) for caution in (*refused, *warnings)],
+        "known_issues": [own.plain for own in issues_of([scenario])],
         "watch": seen.plain(),
         "patches": files,
     }

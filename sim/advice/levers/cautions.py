@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sim.advice.levers.lever import Change
 from sim.advice.settings import sinks_of
+from sim.evidence.known_issues.catalogue import issues_of
 from sim.model.catalogs.shipping import SHIPPING
 from sim.model.catalogs.sinks import ALIGNED_INSIDE, SINKS, SinkKind
 from sim.prose import capitalised
@@ -48,6 +49,18 @@ def cautions(scenario: Scenario, protocol: Protocol, changes: Sequence[Change]) 
     """The cautions before a setting is applied, questions first."""
     found = [*([] if protocol.aligned else _of_overtaking(scenario)), *_of_transactions(scenario), *_of_levers(changes)]
     return sorted(found, key=lambda caution: not caution.is_question)
+
+
+def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
+    """Known defects that the advised setting may have, and today's has not."""
+    old = {own.issue.id for own in issues_of([today])}
+    found = [own for own in issues_of([advised]) if own.issue.id not in old]
+    if not found:
+        return []
+    named = ", ".join(f"{own.issue.id} ({own.issue.consequence})" for own in sorted(found, key=lambda own: not own.applies))
+    what = f"{len(found)} known defect{'s' * (len(found) > 1)} that today's setting does not have"
+    text = f"With this setting {what} may apply: {named}. 'ckptsim known-issues' says when, and in which versions."
+    return [Caution(f"may bring {what}", text, ", ".join(own.issue.source for own in found[:3]))]
 
 
 def condition(scenario: Scenario, protocol: Protocol) -> str:

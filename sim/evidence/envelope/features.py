@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sim.evidence.envelope.load import loads_of
-from sim.model.faults import JobManagerDown, Kill, NetworkOutage, SlowTask, StorageOutage, Target, TaskManagerLost
+from sim.model.faults import FailedCommits, JobManagerDown, Kill, NetworkOutage, SlowTask, StorageOutage, Target, TaskManagerLost
 from sim.model.job import Input, Job, Vertex
 from sim.model.scenario import Scenario
 from sim.units import format_byte_rate, format_duration, format_size
@@ -174,6 +174,8 @@ def _fault(what: Target) -> str:
             return "a network outage"
         case SlowTask():
             return "a slow task"
+        case FailedCommits():
+            return "failed commits"
 
 
 def _restarts(scenario: Scenario) -> list[str]:

@@ -29,10 +29,14 @@ class SinkKind:
     why: str = ""  # why barriers must not overtake, or what to look at
     instead: str = ""  # a sink or a setting without this problem
     timeout: str = ""  # option that bounds how long a transaction stays open, with its default
+    component: str = ""  # of the catalogue of known defects
     committer: Literal["none", "chained", "global"] = "none"  # none: its output is visible at once
     exchange: Literal["aligned", "as-job", "aligns-job"] = "aligned"  # these are options of Commit
     late: Literal["commits", "replaces"] = "commits"
     transaction_timeout_ns: int | None = None
+    retries: int = 0
+    gives_up: Literal["restart", "drop"] = "restart"
+    failed_commit: str = ""  # source of these two
     answers_to: tuple[str, ...] = ()  # parts of operators' names that it is known by, in small letters and digits alone
 
     @property
@@ -57,57 +61,75 @@ SINKS: Catalog[SinkKind] = Catalog(
         why="a transaction that is open for longer than transaction.timeout.ms is lost: it has to exceed the longest checkpoint "
         "and the longest downtime",
         timeout="transaction.timeout.ms, 1 h by KafkaSink; brokers allow transaction.max.timeout.ms, 15 min",
-        committer="chained", transaction_timeout_ns=_HOUR_NS,
+        committer="chained", transaction_timeout_ns=_HOUR_NS, component="flink-connector-kafka", retries=10,
+        failed_commit="KafkaCommitter: a RetriableException is tried again (sink.committer.retries, FLINK-36455), others restart the job; "
+        "a fenced or aborted transaction is logged and lost",
     ),
     SinkKind(
         "kafka-at-least-once", "KafkaSink, at least once", "a flush: output is visible at once, and twice after a restart",
-        "safe", f"{_DOCS}/kafka",
+        "safe", f"{_DOCS}/kafka", component="flink-connector-kafka",
     ),
     SinkKind(
         "file-sink", "FileSink", "files of the checkpoint are renamed when it completes: only then readers see them",
-        "safe", f"{_DOCS}/filesystem", committer="chained",
+        "safe", f"{_DOCS}/filesystem", committer="chained", failed_commit="FileCommitter: commitAfterRecovery throws",
     ),
     SinkKind(
         "file-sink-compaction", "FileSink with compaction", "as FileSink, after a compactor between writer and committer",
         "aligned inside", "apache/flink#18916 (FLINK-26314); FLINK-36287", why="its compactor cannot work with unaligned checkpoints",
-        committer="global",
+        committer="global", failed_commit="FileCommitter: commitAfterRecovery throws",
     ),
     SinkKind(
         "iceberg-v1", "Iceberg's FlinkSink", "a committer of parallelism 1 behind an exchange commits all files of the checkpoint",
         "loses", "apache/iceberg#15846, #15913", answers_to=("icebergfilescommitter", "icebergstreamwriter"),
         why="its committer keeps one list of files per checkpoint. If the barrier overtakes some and that checkpoint fails, they replace "
         "the list that is there; after a restore, lists older than the table's newest commit are dropped: their records are lost",
-        instead="IcebergSink (iceberg-v2)", committer="global", exchange="as-job", late="replaces",
+        instead="IcebergSink (iceberg-v2)", committer="global", exchange="as-job", late="replaces", component="iceberg",
+        failed_commit="IcebergFilesCommitter#notifyCheckpointComplete throws, after the retries of the table (commit.retry.num-retries)",
     ),
     SinkKind(
         "iceberg-v2", "Iceberg's IcebergSink", "an aggregator and a committer behind the writers commit all files of the checkpoint",
         "aligned inside", "apache/iceberg#10179; FLINK-36287", why="before FLINK-36287 a file may arrive after the commit",
-        committer="global",
+        committer="global", component="iceberg", failed_commit="IcebergCommitter#commit throws, after the retries of the table",
     ),
     SinkKind(
         "jdbc-xa", "JdbcSink, exactly once", "an XA transaction per checkpoint and subtask, prepared and then committed",
         "safe", f"{_DOCS}/jdbc; FLINK-22311",
         why="prepared transactions hold locks until the checkpoint completes; maxRetries has to be 0",
-        timeout="the database's own; PostgreSQL needs max_prepared_transactions > 0", committer="chained",
+        timeout="the database's own; PostgreSQL needs max_prepared_transactions > 0", committer="chained", component="flink-connector-jdbc",
+        failed_commit="JdbcCommitter#commit throws",
     ),
-    SinkKind("jdbc", "JdbcSink, at least once", "a batch is written: output is visible at once", "safe", f"{_DOCS}/jdbc"),
+    SinkKind(
+        "jdbc", "JdbcSink, at least once", "a batch is written: output is visible at once", "safe", f"{_DOCS}/jdbc",
+        component="flink-connector-jdbc",
+    ),
     SinkKind(
         "paimon", "Paimon", "a committer of parallelism 1 commits a snapshot of the table", "refused",
         "apache/paimon#352 (FLINK-29876), #9451", answers_to=("paimon",),
         why="the job does not start: FlinkSink checks that unaligned checkpoints are off, unless its coordinator commits (#9451)",
-        instead="aligned checkpoints, with buffer debloating", committer="global",
+        instead="aligned checkpoints, with buffer debloating", committer="global", component="paimon",
+        failed_commit="CommitterOperator#notifyCheckpointComplete throws; having committed again, the job fails once more on purpose "
+        "(RestoreAndFailCommittableStateManager), which is not simulated",
     ),
     SinkKind(
         "hudi", "Hudi", "writers flush their buckets, a coordinator commits the instant", "loses", "apache/hudi#19763",
         answers_to=("hoodie", "hudi"),
         why="its protocol relies on aligned barriers behind the shuffle: after a recovery from an unaligned checkpoint records of "
-        "copy-on-write tables may be hidden",
-        instead="aligned checkpoints, with buffer debloating", committer="global",
+        "copy-on-write tables may be hidden, which is not simulated",
+        instead="aligned checkpoints, with buffer debloating", committer="global", component="hudi",
+        failed_commit="StreamWriteOperatorCoordinator fails the whole job (exceptionHook); that its restart may lose the instant "
+        "(apache/hudi#19215) is not simulated",
     ),
     SinkKind(
         "pulsar-exactly-once", "PulsarSink, exactly once", "a transaction per checkpoint and subtask", "safe", f"{_DOCS}/pulsar",
         why="a transaction that is open for longer than its timeout is lost",
-        timeout="pulsar.sink.transactionTimeoutMillis, 3 h", committer="chained", transaction_timeout_ns=3 * _HOUR_NS,
+        timeout="pulsar.sink.transactionTimeoutMillis, 3 h", committer="chained", transaction_timeout_ns=3 * _HOUR_NS, component="pulsar",
+        retries=5, gives_up="drop",
+        failed_commit="PulsarCommitter: pulsar.sink.maxRecommitTimes attempts, then signalFailedWithKnownReason: logged and lost",
+    ),
+    SinkKind(
+        "delta", "Delta Lake's DeltaSink", "a global committer behind the writers commits all files of the checkpoint to the table's log",
+        "aligned inside", "delta-io/connectors#467; FLINK-36287", why="before FLINK-36287 a file may arrive after the commit",
+        committer="global", component="delta", failed_commit="an exception of a committer restarts the job (CommitRequestImpl)",
     ),
     SinkKind("at-least-once", "a sink that writes at once", "a flush at most: output is visible at once, and twice after a restart",
              "safe", "nightlies.apache.org/flink/flink-docs-stable/docs/connectors/datastream/guarantees"),

@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import median
 
 from sim.recordings.infer.draft import Draft, Inference, duration_text, rate_text
-from sim.recordings.infer.options import SHORTEST_MS, infer_options
+from sim.recordings.infer.options import SHORTEST_MS, infer_options, put_version
 from sim.recordings.source.job_log import JobLog, LogCheckpoint
 from sim.recordings.source.rest.names import operators, short_names
 from sim.recordings.source.silence import silence_of_log
@@ -72,10 +72,7 @@ def infer_log(log: JobLog) -> Inference:
         draft.head += silence.sentences()
     _job(draft, log, beat, done, took_ms)
     _checkpoint(draft, beat, points, failed)
-    if log.version:
-        draft.put("cluster.profile", "1.20" if log.version.startswith("1.") else "2.x", f"version {log.version} in the log")
-    else:
-        draft.ask("cluster.profile", "2.x", "Which version of Flink runs it?", "2.x.")
+    put_version(draft, log.version, f"version {log.version} in the log")
     infer_options(draft, log.options, log.version)
     _storage(draft, beat, done, took_ms)
     each_ms = max(beat.interval, beat.min_pause + round(took_ms), 5_000)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from sim.model.catalogs.barriers import barriers_of
+from sim.model.versions import profile_of
 from sim.recordings.infer.draft import Draft
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.answers import CheckpointConfig
@@ -71,13 +72,19 @@ def _barriers(config: CheckpointConfig) -> str | dict[str, str]:
     return {kind.name: format_duration(timeout * 10**6)} if kind.has_deadline else kind.name
 
 
+def put_version(draft: Draft, version: str, origin: str) -> None:
+    """Write the release of Flink, by which known defects are judged, and the profile whose constants hold in it; or ask for it."""
+    try:
+        draft.put("cluster.profile", profile_of(version), origin)
+        draft.put("cluster.version", version, origin)
+    except ValueError:
+        draft.ask("cluster.profile", "2.x", "Which version of Flink runs it?", "2.x.")
+
+
 def infer_cluster(draft: Draft, job: RestJob) -> None:
     """Set `cluster:` and `flink:`."""
     version = job.flink_version
-    if version:
-        draft.put("cluster.profile", "1.20" if version.startswith("1.") else "2.x", f"Flink {version[:20]} in /config")
-    else:
-        draft.ask("cluster.profile", "2.x", "Which version of Flink runs it?", "2.x.")
+    put_version(draft, version, f"Flink {version[:20]} in /config")
     _placement(draft, job)
     infer_options(draft, job.options, version)
     for provider, keys in _PROVIDERS.items():

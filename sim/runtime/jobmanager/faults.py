@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from sim.metrics.journal import Happening
-from sim.model.faults import Fault, JobManagerDown, Kill, NetworkOutage, SlowTask, StorageOutage, Target, TaskManagerLost
+from sim.model.faults import FailedCommits, Fault, JobManagerDown, Kill, NetworkOutage, SlowTask, StorageOutage, Target, TaskManagerLost
 from sim.model.randomness.fault_times import gap_ns
 from sim.model.randomness.streams import draw, stream
 from sim.runtime.context import Context
@@ -47,6 +47,7 @@ class Faults:
         self._drawn = before._drawn
         if before._storage_down_until_ns > self.env.now:
             self._fail_storage(before._storage_down_until_ns)
+        self.context.failing_commits.update(before.context.failing_commits)
         self.reachability.go_on(before.reachability)
         self.recovery.cluster.task_managers.go_on(before.recovery.cluster.task_managers)
         for what, until_ns in before._slow_until:
@@ -94,6 +95,9 @@ class Faults:
             case SlowTask():
                 self.context.note(Happening.FAULT, detail=f"{what.vertex} slower by {what.factor}")
                 self._slow_down_until(what, None if what.lasts_ns is None else self.env.now + what.lasts_ns)
+            case FailedCommits():
+                self.context.note(Happening.FAULT, detail=f"commits of {what.vertex} fail")
+                self.context.failing_commits[what.vertex] = None if what.lasts_ns is None else self.env.now + what.lasts_ns
             case _:
                 assert_never(what)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sim.model.cluster import Cluster
 from sim.model.faults import (
+    FailedCommits,
     Fault,
     FaultLaw,
     JobManagerDown,
@@ -29,13 +30,13 @@ from sim.scenario.job.trace import TraceError
 from sim.scenario.text.problems import DocumentPath, Reading, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sim.model.job import Job
 
 _Parallelisms = tuple[dict[str, int], ...]  # by vertex; of the job, then after each rescaling
 
-_WHATS = ("kill", "task_manager", "job_manager", "storage", "network", "slow")
+_WHATS = ("kill", "task_manager", "job_manager", "storage", "network", "slow", "commit")
 _MOST_SLOW = 1_000_000
 
 
@@ -48,9 +49,15 @@ def parallelisms(job: Job, rescale: Sequence[Rescale]) -> _Parallelisms:
 
 
 def build_faults(
-    given: Sequence[doc.Fault], subtasks: _Parallelisms, cluster: Cluster, reading: Reading, folder: Path
+    given: Sequence[doc.Fault], subtasks: _Parallelisms, sinks: Collection[str], cluster: Cluster, reading: Reading, folder: Path
 ) -> tuple[Fault, ...]:
-    """The faults in the order of the file; a trace that says how long each one lasts becomes a fault per row."""
+    """The faults in the order of the file; a trace that says how long each one lasts becomes a fault per row.
+
+    `sinks`: the vertices that commit.
+    """
+    for i, section in enumerate(given):
+        if section.commit in subtasks[0] and section.commit not in sinks:
+            reading.wrong(("faults", i, "commit"), f"'{section.commit}' commits nothing: write commit: two-phase or as-connector there")
     indices = max(max(row.values(), default=0) for row in subtasks)
     isolated = max(sum(row.values()) for row in subtasks)
     hosts = {"isolated": isolated, "spread": -(-indices // (cluster.slots or 1))}.get(cluster.placement, 1)
@@ -82,7 +89,7 @@ def _faults(given: doc.Fault, here: DocumentPath, job: Mapping[str, int], hosts:
     except TraceError as error:
         reading.wrong((*here, "trace"), str(error))
         return []
-    if given.lasts_column is None or not isinstance(target, StorageOutage | NetworkOutage | SlowTask):
+    if given.lasts_column is None or not isinstance(target, StorageOutage | NetworkOutage | SlowTask | FailedCommits):
         return [Fault(target, When(tuple(at for at, _ in rows)))] if rows else []
     return [Fault(replace(target, lasts_ns=lasts), When((at,))) for at, lasts in rows if lasts]
 
@@ -114,6 +121,9 @@ def _target(given: doc.Fault, what: str, here: DocumentPath, job: Mapping[str, i
         vertex, subtask = given.slow
         known = _exists(given.slow, (*here, "slow"), job, reading)
         return SlowTask(vertex, given.factor or 1, given.lasts, subtask) if known else None
+    if what == "commit" and given.commit is not None:
+        known = _exists((given.commit, None), (*here, "commit"), job, reading)
+        return FailedCommits(given.commit, given.lasts) if known else None
     if what == "job_manager":
         return JobManagerDown(given.job_manager or 0)
     if what == "storage":

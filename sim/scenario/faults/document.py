@@ -91,16 +91,16 @@ Every = create_model("Every", __base__=FaultTimes, __doc__="Time from one fault 
 
 
 class Fault(Section):
-    """One of kill, task-manager, job-manager, storage, network, slow; and one of at, every, trace."""
+    """One of kill, task-manager, job-manager, storage, network, slow, commit; and one of at, every, trace."""
 
     ONE_OF: ClassVar = (
-        OneOf(dict.fromkeys(("kill", "task-manager", "job-manager", "storage", "network", "slow"), "")),
+        OneOf(dict.fromkeys(("kill", "task-manager", "job-manager", "storage", "network", "slow", "commit"), "")),
         OneOf({"lasts": "", "lasts-column": ""}, is_needed=False),
         OneOf({"at": "", "from": ""}, is_needed=False),
     )
     ONLY_WITH: ClassVar = (
         OnlyWith(("factor",), ("slow",)),
-        OnlyWith(("lasts", "lasts-column"), ("storage", "network", "slow"), "other faults have no duration of their own"),
+        OnlyWith(("lasts", "lasts-column"), ("storage", "network", "slow", "commit"), "other faults have no duration of their own"),
         OnlyWith(("silent", "orderly"), ("task-manager",)),
         OnlyWith(("column", "lasts-column", "between", "unit", "where", "from"), ("trace",)),
     )
@@ -117,6 +117,8 @@ class Fault(Section):
     """A task manager is cut off from all others: a number, or random."""
     slow: SubtaskName | None = None
     """Services of 'vertex[1]', or of all of 'vertex', take `factor` times as long."""
+    commit: str | None = None
+    """A transactional sink whose commits fail while it lasts; without lasts the next one.  commit: {retries, gives-up} say what follows."""
     factor: Positive | None = None
     """Service times are multiplied by this."""
     lasts: Duration | None = None

@@ -16,6 +16,7 @@ from pydantic_core.core_schema import CoreSchema, no_info_plain_validator_functi
 from sim import units
 from sim.condition import parse_condition
 from sim.model.scenario import AUTO_WARM_UP
+from sim.model.versions import version_span
 from sim.scenario.text.problems import did_you_mean
 
 _DECIMAL = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?"
@@ -148,6 +149,11 @@ def _condition(value: object) -> str:
     return str(condition)
 
 
+def _version(value: object) -> str:
+    version_span(str(value))
+    return str(value)
+
+
 def either(choices: Sequence[str]) -> str:
     """``a, b or c``."""
     return ", ".join(choices[:-1]) + " or " + choices[-1] if len(choices) > 1 else choices[0]
@@ -197,6 +203,7 @@ Parallelism = Annotated[int, integer(1, 32768)]
 Switch = Annotated[str, choice("true", "false")]
 OnOff = Annotated[str, choice("on", "off", "true", "false")]
 EdgeName = Annotated[tuple[str, str], Leaf(_edge, {"type": "string", "pattern": "^.+->.+$"})]
+Version = Annotated[str, Leaf(_version, {"type": ["string", "number"], "examples": ["1.20.1", "1.20"]})]
 Condition = Annotated[str, Leaf(_condition, {"type": "string", "pattern": "^(<|<=|>|>=|==|!=) *[^ ].*$", "examples": ["< 60 s"]})]
 
 

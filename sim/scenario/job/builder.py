@@ -15,7 +15,7 @@ from sim.scenario.job.graph import topological
 from sim.scenario.job.trace import TraceError, rates_of_trace, series_of
 from sim.scenario.job.weights import build_weights, excess_of, groups_of
 from sim.scenario.job.windows import build_window
-from sim.scenario.sink.builder import build_commit, build_flush, with_committers
+from sim.scenario.sink.builder import build_commit, build_connector, build_flush, with_committers
 from sim.scenario.state.builder import build_state
 from sim.scenario.text.problems import DocumentPath, Reading
 from sim.units import MS, format_duration, format_number
@@ -74,6 +74,7 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
     groups = groups_of(given)
     if groups < parallelism:
         reading.wrong(("job", name, "max-parallelism"), f"is {groups}, less than the parallelism, {parallelism}")
+    connector = build_connector(given.connector, ("job", name, "connector"), is_source=given.source is not None, reading=reading)
     return built(
         Vertex,
         given,
@@ -91,7 +92,8 @@ def _vertex(name: str, given: doc.Vertex, inputs: tuple[Input, ...], reading: Re
         union_state=_union_state(given, name, reading),
         snapshot=built(Snapshot, given.snapshot, ("job", name, "snapshot"), reading),
         flush=build_flush(given.flush, ("job", name, "flush"), has_input=bool(inputs), reading=reading),
-        commit=build_commit(given.commit, given.connector, ("job", name, "commit"), has_input=bool(inputs), reading=reading),
+        commit=build_commit(given.commit, connector["connector"], ("job", name, "commit"), has_input=bool(inputs), reading=reading),
+        **connector,
     )
 
 

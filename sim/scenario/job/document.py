@@ -24,7 +24,7 @@ from sim.scenario.grammar.fields import (
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 from sim.scenario.grammar.together import OneOf, OnlyWith
-from sim.scenario.sink.document import CommitField, Flush
+from sim.scenario.sink.document import CommitField, ConnectorField, Flush
 from sim.scenario.state.document import State
 
 __all__ = [
@@ -261,6 +261,7 @@ class Vertex(Options, of=(job.Vertex,)):
     snapshot: Snapshot | None = None
     flush: Flush | None = None
     commit: Axis[CommitField] | None = None
+    connector: Axis[ConnectorField] | None = None
 
     @property
     def upstreams(self) -> dict[str, str]:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sim.model.catalogs.sinks import SINKS
+from sim.model.catalogs.sources import SOURCES
 from sim.model.job import Distribution, Input, Snapshot, Vertex
 from sim.model.sink import Commit, Flush, commit_of
+from sim.scenario.grammar.fields import either
 from sim.scenario.grammar.options import built
 from sim.scenario.job import document as document_job
 from sim.scenario.sink import document as doc
@@ -24,15 +26,13 @@ def build_flush(given: doc.Flush | None, here: DocumentPath, *, has_input: bool,
     return built(Flush, given, here, reading)
 
 
-def build_commit(
-    given: doc.Commit | str | None, connector: str | None, here: DocumentPath, *, has_input: bool, reading: Reading
-) -> Commit | None:
+def build_commit(given: doc.Commit | str | None, connector: str, here: DocumentPath, *, has_input: bool, reading: Reading) -> Commit | None:
     """What is not written is as the connector has it."""
     if given is None or given == "none":
         return None
-    kind = None if connector is None else SINKS.get(connector)
+    kind = SINKS.get(connector)
     usual = Commit() if kind is None else commit_of(kind)
-    if given == "as-connector" and connector is None:
+    if given == "as-connector" and kind is None:
         reading.wrong(here, "names no connector: write connector: beside it, or commit: two-phase")
     if usual is None:
         if given != "as-connector":
@@ -48,6 +48,14 @@ def build_commit(
     if commit.emits == "on-commit" and commit.committer == "global":
         reading.wrong((*here, "emits"), "a global committer is no part of the vertex: only a chained one lets records go")
     return commit
+
+
+def build_connector(given: doc.Connector | str | None, here: DocumentPath, *, is_source: bool, reading: Reading) -> dict[str, str]:
+    """The fields of a vertex about its connector."""
+    name, version = (given.name, given.version) if isinstance(given, doc.Connector) else (given, None)
+    if name is not None and (name in SOURCES) is not is_source:
+        reading.wrong(here, f"'{name}' is {'written to' if is_source else 'read'}: expected {either([*(SOURCES if is_source else SINKS)])}")
+    return {"connector": name or "", "connector_version": version or ""}
 
 
 def build_staging(given: doc.Staging | None, job: Mapping[str, document_job.Vertex], reading: Reading) -> dict[str, object]:

@@ -7,7 +7,9 @@ from typing import Annotated, ClassVar
 from pydantic import Tag
 
 from sim.model import sink
-from sim.scenario.grammar.fields import Axis, Size, choice
+from sim.model.catalogs.sinks import SINKS
+from sim.model.catalogs.sources import SOURCES
+from sim.scenario.grammar.fields import Axis, Size, Version, choice, choice_of
 from sim.scenario.grammar.options import Options
 from sim.scenario.grammar.section import MAP_OR_TEXT, Section, Texts
 
@@ -31,6 +33,19 @@ class Staging(Section):
     """block (the default): a flush without room waits for an upload to end; fail: it fails its task."""
 
 
+ConnectorName = Annotated[str, choice_of(lambda: (*SINKS, *SOURCES))]
+
+
+class Connector(Section):
+    """What a vertex writes to or reads from, with its version."""
+
+    name: Axis[ConnectorName]
+    """A name of the catalogue of connectors."""
+    version: Axis[Version] | None = None
+    """Release of the connector, such as 1.1.0: known defects are judged by it; default: it is not known."""
+
+
+ConnectorField = Annotated[Annotated[ConnectorName, Tag("text")] | Annotated[Connector, Tag("map")], MAP_OR_TEXT]
 CommitField = Annotated[
     Annotated[str, choice("none", "two-phase", "as-connector"), Tag("text")] | Annotated[Commit, Tag("map")],
     MAP_OR_TEXT,

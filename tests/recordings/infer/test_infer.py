@@ -57,7 +57,8 @@ def test_the_pressed_job_is_what_was_configured(pressed):
     assert close(parse_size(job["map"]["record"]), 1000, within=0.01)
     assert close(parse_size(job["map"]["state"]["size"]), 4_096_000, within=0.02)
     assert {"interval": "4 s", "barriers": "aligned", "timeout": "10 min", "tolerable-failed": 1000} == pressed.document["checkpoint"]
-    assert {"profile": "2.x", "placement": "isolated", "barrier-wake-up": "12 ms"} == pressed.document["cluster"]
+    expected = {"profile": "2.x", "version": "2.3.0", "placement": "isolated", "barrier-wake-up": "12 ms"}
+    assert expected == pressed.document["cluster"]
     assert close(parse_byte_rate(storage["bandwidth"]), 10_000_000, within=0.15)
     assert close(parse_duration(storage["file-latency"]), 20_000_000)
     assert close(parse_duration(storage["metadata-latency"]), 20_000_000, within=0.2)

@@ -46,11 +46,14 @@ def cluster(options=(), version="2.3.0", strategy="", **answers):
     return draft
 
 
-@pytest.mark.parametrize(("version", "profile"), [("1.20.1", "1.20"), ("1.13", "1.20"), ("2.0.0", "2.x"), ("2.3-SNAPSHOT", "2.x")])
+@pytest.mark.parametrize(
+    ("version", "profile"), [("1.20.1", "1.20"), ("1.13", "1.15"), ("1.15.4", "1.15"), ("2.0.0", "2.x"), ("2.3-SNAPSHOT", "2.x")]
+)
 def test_the_profile_is_that_of_the_version(version, profile):
     draft = cluster(version=version)
 
     assert profile == draft.document["cluster"]["profile"]
+    assert version == draft.document["cluster"]["version"]
     assert f"Flink {version} in /config" == comment_of(draft, "cluster.profile")
 
 

@@ -36,6 +36,7 @@ class Struck:
             origin=origin,
             note=note,
             storage=SimpleNamespace(fail_until=record("fail_until")),
+            failing_commits={},
         )
         self.recovery = SimpleNamespace(
             fail_tasks=record("fail"), lose_host=record("lose"), lose_job_manager=record("no JobManager"),

@@ -55,14 +55,16 @@ REPORT = Path(__file__).parents[2] / "data" / "reports" / "br13" / "scenario.yam
 
 def in_flight(*overrides: str) -> list[tuple[int, float]]:
     """(bytes in flight, duration) of each unaligned checkpoint of the report."""
-    study = loads(REPORT.read_text(), overrides=["checkpoint.barriers=unaligned", "run.duration=40 s", *overrides])
+    study = loads(
+        REPORT.read_text(), overrides=["checkpoint.barriers=unaligned", "cluster.placement=isolated", "run.duration=40 s", *overrides]
+    )
     rows = sim.simulate(study.scenarios[0]).checkpoints
     return list(zip(rows["persisted_data"], rows["end_to_end_duration"], strict=True))
 
 
 @pytest.mark.parametrize("profile", ["1.20", "2.x"])
 def test_a_legacy_source_has_no_overdraft_buffers(profile):
-    """Whatever `overdraft` says: 655 kB each if it had 20."""
+    """Whatever `overdraft` says."""
     found = in_flight(f"cluster.profile={profile}")
 
     assert found == in_flight(f"cluster.profile={profile}", "cluster.network.overdraft=0")

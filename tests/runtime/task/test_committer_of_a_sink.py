@@ -46,9 +46,10 @@ class Sink:
         self.env, self.log, self.emitted = FakeClock(), [], []
         existing = SimpleNamespace(exists=lambda file: file == 1)
         self.output = CommittedOutput(SimpleNamespace(files=existing), NAMES)
-        scenario = SimpleNamespace(cluster=SimpleNamespace(latency_ns=LATENCY_NS))
+        scenario = SimpleNamespace(cluster=SimpleNamespace(latency_ns=LATENCY_NS, profile="2.x"))
         self.context = SimpleNamespace(
-            env=self.env, scenario=scenario, commits=[], stats={3: SimpleNamespace(trigger_ns=33)}, journal=Journal()
+            env=self.env, scenario=scenario, commits=[], stats={3: SimpleNamespace(trigger_ns=33)}, journal=Journal(),
+            failing_commits={},
         )  # fmt: skip
         self.thread = Thread(self.log)
         slot = Slot(self)

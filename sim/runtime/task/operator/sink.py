@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sim.metrics.commits import CommitStats, CommittedEpoch
+from sim.metrics.commits import TIMED_OUT, CommitStats, CommittedEpoch
 from sim.metrics.journal import Happening
 from sim.model.sink import Commit as CommitOptions
 from sim.protocol.commit.committables import (
@@ -32,9 +32,11 @@ from sim.protocol.commit.committables import (
 from sim.protocol.commit.committer import Committer
 from sim.protocol.commit.iceberg_committer import IcebergCommitter
 from sim.protocol.commit.writer import Writer
+from sim.protocol.machine import changed
 from sim.runtime.contents import Uncommitted
 from sim.runtime.task.slot import Slot
 from sim.storage.ledger import Name
+from sim.units import SECOND
 
 
 class SinkWriter:
@@ -99,6 +101,11 @@ class SinkCommitter:
         self._overtaken = options.exchange == "as-job"
         self._commit_ns = options.time_ns
         self._emits = options.emits == "on-commit"
+        is_modern = self.context.scenario.cluster.profile == "2.x"  # FLINK-36455: at once, and a limit; before, a timer each second
+        self._retry_ns = 0 if is_modern else SECOND
+        self._retries = options.retries if is_modern or not options.retries or options.gives_up == "drop" else None
+        self._drops = options.gives_up == "drop"
+        self._waiting: tuple[Committable, ...] = ()  # for another attempt
 
     def completed(self, checkpoint: int) -> None:
         """The task has heard of a completion."""
@@ -142,7 +149,7 @@ class SinkCommitter:
         if self._overtaken:
             self._in_flight[checkpoint] = behind
             self.slot.thread.post(self._take_in_late)
-        return Uncommitted(checkpoint, self.machine.committables, behind)
+        return Uncommitted(checkpoint, (*self._waiting, *self.machine.committables), behind)
 
     def restored(self, content: Uncommitted) -> None:
         """Start from a checkpoint (call at a safe point): what it had is committed at once, and again; in-flight data follow."""
@@ -185,14 +192,23 @@ class SinkCommitter:
                 self._note_dropped(command)
         commit = next((command for command in commands if isinstance(command, CommitEpochs)), None)
         if commit is not None:
-            if self._commit_ns:
-                self.slot.thread.occupy()
-            self.context.env.call_in(self._commit_ns, lambda: self._committed(commit, lost))
+            commit = changed(commit, committables=(*self._waiting, *commit.committables))
+            self._waiting = ()
+            self._begin(commit, lost)
         elif lost:
             self._note(commands[0].checkpoint, (), lost, again=isinstance(event, Restored))
 
-    def _committed(self, commit: CommitEpochs, lost: tuple[Committable, ...]) -> None:
-        if not self.slot.thread.stopped:  # if the task failed meanwhile, the commit is done again after the restore
+    def _begin(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int = 0) -> None:
+        if self._commit_ns:
+            self.slot.thread.occupy()
+        self.context.env.call_in(self._commit_ns, lambda: self._committed(commit, lost, attempt))
+
+    def _committed(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
+        if self.slot.thread.stopped:  # if the task failed meanwhile, the commit is done again after the restore
+            pass
+        elif self._is_failing():
+            self._on_commit_failed(commit, lost, attempt)
+        else:
             fresh = tuple(committable for committable in commit.committables if not self.output.has(committable))
             self.output.commit(fresh, commit.checkpoint)
             self._note(commit.checkpoint, fresh, lost, again=commit.again)
@@ -201,7 +217,37 @@ class SinkCommitter:
         if self._commit_ns:
             self.slot.thread.vacate()
 
-    def _note(self, checkpoint: int, committed: tuple[Committable, ...], lost: tuple[Committable, ...], *, again: bool) -> None:
+    def _is_failing(self) -> bool:
+        """Whether a fault fails a commit that ends now."""
+        failing, vertex = self.context.failing_commits, self.slot.vertex.committer_of or self.slot.vertex.name
+        until_ns = failing.get(vertex, 0)
+        if until_ns is None:  # the next one alone
+            del failing[vertex]
+        return until_ns is None or self.slot.now < until_ns
+
+    def _on_commit_failed(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
+        """Try again, give up, or restart the job, which commits again what its checkpoint holds."""
+        retries = self._retries is None or attempt < self._retries
+        follows = "tried again" if retries else "its records are lost" if self._drops else "the job restarts"
+        records = sum(committable.records for committable in commit.committables)
+        self.slot.note(Happening.COMMIT_FAILED, commit.checkpoint, records, follows)
+        if retries:
+            self._waiting = commit.committables
+            self.context.env.call_in(self._retry_ns, lambda: self._retry(commit, lost, attempt + 1))
+        elif self._drops:
+            lost = (*lost, *commit.committables)
+            self._note(commit.checkpoint, (), lost, again=commit.again, why="its commit failed, and the sink gave up")
+        else:
+            self.slot.job.fail_task(self.slot.task, "a commit failed")
+
+    def _retry(self, commit: CommitEpochs, lost: tuple[Committable, ...], attempt: int) -> None:
+        if self._waiting is commit.committables and not self.slot.thread.stopped:  # else it goes with a later commit
+            self._waiting = ()
+            self._begin(commit, lost, attempt)
+
+    def _note(
+        self, checkpoint: int, committed: tuple[Committable, ...], lost: tuple[Committable, ...], *, again: bool, why: str = TIMED_OUT
+    ) -> None:
         context, now, task = self.context, self.slot.now, self.slot.task
         self.output.throw_away(lost)
         visible, gone = (tuple(self._stats(committable) for committable in committables) for committables in (committed, lost))
@@ -213,7 +259,7 @@ class SinkCommitter:
             if number:
                 self.slot.note(happening, checkpoint, number)
         trigger_ns = context.stats[checkpoint].trigger_ns if checkpoint in context.stats else -1
-        context.commits.append(CommitStats(checkpoint, now, task, trigger_ns, visible, gone, again))
+        context.commits.append(CommitStats(checkpoint, now, task, trigger_ns, visible, gone, again, why))
 
     def _note_dropped(self, command: ReportDropped) -> None:
         records = sum(committable.records for committable in command.committables if not self.output.settled(committable))
