@@ -84,7 +84,7 @@ def _without_work(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
     own = replace(vertex.snapshot, pre_barrier_ns=0, sync_ns=0, async_ns=0)
     state = vertex.state
     if state is not None:
-        lsm = replace(state.lsm, link_ns=0, flush_bytes_per_second=_UNLIMITED)
+        lsm = replace(state.lsm, link_ns=0, freeze_ns=0, flush_bytes_per_second=_UNLIMITED)
         state = replace(state, sync_ns=0, serialize_bytes_per_second=None, lsm=lsm)
     options = replace(scenario.checkpoint.state, savepoint_bytes_per_second=None)
     changed = replace(scenario, checkpoint=replace(scenario.checkpoint, state=options))

@@ -18,7 +18,7 @@ from sim.storage import CheckpointStorage
 
 MS, MB = 1_000_000, 1_000_000
 HEAP = State(10 * MB)
-ROCKS = State(10 * MB, "rocksdb", Fraction(1), 1000, Lsm(memtable_bytes=10**9, flush_bytes_per_second=10**15))
+ROCKS = State(10 * MB, "rocksdb", Fraction(1), 1000, Lsm(memtable_bytes=10**9, flush_bytes_per_second=10**15, freeze_ns=0, upload_ns=0))
 
 
 def storage(**options):
