@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sim.metrics.critical_path import PathKind, PathPart
 from sim.model.catalogs.barriers import Barriers
@@ -84,11 +84,23 @@ def _without_work(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
     own = replace(vertex.snapshot, pre_barrier_ns=0, sync_ns=0, async_ns=0)
     state = vertex.state
     if state is not None:
-        lsm = replace(state.lsm, link_ns=0, freeze_ns=0, flush_bytes_per_second=_UNLIMITED)
+        lsm = replace(state.lsm, link_ns=0, flush_bytes_per_second=_UNLIMITED)
         state = replace(state, sync_ns=0, serialize_bytes_per_second=None, lsm=lsm)
     options = replace(scenario.checkpoint.state, savepoint_bytes_per_second=None)
     changed = replace(scenario, checkpoint=replace(scenario.checkpoint, state=options))
     return _with_vertex(changed, replace(vertex, snapshot=own, state=state))
+
+
+def _without_constant(part: Literal["freeze_ns", "upload_ns"]) -> _Change:
+    """No work, and nothing of what RocksDB takes in this part whatever its state does."""
+
+    def change(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
+        if vertex is not None and vertex.state is not None:
+            lsm = replace(vertex.state.lsm, freeze_ns=0) if part == "freeze_ns" else replace(vertex.state.lsm, upload_ns=0)
+            vertex = replace(vertex, state=replace(vertex.state, lsm=lsm))
+        return _without_work(scenario, vertex)
+
+    return change
 
 
 def _instant_commit(scenario: Scenario, vertex: Vertex | None) -> Scenario | None:
@@ -131,9 +143,9 @@ _RULES: dict[PathKind, tuple[str, _Change]] = {
     PathKind.ALIGNMENT: ("with unaligned barriers", _unaligned),
     PathKind.FLUSH: ("with files written in the asynchronous part", _async_operate),
     PathKind.PRE_BARRIER: ("without the work before the barrier", _without_work),
-    PathKind.SYNC: ("without the synchronous part", _without_work),
-    PathKind.ASYNC_QUEUE: ("without the asynchronous work", _without_work),  # of older checkpoints
-    PathKind.ASYNC_WORK: ("without the asynchronous work", _without_work),
+    PathKind.SYNC: ("without the synchronous part", _without_constant("freeze_ns")),
+    PathKind.ASYNC_QUEUE: ("without the asynchronous work", _without_constant("upload_ns")),  # of older checkpoints
+    PathKind.ASYNC_WORK: ("without the asynchronous work", _without_constant("upload_ns")),
     PathKind.UPLOAD: ("with storage that takes no time", _instant_storage),
     PathKind.CHANNEL_STATE: ("with storage that takes no time", _instant_storage),
     PathKind.ACKNOWLEDGEMENT: ("with acknowledgements that take no time", _instant("acknowledge_ns")),
