@@ -69,6 +69,7 @@ _FLINK_SIZES = {  # MemorySize#parse
 
 _MAX_LITERAL = 400
 """Characters of a quantity."""
+_ISO_DURATION = re.compile(r"P(?=.)(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 _QUANTITY = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?) ?([A-Za-zµμ%]*)(?: ?/ ?([A-Za-z]+))?")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?|[+-]?[0-9]+/[0-9]+")
 _PLAIN = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,9})?")
@@ -186,7 +187,9 @@ _KINDS: Mapping[str, Callable[[object], int | Fraction | None]] = MappingProxyTy
 
 
 def parse_flink_duration(text: object) -> int:
-    """``30s``, ``10 min``, ``4000`` (ms) -> ns."""
+    """``30s``, ``10 min``, ``4000`` (ms), ``PT10M`` -> ns."""
+    if match := _ISO_DURATION.fullmatch(str(text).strip().upper()):
+        text = f"{sum(int(number or 0) * scale for number, scale in zip(match.groups(), (86400, 3600, 60, 1), strict=True))} s"
     return _parse_flink(text, _FLINK_DURATIONS, "a duration as Flink reads it: write 30s, 10 min or 4000 (ms)")
 
 

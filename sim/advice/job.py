@@ -55,6 +55,7 @@ def prepared(
     common = {**_override_values(overrides), **_left_out(scenario, plain)}
     driven, worlds = arriving(file, plain, scenario, load_files)
     bench = Bench(file, common | driven, patience_ns=patience_ns, worlds=worlds, backtest=study.backtest, failure=failure)
+    bench.warnings = study.warnings
     bench.horizon = horizon([bench.load(bench.common | changes) for changes in bench.worlds.values()], study.backtest, ahead_ns)
     return bench
 

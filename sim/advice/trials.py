@@ -22,10 +22,11 @@ from sim.sweeps.file.design import Point, override
 from sim.units import SECOND, format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from sim.advice.conf_file import ConfFile
     from sim.advice.settings import Candidate
     from sim.model.backtest import Backtest
     from sim.model.scenario import Scenario
+    from sim.scenario.flink.file import FlinkFile
+    from sim.scenario.text.problems import Problem
 
 SETTLED_NS = 60 * SECOND
 """Until then queues have filled and checkpoints have become regular."""
@@ -82,7 +83,8 @@ class Bench:
         self.file = file
         self.common = common
         self.failure = failure
-        self.conf: ConfFile | None = None  # the user's file of Flink's configuration, to be patched
+        self.warnings: Sequence[Problem] = ()  # of the reader of the file
+        self.conf: FlinkFile | None = None  # the user's file of Flink's configuration, to be patched
         self.prices = S3_STANDARD  # of an object store; the command sets others
         self.patience_ns = max(patience_ns, PATIENCE_NS)
         self.worlds = worlds or {"": {}}

@@ -33,7 +33,7 @@ def advise(
     source: Study | str | PathLike[str], *, p99: str | None = None, recovery: str | None = None, loss: str | None = None,
     visible: str | None = None, failure: str = "task-manager", mtbf: str | None = None, load: Sequence[str] = (), changes: Changes = (),
     replications: int = 12, budget: str = "90 s", within: str = "5 min", horizon: str = "2 h", unknowns: bool = True,
-    prices: str | PathLike[str] | None = None, flink_conf: str | PathLike[str] | None = None,
+    prices: str | PathLike[str] | None = None, flink: str | PathLike[str] | None = None,
     folder: str | PathLike[str] | None = None, jobs: int | None = None, engine: Engine = "compiled", master: str | None = None,
     conf: Mapping[str, str] | None = None, progress: bool = True,
 ) -> Advice:  # fmt: skip
@@ -45,13 +45,14 @@ def advise(
     `load`: ``"[source=]file.csv[:column]"``, what arrives.  `budget`: work of all runs, in seconds; `within`: time until the answer.
     At either bound it is given from what has run, and what is left out is listed.  `horizon`: for how long limits have to be kept where
     state grows.  `unknowns`: try other values of what is marked UNKNOWN.  `prices`: a price list of an object
-    store (YAML).  `flink_conf`: a flink-conf.yaml to patch.  Runs are kept in `folder` (``runs/advise-<name>``).
+    store (YAML).  `flink`: a file of Flink's configuration, as for `load`; a patch of it is
+    kept.  Runs are kept in `folder` (``runs/advise-<name>``).
     Raises ScenarioError, OptionError (a UnitError: a limit that is none), RecordingError.
     """
     options = AdviceOptions(
         p99=p99, recovery=recovery, loss=loss, visible=visible, failure=failure, mtbf=mtbf, load=tuple(load), replications=replications,
         budget=budget, within=within, horizon=horizon, unknowns=unknowns,
-        prices=None if prices is None else str(prices), flink_conf=None if flink_conf is None else str(flink_conf),
+        prices=None if prices is None else str(prices), flink=None if flink is None else str(flink),
     )  # fmt: skip
     listener = Notebook(show=progress)
     advised = verb.advise(

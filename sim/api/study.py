@@ -19,6 +19,7 @@ from sim.foreign import one_line
 from sim.quantities.prices import S3_STANDARD
 from sim.scenario.axes import Axis
 from sim.scenario.flink.block import apply_flink
+from sim.scenario.flink.file import flink_change
 from sim.scenario.overrides import apply
 from sim.scenario.prices import load_prices
 from sim.scenario.study import ScenarioFile as Read
@@ -154,7 +155,7 @@ class Study(Guessed, RunAgain):
         """``key=value``: the changes of this study, and the values of the chosen combination."""
         reading = Reading(self.origin.name)
         plain = apply(compose(self.origin.text, reading), self.origin.changes, reading)
-        apply_flink(plain, reading)
+        apply_flink(plain, reading, self.origin.folder)
         values = dict(self.chosen)
         picked = {axis.name: _value(plain, axis, values[axis.name]) for axis in self.read.axes if axis.name in values}
         return (*self.origin.changes, *lines_of(picked))
@@ -218,14 +219,17 @@ class Study(Guessed, RunAgain):
         return f'study["{self.labels[0]}"]' if self.models else "study[0]"
 
 
-def load(file: str | PathLike[str], changes: Changes = ()) -> Study:
+def load(file: str | PathLike[str], changes: Changes = (), *, flink: str | PathLike[str] | None = None) -> Study:
     """Read a scenario file.  `changes`: ``{"checkpoint.interval": "10 s"}``, or lines as after `--set`.
+
+    `flink`: a file of Flink's configuration whose values are set instead: flink-conf.yaml, config.yaml or a FlinkDeployment.
 
     Raises ScenarioError (all that is wrong, with lines), TypeError (changes of another form), OSError.
     """
     if Path(file).is_dir():
         raise ScenarioError.of(file, _what_a_folder_is_for(Path(file)))
-    return _checked(Study(origin_of(Path(file), lines_of(changes))))
+    deployed = [] if flink is None else [flink_change(Path(flink), Path(file))]
+    return _checked(Study(origin_of(Path(file), [*deployed, *lines_of(changes)])))
 
 
 def _what_a_folder_is_for(folder: Path) -> str:

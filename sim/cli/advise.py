@@ -50,9 +50,15 @@ def advise_on(
     horizon: Annotated[str, typer.Option(metavar="DURATION", help="For how long limits have to be kept where state grows.")] = "2 h",
     unknowns: Annotated[bool, typer.Option("--unknowns/--no-unknowns", help="Try other values of what is marked UNKNOWN.")] = True,
     prices: PricesOption = None,
-    flink_conf: Annotated[
+    flink: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Your flink-conf.yaml: a patch of it is kept, and its rollback.", show_default=False),
+        typer.Option(
+            "--flink",
+            "--flink-conf",
+            metavar="FILE",
+            show_default=False,
+            help="What is deployed: flink-conf.yaml, config.yaml, a FlinkDeployment. A patch of it is kept, and its rollback.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
     out: OutOption = None,
@@ -72,7 +78,7 @@ def advise_on(
         options = AdviceOptions(
             p99=p99, recovery=recovery, loss=loss, visible=visible, failure=failure, mtbf=mtbf, load=load or (),
             replications=replications, budget=budget, within=within, horizon=horizon, unknowns=unknowns,
-            prices=None if prices is None else str(prices), flink_conf=None if flink_conf is None else str(flink_conf),
+            prices=None if prices is None else str(prices), flink=None if flink is None else str(flink),
         )  # fmt: skip
         _ = options.limits, options.judged_failure  # mistakes are told before a source is read
         console = Console(lambda found: _print(found, as_json=as_json))

@@ -39,6 +39,10 @@ EngineOption = Annotated[Engine, typer.Option(help="How the data plane runs; all
 EnvironmentOption = Annotated[
     str | None, typer.Option(metavar="NAME|FILE", help="Whose constants hold: a file written by calibrate.", show_default=False)
 ]
+FlinkOption = Annotated[
+    Path | None,
+    typer.Option("--flink", metavar="FILE", help="What is deployed: flink-conf.yaml, config.yaml, a FlinkDeployment.", show_default=False),
+]
 HeaderOption = Annotated[
     list[str] | None, typer.Option("--header", metavar="'NAME: VALUE'", help="Sent with every request.", show_default=False)
 ]

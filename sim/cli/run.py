@@ -18,6 +18,7 @@ from sim.cli.options import (
     Engine,
     EngineOption,
     EnvironmentOption,
+    FlinkOption,
     JobsOption,
     OutOption,
     PricesOption,
@@ -39,6 +40,7 @@ def run_scenarios(
     out: OutOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per scenario instead of tables.")] = False,
     overrides: SetOption = None,
+    flink: FlinkOption = None,
     engine: EngineOption = Engine.COMPILED,
     jobs: JobsOption = None,
     seed: SeedOption = None,
@@ -53,10 +55,15 @@ def run_scenarios(
         from sim.verbs.run import default_folder, origin_of, read_request, run
 
         changes = [*(overrides or ()), *(() if seed is None else (f"run.seed={seed}",))]
+        from sim.scenario.flink.file import flink_change
         from sim.scenario.prices import load_prices
 
         listed = {} if prices is None else {"prices": load_prices(prices)}
-        requests = [read_request(origin_of(path, [*changes, *in_environment(environment, path)])) for path in scenarios]
+        deployed = [[] if flink is None else [flink_change(flink, path)] for path in scenarios]
+        requests = [
+            read_request(origin_of(path, [*own, *changes, *in_environment(environment, path)]))
+            for path, own in zip(scenarios, deployed, strict=True)
+        ]
         code = Code.FINE
         for request in requests:
             default = default_folder(request.study)

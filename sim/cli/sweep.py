@@ -12,7 +12,18 @@ from sim.cli.console.errors import Code, print_message, speaking
 from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
 from sim.cli.console.terminal import put, show
-from sim.cli.options import ChecksOption, ConfOption, Engine, EngineOption, JobsOption, OutOption, SeedOption, SetOption, spark_settings
+from sim.cli.options import (
+    ChecksOption,
+    ConfOption,
+    Engine,
+    EngineOption,
+    FlinkOption,
+    JobsOption,
+    OutOption,
+    SeedOption,
+    SetOption,
+    spark_settings,
+)
 
 if TYPE_CHECKING:
     from sim.verbs.sweep import Sweep
@@ -39,6 +50,7 @@ def run_sweep(
     out: OutOption = None,
     replications: Annotated[int | None, typer.Option(min=1, help="Instead of run.replications.", show_default=False)] = None,
     overrides: SetOption = None,
+    flink: FlinkOption = None,
     engine: EngineOption = Engine.COMPILED,
     jobs: JobsOption = None,
     master: MasterOption = None,
@@ -59,7 +71,7 @@ def run_sweep(
         changes = [*(overrides or ()), *map(override, axes or ())]
         changes += [f"run.{key}={value}" for key, value in (("seed", seed), ("replications", replications)) if value is not None]
         with naming_axes(axes or ()):
-            request = read_request(file, changes, racing)
+            request = read_request(file, changes, racing, flink=flink)
         console = Console(_print_json if as_json else show_sweep)
         found = sweep(
             request, out, engine=engine.value, jobs=jobs, master=master, conf=on_spark, checks=checks,

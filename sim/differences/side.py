@@ -23,7 +23,7 @@ from sim.scenario.text.plain import compose
 from sim.scenario.text.problems import DocumentPath, Reading, ScenarioError
 from sim.scenario.text.writer import write
 
-NOT_COMPARED = ("version", "expect", "flink")
+NOT_COMPARED = ("version", "expect", "flink", "flink-file")
 """Sections that say nothing about a job or its runs; keys of Flink were moved to where they belong."""
 _HISTORY, _ENVIRONMENT = "history", "environment"
 
@@ -70,7 +70,7 @@ def side_of(
     study = loads(text, name, overrides=changes, folder=folder, file=name)
     reading = Reading(name)
     plain = apply(compose(text, reading), changes, reading)
-    apply_flink(plain, reading)
+    apply_flink(plain, reading, folder)
     for path, value in _chosen(study, plain, name, strategy):
         put(plain, path, value)
     for key in NOT_COMPARED:

@@ -253,7 +253,7 @@ class Restart:
     rescale_delay_ns: int | None = option(
         Kind.DURATION, None, "adaptive: it waits so long for the checkpoint to be rescaled with; default: three intervals.",
         needs=_ADAPTIVE, usually="three intervals", keyword=True,
-        flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-delay", since="2.0"),
+        flink=Flink(f"{_OF_ADAPTIVE}.rescale-trigger.max-delay"),
     )  # fmt: skip
 
     @property

@@ -228,8 +228,8 @@ class StateOptions:
     local_recovery: bool = option(
         Kind.SWITCH, False, "A second copy on the task manager's disk, restored from there.",
         flink=(
-            Flink("execution.checkpointing.local-backup.enabled", since="1.20"),
-            Flink("execution.state-recovery.from-local", since="1.20"),
+            Flink("execution.checkpointing.local-backup.enabled"),
+            Flink("execution.state-recovery.from-local"),
             Flink("state.backend.local-recovery", last="1.19"),  # it is both
         ),
     )  # fmt: skip

@@ -78,6 +78,8 @@ class Document(Section):
     """How checkpoint storage is laid out."""
     flink: dict[str, Any] | None = None
     """Flink's own configuration keys, verbatim."""
+    flink_file: str | None = None
+    """A file with Flink's configuration: flink-conf.yaml, config.yaml, or a manifest of Kubernetes."""
     history: str | None = None
     """A file beside this one with what was seen of the job, written by `import`: tails, and how well the simulation agrees."""
     residuals: Residuals | None = None

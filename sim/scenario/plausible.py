@@ -31,7 +31,8 @@ def check(document: Document, reading: Reading) -> None:
     if jobs is not None and jobs.count > _MOST_JOBS:
         reading.wrong(("instances", "count"), f"is {jobs.count}: at most {_MOST_JOBS} jobs follow one another")
     cluster = document.cluster
-    if cluster is not None and cluster.cores is not None and cluster.services is None and not _uses_cores(document):
+    is_of_manifest = any(path == ("cluster", "cores") and mark.path for path, mark in reading.marks.items())
+    if cluster and cluster.cores is not None and cluster.services is None and not (is_of_manifest or _uses_cores(document)):
         advice = "say services: idle-core, or serialize: of state on the heap, or take canonical savepoints"
         reading.warn(("cluster", "cores"), f"has no effect: no snapshot takes processor time, {advice}")
     for name, vertex in document.job.items():

@@ -54,7 +54,7 @@ def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequenc
     if plain is None:
         reading.stop_if_wrong()
     plain = apply(plain, overrides, reading)
-    apply_flink(plain, reading)
+    apply_flink(plain, reading, folder)
     put_history(plain, reading, folder)
     document = validate(plain, reading)
     check_graph(plain, reading)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sim.advice.conf_file import read_conf
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report
@@ -17,11 +16,12 @@ from sim.quantities.prices import S3_STANDARD
 from sim.recordings import Inference, Recording, read_source
 from sim.report.answer_page import ADVICE
 from sim.report.results import unknown_values
+from sim.scenario.flink.file import flink_change, read_flink_file
 from sim.scenario.prices import load_prices
 from sim.units import parse_duration, parse_share
 from sim.verbs.command_lines import command_line
 from sim.verbs.display import parts_html, parts_text
-from sim.verbs.findings import Remark, job_findings, tell
+from sim.verbs.findings import Remark, job_findings, of_problem, tell
 from sim.verbs.importing import draft_of, text_of, with_backtest
 from sim.verbs.kept import keep_answer, kept_job
 from sim.verbs.listener import Listener, Stopped
@@ -51,7 +51,7 @@ class AdviceOptions:
     within: str = "5 min"  # on the clock
     horizon: str = "2 h"
     prices: str | None = None  # a file: price list of an object store; None: S3 Standard
-    flink_conf: str | None = None  # a file of Flink's configuration, to be patched
+    flink: str | None = None  # a file of Flink's configuration, to be read and patched
     unknowns: bool = True  # vary what is marked UNKNOWN
 
     @property
@@ -169,17 +169,16 @@ def advise(
     within_s = (_ms("within", options.within) or 0.0) / 1e3
     budget_s, ahead_ms = (_ms("budget", options.budget) or 0.0) / 1e3, _ms("horizon", options.horizon) or 0.0
     prices = S3_STANDARD if options.prices is None else load_prices(Path(options.prices))
-    conf_file = None if options.flink_conf is None else read_conf(Path(options.flink_conf))
+    deployed = None if options.flink is None else read_flink_file(Path(options.flink))
     folder = writable_folder(Path("runs") / f"advise-{job.name}" if folder is None else folder)
     runner = TrialRunner(folder, engine=engine, jobs=jobs, master=master, conf=conf, budget_s=budget_s, within_s=within_s)
     trying = listener.progress("trying settings", round(budget_s * 1e9), None, what_each="runs", details=runner.progress)
     try:
         with runner.workers, trying as runner.watch:
             file = job_file(job.source, job.text, folder)
-            bench = prepared(
-                file, job.changes, options.load, recovery_ms=limits.recovery_ms, ahead_ns=round(ahead_ms * 1e6), failure=failure
-            )
-            bench.prices, bench.conf = prices, conf_file
+            changes = job.changes if options.flink is None else (flink_change(options.flink, file), *job.changes)
+            bench = prepared(file, changes, options.load, recovery_ms=limits.recovery_ms, ahead_ns=round(ahead_ms * 1e6), failure=failure)
+            bench.prices, bench.conf = prices, deployed
             findings = (*job.findings, *tell(_findings(job, bench), listener))
             found = report(
                 bench, limits, mtbf_ms, runner.run, folder, max_replications=options.replications, affords=runner.affords,
@@ -187,7 +186,7 @@ def advise(
             )  # fmt: skip
     except KeyboardInterrupt:
         raise Stopped(f"what has run is kept in {folder}; the same command goes on") from None
-    advised = Advised(found, folder, file, job.changes, runner.cpu_s(), runner.collected())
+    advised = Advised(found, folder, file, changes, runner.cpu_s(), runner.collected())
     for finding in runner.store.findings():
         listener.message(finding)
     listener.result(advised)
@@ -200,7 +199,7 @@ def advise(
 def _findings(job: AdvisedJob, bench: Bench) -> list[Remark]:
     """The backtest of an import was told just now."""
     scenario = bench.load(bench.common)
-    return list(job_findings(scenario.name, [scenario], bench.backtest if job.text is None else None))
+    return [*map(of_problem, bench.warnings), *job_findings(scenario.name, [scenario], bench.backtest if job.text is None else None)]
 
 
 def _keep(advised: Advised, job: AdvisedJob, options: AdviceOptions, findings: Sequence[str]) -> None:
@@ -214,7 +213,7 @@ def _keep(advised: Advised, job: AdvisedJob, options: AdviceOptions, findings: S
             *unknown_values(advised.file.read_text(encoding="utf-8")),
             "Simulated; what is marked UNKNOWN in the job was varied if its table says so.",
         ],
-        data=advised.report.plain(), job=kept_job(advised.folder, advised.file, job.changes),
+        data=advised.report.plain(), job=kept_job(advised.folder, advised.file, advised.changes),
         command=command_line("advise", [job.source], {**options.given(), "set": job.changes, "out": advised.folder}),
     )  # fmt: skip
 

@@ -25,8 +25,8 @@ class Remark(NamedTuple):
 
 
 def of_problem(problem: Problem) -> Remark:
-    """A warning of a reader of files."""
-    return Remark(str(replace(problem, file=portable(problem.file))), is_warning=True)
+    """A warning or a note of a reader of files."""
+    return Remark(str(replace(problem, file=portable(problem.file))), is_warning=not problem.is_note)
 
 
 def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | None) -> Iterator[Remark]:

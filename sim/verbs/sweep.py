@@ -14,7 +14,8 @@ import numpy as np
 from sim.cells.folder_name import run_folder
 from sim.cells.plan import planned_of
 from sim.report.answer_page import ANSWER
-from sim.sweeps.file.definition import Definition, define
+from sim.scenario.flink.file import flink_change
+from sim.sweeps.file.definition import Definition, define, varied_scenario
 from sim.sweeps.file.question import racing_fault, windows_of
 from sim.sweeps.run import SweepResult, run_sweep
 from sim.sweeps.tally import RowTally
@@ -89,11 +90,15 @@ class SweepRequest:
         return command_line("sweep", [self.file], {"set": self.changes, "racing": self.racing, "out": folder})
 
 
-def read_request(file: Path, changes: Sequence[str] = (), racing: int | None = None, definition: Definition | None = None) -> SweepRequest:
-    """Read a sweep file, or a scenario with lists, unless its `definition` is there.
+def read_request(
+    file: Path, changes: Sequence[str] = (), racing: int | None = None, definition: Definition | None = None, *, flink: Path | None = None
+) -> SweepRequest:
+    """Read a sweep file, or a scenario with lists, unless its `definition` is there.  `flink`: a file of Flink's configuration.
 
     ScenarioError: mistakes in it.  OptionError: nothing in it can race.
     """
+    if flink is not None:
+        changes = (flink_change(flink, varied_scenario(file)), *changes)
     return SweepRequest(_raced(definition or define(file, changes), racing), file, tuple(changes), racing)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from sim.model.cluster import Debloating
 from sim.scenario import ScenarioError, loads
-from sim.scenario.flink.keys import NOT_MODELLED, current_names, modelled_keys
+from sim.scenario.flink.keys import current_names, listed_keys, modelled_keys
 
 TEXT = """\
 job:
@@ -140,15 +140,103 @@ def test_a_single_buffer_per_channel_is_warned_of():
     assert () == several.warnings
 
 
-def test_what_is_not_modelled_is_named():
-    """Known keys without effect: one warning each, with its line."""
-    warnings = [str(w) for w in study("execution.checkpointing.dir: x", "rest.port: 8081", "task.cancellation.interval: 10 s").warnings]
+LISTED = "'ckptsim explain-key s' lists all keys"
 
-    assert [
-        "s:7:3: flink.execution.checkpointing.dir: is not modelled: it has no effect here",
-        "s:8:3: flink.rest.port: is not modelled: it has no effect here",
-        "s:9:3: flink.task.cancellation.interval: is not modelled: it has no effect here",
-    ] == warnings
+
+def warnings_of(*lines, profile="2.x"):
+    return [str(warning) for warning in study(*lines, profile=profile).warnings]
+
+
+def test_what_is_not_modelled_is_told_in_one_line():
+    """However many keys there are; three of them are named."""
+    lines = ["execution.checkpointing.dir: x", "rest.port: 8081", "task.cancellation.interval: 10 s", "metrics.reporter.prom.port: 9249"]
+    named = "execution.checkpointing.dir, rest.port, task.cancellation.interval"
+
+    assert [f"s:5:1: flink: not modelled, no effect here: 1 key of Flink: rest.port ({LISTED})"] == warnings_of("rest.port: 8081")
+    assert [f"s:5:1: flink: not modelled, no effect here: 4 keys of Flink: {named} and 1 more ({LISTED})"] == warnings_of(*lines)
+
+
+REAL = """
+state.backend.rocksdb.use-bloom-filter state.backend.rocksdb.bloom-filter.bits-per-key state.backend.rocksdb.block.blocksize
+state.backend.rocksdb.block.cache-size state.backend.rocksdb.compaction.style state.backend.rocksdb.compaction.level.use-dynamic-size
+state.backend.rocksdb.compression.per.level state.backend.rocksdb.memory.high-prio-pool-ratio state.backend.rocksdb.writebuffer.count
+state.backend.rocksdb.thread.num state.backend.rocksdb.metrics.block-cache-usage state.backend.rocksdb.log.level
+state.backend.rocksdb.incremental-restore-async-compact-after-rescale state.backend.rocksdb.manual-compaction.min-interval
+state.backend.rocksdb.manual-compaction.max-files-to-compact state.backend.rocksdb.files.open state.backend.rocksdb.localdir
+job.autoscaler.enabled job.autoscaler.target.utilization job.autoscaler.metrics.window presto.s3.endpoint presto.s3.path-style-access
+$internal.application.program-args $internal.application.main kubernetes.operator.savepoint.history.max.age s3.access-key s3.endpoint
+s3a.path.style.access fs.s3a.aws.credentials.provider fs.azure.account.key.x.blob.core.windows.net metrics.reporter.prom.factory.class
+metrics.reporter.my-name.filter.includes metrics.scope.jm env.java.opts.taskmanager env.log.dir jobmanager.memory.process.size
+high-availability.type high-availability.storageDir high-availability kubernetes.cluster-id kubernetes.taskmanager.annotations
+security.kerberos.login.keytab security.ssl.rest.enabled classloader.resolve-order classloader.parent-first-patterns.additional
+restart-strategy.failure-rate.delay-of-mine web.submit.enable io.tmp.dirs jobstore.expiration-time external-resource.gpu.amount
+containerized.taskmanager.env.MALLOC_ARENA_MAX flink.hadoop.dfs.replication yarn.application.name taskmanager.memory.process.size
+execution.savepoint.path execution.target pipeline.object-reuse table.optimizer.join-reorder-enabled python.fn-execution.bundle.size
+sql-gateway.session.idle-timeout state.checkpoints.dir akka.framesize pekko.framesize web.upload.dir state.backend.forst.cache.dir
+""".split()  # noqa: SIM905
+
+
+@pytest.mark.parametrize("key", REAL)
+def test_a_real_key_that_is_not_modelled_is_accepted(key):
+    """Of Flink, its backends, its operator, its metrics, file systems and users' own names in such keys."""
+    (warning,) = warnings_of(f"{key}: x")
+
+    assert f"not modelled, no effect here: 1 key of Flink: {key} " in warning
+
+
+def test_every_key_of_the_versions_listed_is_accepted():
+    """All 1,200 at once: nothing of Flink's own stops a run, but for the values of modelled keys."""
+    own = [key for key in listed_keys() if key not in modelled_keys() and key not in current_names()]
+    (warning,) = warnings_of(*(f"{key}: x" for key in own))
+
+    assert len(own) > 1_000
+    assert f"not modelled, no effect here: {len(own)} keys of Flink: " in warning
+
+
+def test_an_unknown_key_is_named_and_the_run_goes_on():
+    """Flink takes any key: programs read their own from its configuration."""
+    (state,), (own,) = warnings_of("state.backend.rocksdb.magic: 5"), warnings_of("my.own.key: 5")
+
+    assert state.startswith("s:7:3: flink.state.backend.rocksdb.magic: is not a key of Flink: it has no effect here (the nearest")
+    assert own == "s:7:3: flink.my.own.key: is not a key of Flink: it has no effect here"
+
+
+@pytest.mark.parametrize("key", sorted(modelled_keys()))
+def test_a_misspelt_name_of_a_modelled_key_stops_the_run(key):
+    """Two letters that changed places, and a letter that is missing."""
+    for wrong in (f"{key[:-3]}{key[-2]}{key[-3]}{key[-1]}", f"{key[:-4]}{key[-3:]}"):
+        if wrong not in listed_keys() and wrong != key:
+            assert f"(did you mean '{key}'?)" in refusal(f"{wrong}: 1")
+
+
+def test_a_key_that_this_version_does_not_have_has_no_effect():
+    """It came later, or under another name; an older name that a version still reads is as good as the new one."""
+    later = study("pipeline.watermark-alignment.buffer-size: 100", profile="1.20")
+    renamed = study("state.backend.type: rocksdb", profile="1.15")
+    older = [scenario("state.backend: rocksdb", profile=profile).job.vertex("b").state.backend for profile in ("1.15", "1.20", "2.x")]
+
+    assert "has no effect: Flink 1.20 has no such key (in Flink 2.3 it is one)" in str(later.warnings[0])
+    assert "has no effect: Flink 1.15 has no such key (there it is state.backend)" in str(renamed.warnings[0])
+    assert renamed.scenarios[0].job.vertex("b").state.backend == "hashmap"
+    assert ["rocksdb"] * 3 == older
+
+
+def test_slots_of_a_task_manager():
+    """As Flink places: subtasks of one index share a slot, task managers are filled slot by slot."""
+    cluster = scenario("taskmanager.numberOfTaskSlots: '10'").cluster
+    other = loads(TEXT + INTERVAL + "  taskmanager.numberOfTaskSlots: 4\ncluster: {placement: single}\n")
+
+    assert ("spread", 10) == (cluster.placement, cluster.slots)
+    assert "has no effect with cluster.placement: single" in str(other.warnings[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [("10 min", 600), ("10min", 600), ("600000", 600), ("'600000'", 600), ("PT10M", 600), ("PT1H30S", 3630), ("P1D", 86400)],
+)
+def test_durations_as_flink_writes_them(value, seconds):
+    """TimeUtils.parseDuration of Flink 2.3 reads all of these alike."""
+    assert seconds * 10**9 == scenario(f"execution.checkpointing.timeout: {value}").checkpoint.timeout_ns
 
 
 @pytest.mark.parametrize(
@@ -156,7 +244,13 @@ def test_what_is_not_modelled_is_named():
     [
         ("execution.checkpointing.timeuot: 5s", "(did you mean 'execution.checkpointing.timeout'?)"),
         ("taskmanager.network.memory.bufers-per-channel: 5", "(did you mean 'taskmanager.network.memory.buffers-per-channel'?)"),
-        ("my.own.key: 5", "unknown configuration key of Flink"),
+        ("execution.checkpoint.timeout: 5s", "(did you mean 'execution.checkpointing.timeout'?)"),
+        ("execution.checkpointing.timeout: 1e3", "is not a duration as Flink reads it"),
+        ("execution.checkpointing.timeout: PT", "is not a duration as Flink reads it"),
+        ("execution.checkpointing.timeout: ${TIMEOUT}", "'${TIMEOUT}' is a placeholder: fill in its value first"),
+        ("execution.checkpointing.timeout: '{{ .Values.timeout }}'", "is a placeholder: fill in its value first"),
+        ("execution.checkpointing.unaligned.enabled: on", "expected true or false, not 'on'"),
+        ("execution.checkpointing.tolerable-failed-checkpoints: 1e3", "expected a whole number, not '1e3'"),
         ("execution.checkpointing.timeout: 5 fortnights", "is not a duration as Flink reads it"),
         ("taskmanager.memory.segment-size: 8 KiB", "is not a size as Flink reads it"),
         ("execution.checkpointing.max-concurrent-checkpoints: many", "expected a whole number, not 'many'"),
@@ -182,9 +276,7 @@ def test_overrides_win_over_the_block():
 
 
 def test_the_lists_of_keys_do_not_overlap():
-    """A key is modelled, or known, or another name of one."""
-    lists = [set(modelled_keys()), set(current_names()), set(NOT_MODELLED)]
-
-    assert sum(map(len, lists)) == len(set().union(*lists))
+    """A key is modelled, or another name of one."""
+    assert not set(modelled_keys()) & set(current_names())
     assert set(current_names().values()) <= set(modelled_keys())
     assert 80 <= len(modelled_keys())

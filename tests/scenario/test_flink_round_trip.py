@@ -6,7 +6,7 @@ import pytest
 
 from sim.model.catalogs.option import Kind
 from sim.scenario import loads
-from sim.scenario.flink.keys import current_names, modelled_keys
+from sim.scenario.flink.keys import current_names, has_key, listed_keys, modelled_keys
 from sim.scenario.flink.text import flink_key, flink_lines
 
 BASE = """\
@@ -68,19 +68,23 @@ def drawn(path):
 def companions(path):
     """The strategies of restarts, or the scheduler, with which alone an option counts."""
     needs = next(key.record.needs for key in modelled_keys().values() if ".".join(key.path) == path)
+    if path == "cluster.slots":
+        return [["cluster.placement=spread"]]
     return [[]] if needs is None else [[f"restart.{needs[0]}={value}"] for value in needs[1]]
 
 
 @pytest.mark.parametrize(("path", "profile"), CASES)
 def test_what_is_written_is_read_again(path, profile):
     keys = [key.flink for key in modelled_keys().values() if ".".join(key.path) == path]
-    if profile == "2.x" and all(key.last for key in keys):
-        pytest.skip("a constant since 2.0")
+    if not any(has_key(profile, name) for key in keys for name in (key.name, *key.older)):
+        pytest.skip(f"{profile} has no such key")
     above = next((section for section in (*WITH, *IN_THE_FILE) if path.startswith(f"{section}.")), "")
     text = BASE.format(profile=profile, rest=IN_THE_FILE.get(above, ""))
     vertices = ("a", "b") if path.startswith(("job.VERTEX.parallelism", "job.VERTEX.max")) else ("a",) if "source" in path else ("b",)
     for companion in companions(path):
         for value in drawn(path):
+            if (value, profile) == ("never", "1.15"):  # written -1 there, which is no duration
+                continue
             changes = [f"{path.replace('VERTEX', vertex)}={value}" for vertex in vertices]
             interval = [] if path == "checkpoint.interval" else ["checkpoint.interval=9 s"]
             changes += [*WITH.get(above, []), *interval, *companion]
@@ -95,14 +99,13 @@ def test_what_is_written_is_read_again(path, profile):
 
 
 def test_an_older_flink_gets_the_names_that_it_knows():
-    """Where the version of a new name is known."""
+    """Every name that is written for a version is one that this version reads."""
     (old,) = loads(BASE.format(profile="1.15", rest="checkpoint: {interval: 9 s}")).scenarios
     (new,) = loads(BASE.format(profile="2.x", rest="checkpoint: {interval: 9 s}")).scenarios
 
     for older, name in current_names().items():
-        last = modelled_keys()[name].flink.older[older]
         assert name == flink_key(name, new)
-        assert (flink_key(name, old) in modelled_keys()[name].flink.older) == any(
-            last and last != "1.13" for last in modelled_keys()[name].flink.older.values()
-        ), (older, last)
+        known = [own for own in (name, older) if "1.15" in listed_keys().get(own, ())]
+        assert not known or "1.15" in listed_keys()[flink_key(name, old)], older
+    assert "state.backend" == flink_key("state.backend.type", old)
     assert "execution.savepoint-restore-mode" == flink_key("execution.state-recovery.claim-mode", old)

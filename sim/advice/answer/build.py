@@ -75,8 +75,8 @@ def answer(
             {"dominates": near, "enough": list(enough), "cautions": [asdict(caution) for caution in refused]},
         )
     changes, candidate = levers.changes(chosen.name), race.candidate_of(chosen.name)
-    scenario = advised_scenario(race, chosen)
-    found = difference(race.scenario, scenario, changes)
+    scenario, conf = advised_scenario(race, chosen), race.bench.conf
+    found = difference(race.scenario, scenario, changes, conf)
     warnings = [*cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes), *new_defects(race.scenario, scenario)]
     today = race.todays(race.settings)
     where = dominant(situation_of(race, today.name)) if today is not None else ""
@@ -100,10 +100,16 @@ def answer(
     parts += _pulled(changes)
     warned = [f"{'Ask first' if own.is_question else 'Caution'}: {own.text}" for own in warnings]
     files = (
-        {ADVISED: patch(found, back=False, others=others, warnings=warned), ROLLBACK: patch(found, back=True, others={})} if found else {}
+        {
+            ADVISED: patch(found, back=False, others=others, warnings=warned, conf=conf),
+            ROLLBACK: patch(found, back=True, others={}, conf=conf),
+        }
+        if found
+        else {}
     )
-    if found and race.bench.conf is not None:
-        files |= patches(found, race.bench.conf)
+    if found and conf is not None:
+        files |= (own := patches(found, conf))
+        parts += [] if own else [f"{conf.file} is not patched: it has keys in braces. Set the keys above by hand."]
     data = {
         "dominates": where,
         "failure": race.bench.failure,

@@ -51,7 +51,6 @@ class Flink:
     older: Mapping[str, str] = field(default_factory=dict)  # names that later versions still read -> last version before, if known
     form: str = ""  # how Flink writes the value if the option's kind does not say it: a key of _READERS in sim.scenario.flink.block
     when: str = ""  # the value of the option it `needs` with which this key counts
-    since: str = ""  # the version that it came with
     last: str = ""  # the last version that has it
     default: str = ""  # Flink's default as Flink writes it, where the option has another one
 

@@ -1,14 +1,20 @@
-"""The `flink:` block: Flink's own keys, verbatim, moved to their places in the document before it is checked.
+"""Flink's own keys, of `flink:` and of the file that `flink-file:` names, moved to their places in the document before it is checked.
 
-A modelled key behaves as if its place had been written; a known one without effect is named in a warning, an unknown one is a mistake.
+A modelled key behaves as if its place had been written.  All others are named in warnings; a misspelt name of a modelled key is a mistake.
 Both ``execution.checkpointing.interval: 30s`` and Flink's nested spelling of config.yaml are read.
+
+Where several say a value, the command line wins, key by key: first --set, then the file of --flink, then the scenario.  A scenario that
+says a value twice is a mistake.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from sim import units
@@ -16,7 +22,8 @@ from sim.model.catalogs.backends import BACKENDS
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
 from sim.model.catalogs.restarts import RESTARTS
 from sim.model.faults import Restart
-from sim.scenario.flink.keys import NOT_MODELLED, ROOTS, STRICT, UNLIMITED, current_names, modelled_keys
+from sim.scenario.flink.file import FILE, FlinkFile, flat, read_flink_file
+from sim.scenario.flink.keys import OPEN, UNLIMITED, current_names, has_key, listed_keys, modelled_keys, similar_key
 from sim.scenario.text.plain import Mapping, value_at
 from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean, dotted
 
@@ -29,6 +36,7 @@ LOCAL_BACKUP, LOCAL_RESTORE = "execution.checkpointing.local-backup.enabled", "e
 LOCAL_RECOVERY = "state.backend.local-recovery"  # the old option, which is both
 CHANGELOG = "state.changelog.enabled"
 MERGING = "execution.checkpointing.file-merging.enabled"
+_SLOTS = "taskmanager.numberOfTaskSlots"
 
 _ALIGNMENT = ("source", "watermark", "alignment")
 _OF_VERTICES: dict[str, tuple[str, ...]] = {
@@ -42,10 +50,22 @@ _OF_VERTICES: dict[str, tuple[str, ...]] = {
 """Key of Flink -> the section of a vertex for which it is a default."""
 
 
-def apply_flink(plain: Any, reading: Reading) -> None:
-    """Move every key of `flink:` to its place in `plain`; the block itself stays, and is checked as a mapping."""
-    if isinstance(plain, Mapping) and isinstance(block := plain.get("flink"), Mapping):
-        _Move(plain, reading).all(block)
+def apply_flink(plain: Any, reading: Reading, folder: Path) -> None:
+    """Move every key of `flink:` and of the file of `flink-file:` to its place in `plain`; both stay, and are checked as they are."""
+    if not isinstance(plain, Mapping):
+        return
+    move = _Move(plain, reading)
+    if isinstance(block := plain.get("flink"), Mapping):
+        for key, place, value in flat(block, ("flink",)):
+            move.add(key, place, value)
+    if isinstance(name := plain.get(FILE), str):
+        move.file = read_flink_file(Path(os.path.normpath(folder / name)))
+        about = " ".join(filter(None, (move.file.kind, move.file.resource))) or "Flink's configuration"
+        reading.marks[FILE, ""] = Mark(move.file.file, path=about)
+        for key, (value, mark) in move.file.keys.items():
+            reading.marks[FILE, key] = replace(mark, path=key)
+            move.add(key, (FILE, key), value)
+    move.all()
 
 
 class _Move:
@@ -54,45 +74,100 @@ class _Move:
     def __init__(self, plain: Mapping, reading: Reading) -> None:
         self.plain = plain
         self.reading = reading
+        self.file: FlinkFile | None = None
+        self.entries: list[tuple[str, DocumentPath, Any]] = []  # key as it is written, its place, its value
         self.places: dict[str, DocumentPath] = {}  # key of Flink -> where it is written
         self.values: dict[str, list[str | bool]] = {}  # special keys: one value, or those of an axis
         self.lists: set[str] = set()
         self.keys, self.current = modelled_keys(), current_names()
 
-    def all(self, block: Mapping) -> None:
-        for place, value in _flat(block, ("flink",)):
-            written = ".".join(map(str, place[1:]))
+    def add(self, key: str, place: DocumentPath, value: Any) -> None:
+        self.entries.append((key, place, value))
+
+    def all(self) -> None:
+        if self.file is not None:
+            for path, (value, mark) in self.file.beside.items():
+                self.reading.marks[FILE, path[-1]] = replace(mark, path=f"{self.file.kind}: {path[-1]}")
+                self._put(path, value, (FILE, path[-1]))
+        profile, others = str(value_at(self.plain, ("cluster", "profile")) or "2.x"), list[tuple[str, DocumentPath]]()
+        for written, place, value in sorted(self.entries, key=lambda entry: -self._rank(entry[1])):
             key = self.current.get(written, written)
             if key in self.places:
-                self.reading.wrong(place, f"is the same option as {dotted(self.places[key])[6:]}, which is given too")
-                continue
-            self.places[key] = place
-            if key in self.keys:
-                self._read(key, place, value)
-            elif key in NOT_MODELLED or (key.split(".")[0] in ROOTS and not key.startswith(STRICT)):
-                self.reading.warn(place, "is not modelled: it has no effect here")
+                self._again(key, place)
+            elif key not in self.keys:
+                self._other(written, place, others)
+            elif not self.keys[key].flink.last and not has_key(profile, written):
+                there = next((name for name in self.keys[key].flink.older if has_key(profile, name)), None)
+                instead = f"there it is {there}" if there else f"in Flink {', '.join(listed_keys()[written])} it is one"
+                self.reading.warn(place, f"has no effect: Flink {profile} has no such key ({instead})")
+            elif value is None:
+                self.reading.warn(place, "has no value: Flink does not set it")
             else:
-                known = [*self.keys, *self.current, *NOT_MODELLED]
-                self.reading.wrong(place, f"unknown configuration key of Flink{self.reading.did_you_mean(written, known)}")
+                self.places[key] = place
+                self._read(key, place, value)
         self._barriers()
         self._buffer_timeout()
         self._debloat()
         self._restart()
+        self._slots()
         for key, section in _OF_VERTICES.items():
             self._vertices(key, section)
         self._state()
         self._local_recovery()
         self._storage()
+        self._tell(others)
+
+    def _rank(self, place: DocumentPath) -> int:
+        """2: given with --set, 1: in the file of --flink, 0: in the scenario or in a file that it names."""
+        if place[0] == FILE:
+            return int(self.reading.marks[FILE,].file != self.reading.file)
+        mark = self.reading.marks.get(place)
+        return 2 if mark is not None and mark.file != self.reading.file else 0
+
+    def _again(self, key: str, place: DocumentPath) -> None:
+        """A key that was read from a place of the same or of a higher rank."""
+        first = self.places[key]
+        if self._rank(first) == self._rank(place):
+            self.reading.wrong(place, f"is the same option as {dotted(first[1:])}, which is given too")
+
+    def _other(self, key: str, place: DocumentPath, others: list[tuple[str, DocumentPath]]) -> None:
+        """A key that is not modelled: one of Flink's or of other systems is counted, others are named; a misspelt one is a mistake."""
+        if key in listed_keys():
+            others.append((key, place))
+        elif near := similar_key(key, modelled=True):
+            self.reading.wrong(place, f"unknown configuration key of Flink (did you mean '{near}'?)")
+        elif key.startswith(OPEN):
+            others.append((key, place))
+        else:
+            near = similar_key(key, modelled=False)
+            self.reading.warn(place, f"is not a key of Flink: it has no effect here{f' (the nearest one is {near!r})' if near else ''}")
+
+    def _tell(self, others: list[tuple[str, DocumentPath]]) -> None:
+        """What was taken from the file, and what has no effect here: a line each."""
+        if self.file is not None:
+            taken = [f"{'.'.join(path)} {value}" for path, (value, _) in self.file.beside.items()]
+            taken += [f"{key} {self._written(key)}" for key, place in self.places.items() if place[0] == FILE and key in self.values]
+            self.reading.note((FILE, ""), f"{len(taken)} values taken: {', '.join(taken) or 'none'}")
+        for source in (("flink",), (FILE, "")):
+            if found := [key for key, place in others if place[0] == source[0]]:
+                more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+                count = f"{len(found)} keys" if more or len(found) > 1 else "1 key"
+                listed = f"'ckptsim explain-key {self.reading.marks[source].file}' lists all keys"
+                self.reading.warn(source, f"not modelled, no effect here: {count} of Flink: {', '.join(found[:3])}{more} ({listed})")
 
     def _read(self, key: str, place: DocumentPath, value: Any) -> None:
         form = self.keys[key].form
         given = value if isinstance(value, list) else [value]
+        if isinstance(value, list) and place[0] == FILE:
+            self.reading.wrong(place, "expected one value, not a list")
+            return
         read: list[Any] = []
         for item in given:
             try:
                 read.append(_READERS[form](item))
             except units.UnitError as error:
-                self.reading.wrong(place, str(error))
+                is_filled_in = not re.search(r"\$\{|\{\{|^\$", str(item))
+                self.reading.wrong(place, str(error) if is_filled_in else f"'{item}' is a placeholder: fill in its value first")
         if len(read) < len(given) or not read:
             return
         self.values[key] = read
@@ -101,9 +176,9 @@ class _Move:
         if self.keys[key].is_alone:
             self._put(self.keys[key].path, self._written(key), key)
 
-    def _put(self, path: tuple[str, ...], value: Any, key: str) -> None:
-        """Write a value as if it stood at `path`; a value given there by --set wins, one given in the file is a mistake."""
-        place = self.places[key]
+    def _put(self, path: tuple[str, ...], value: Any, key: str | DocumentPath) -> None:
+        """Write a value as if it stood at `path`, unless --set says another; a scenario that says it twice is a mistake."""
+        place = self.places[key] if isinstance(key, str) else key
         node = self.plain
         for depth, step in enumerate(path[:-1]):
             if node.get(step) is None:
@@ -113,12 +188,16 @@ class _Move:
             node = node[step]
         if path[-1] in node:
             mark = self.reading.marks[path]
-            if mark.file == self.reading.file:
+            if mark.file != self.reading.file:
+                return
+            if not self._rank(place):
                 self.reading.wrong(place, f"is given too as {dotted(path)} on line {mark.line}: write it once")
-            return
+                return
+            if str(node[path[-1]]) != str(value):
+                self.reading.note(place, f"{value} replaces {node[path[-1]]}, {dotted(path)} on line {mark.line} of {mark.file}")
         node[path[-1]] = value
         origin = self.reading.marks.get(place, Mark(self.reading.file))
-        self.reading.marks[path] = replace(origin, path=dotted(place))
+        self.reading.marks[path] = replace(origin, path=origin.path or dotted(place))
 
     def _barriers(self) -> None:
         """Mode, unaligned and aligned timeout are one choice of three (CheckpointConfig)."""
@@ -180,6 +259,16 @@ class _Move:
             elif key.flink.default and key.flink.when == strategy and key.path[-1] not in (self.plain.get("restart") or ()):
                 self._put(key.path, _READERS[key.form](key.flink.default), _RESTART + "type")
 
+    def _slots(self) -> None:
+        """Subtasks of one index share a slot; task managers are filled slot by slot, as in Flink."""
+        if _SLOTS not in self.values:
+            return
+        placement = value_at(self.plain, ("cluster", "placement"))
+        if placement not in (None, "spread"):
+            self.reading.warn(self.places[_SLOTS], f"has no effect with cluster.placement: {placement}")
+            return
+        self._put(("cluster", "slots"), self._written(_SLOTS), _SLOTS)
+
     def _vertices(self, key: str, section: tuple[str, ...]) -> None:
         """Set a default of every vertex that has this section, and no value of its own."""
         if (value := self._single(key)) is None:
@@ -188,9 +277,14 @@ class _Move:
         known = list(self._having(section))
         if section == _ALIGNMENT and not known:
             self.reading.warn(self.places[key], f"has no effect: no vertex has {'.'.join(section)}")
-        for vertex, body in known:
-            if value_at(body, inside) is None:
+        replaces = key == "state.backend.type" and self._rank(self.places[key])
+        own = [vertex for vertex, body in known if value_at(body, inside) is not None]
+        for vertex, _ in known:
+            if replaces or vertex not in own:
                 self._put(("job", vertex, *section, *inside), value, key)
+        if own and len(own) == len(known) and not replaces:
+            named = f"{', '.join(own[:3])}{' ...' * (len(own) > 3)}"
+            self.reading.warn(self.places[key], f"has no effect: it is a default, and vertices say their own: {named}")
 
     def _having(self, section: tuple[str, ...]) -> Iterator[tuple[str, Mapping]]:
         """(vertex, section) of those that have it."""
@@ -276,14 +370,6 @@ class _Move:
             self.reading.wrong(self.places[key], "cannot be a list: sweep the value in the vertex or section itself")
             return None
         return self.values[key][0] if key in self.values else None
-
-
-def _flat(block: Mapping, place: DocumentPath) -> Iterator[tuple[DocumentPath, Any]]:
-    for key, value in block.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, (*place, key))
-        else:
-            yield (*place, key), value
 
 
 def _boolean(value: object) -> bool:

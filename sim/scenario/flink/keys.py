@@ -1,14 +1,16 @@
 """Flink's configuration keys as this project sees them: modelled, known but not modelled, or unknown.
 
-The modelled ones come from the records of options.  Sources of all: the `*Options` classes of flink-core (ConfigOptions) of 1.20 and 2.x,
-deprecated names included.
+The modelled ones come from the records of options.  `keys.txt` has all keys of several versions, read from Flink's jars by
+`benchmarks.flink.option_keys`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, get_args
 
 from sim.model.catalogs.option import Flink, Kind, Option
@@ -64,7 +66,7 @@ def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> b
     return (
         len(record.flink) == 1
         and record.kind is not Kind.OWN
-        and record.key != "strategy"
+        and record.key not in ("strategy", "slots")
         and not ("VERTEX" in path or in_optional_section)
     )
 
@@ -92,62 +94,53 @@ def _sections_of(annotation: Any) -> set[type[Section]]:
 
 UNLIMITED = "2147483647"
 """Integer.MAX_VALUE, as Flink writes that attempts have no limit."""
-NAMES_BESIDE = {"execution.state-recovery.claim-mode": {"execution.savepoint-restore-mode": "1.19"}}
-"""Older names of keys that advice sets and no option is about, as in `Flink.older`."""
-NOT_MODELLED = frozenset(
+NAMES_BESIDE = {
+    "execution.state-recovery.claim-mode": ("execution.savepoint-restore-mode",),
+    "state.changelog.dstl.dfs.base-path": ("dstl.dfs.base-path",),
+}
+"""Older names of keys that advice sets and no option is about."""
+NEWEST = "2.3"
+"""The version that the profile 2.x stands for."""
+OPEN = tuple(
     """
-execution.async-state.buffer-size execution.async-state.buffer-timeout execution.async-state.in-flight-records-limit
-execution.batch-shuffle-mode execution.runtime-mode execution.sort-partition.memory
-execution.checkpointing.cleaner.parallel-mode
-execution.checkpointing.dir
-execution.checkpointing.externalized-checkpoint-retention execution.checkpointing.file-merging.max-subtasks-per-file
-execution.checkpointing.file-merging.pool-blocking
-execution.checkpointing.local-backup.dirs
-execution.checkpointing.recover-without-channel-state.checkpoint-id execution.checkpointing.savepoint-dir
-execution.checkpointing.snapshot-compression execution.checkpointing.storage execution.checkpointing.unaligned.forced
-execution.checkpointing.write-buffer-size
-execution.state-recovery.claim-mode execution.state-recovery.ignore-unclaimed-state
-execution.state-recovery.path execution.state-recovery.without-channel-state.checkpoint-id execution.savepoint.path
-execution.savepoint.ignore-unclaimed-state execution.attached execution.shutdown-on-attached-exit execution.target
-state.backend.latency-track.keyed-state-enabled
-state.backend.rocksdb.localdir state.backend.rocksdb.memory.managed
-state.backend.rocksdb.memory.write-buffer-ratio state.backend.rocksdb.predefined-options
-state.backend.rocksdb.timer-service.factory state.backend.rocksdb.use-ingest-db-restore-mode
-state.changelog.dstl.dfs.base-path
-state.changelog.dstl.dfs.compression.enabled state.changelog.dstl.dfs.upload.max-in-flight
-state.changelog.max-failures-allowed state.changelog.periodic-materialize.enabled
-state.checkpoint-storage state.checkpoints.dir
-state.cleaner.parallel-mode state.savepoints.dir state.storage.fs.write-buffer-size state.ttl.enabled
-taskmanager.memory.flink.size taskmanager.memory.framework.heap.size taskmanager.memory.framework.off-heap.size
-taskmanager.memory.jvm-metaspace.size taskmanager.memory.jvm-overhead.fraction taskmanager.memory.jvm-overhead.max
-taskmanager.memory.jvm-overhead.min taskmanager.memory.managed.fraction taskmanager.memory.managed.size
-taskmanager.memory.managed.consumer-weights taskmanager.memory.network.fraction taskmanager.memory.network.max
-taskmanager.memory.network.min taskmanager.memory.process.size taskmanager.memory.task.heap.size taskmanager.memory.task.off-heap.size
-taskmanager.network.blocking-shuffle.compression.enabled taskmanager.network.compression.codec taskmanager.network.detailed-metrics
-taskmanager.network.batch-shuffle.compression.enabled taskmanager.network.max-num-tcp-connections
-taskmanager.network.memory.exclusive-buffers-request-timeout-ms taskmanager.network.memory.read-buffer.required-per-gate.max
-taskmanager.network.netty.client.connectTimeoutSec taskmanager.network.netty.client.numThreads taskmanager.network.netty.num-arenas
-taskmanager.network.netty.sendReceiveBufferSize taskmanager.network.netty.server.backlog taskmanager.network.netty.server.numThreads
-taskmanager.network.netty.transport taskmanager.network.partition-request-timeout taskmanager.network.request-backoff.initial
-taskmanager.network.request-backoff.max taskmanager.network.retries taskmanager.network.sort-shuffle.min-buffers
-taskmanager.network.sort-shuffle.min-parallelism taskmanager.network.bind-policy
-taskmanager.network.tcp-connection.enable-reuse-across-jobs
-pipeline.object-reuse pipeline.operator-chaining pipeline.operator-chaining.enabled pipeline.name
-pipeline.time-characteristic pipeline.generic-types pipeline.jars pipeline.classpaths
-pipeline.watermark-alignment.allow-unaligned-source-splits task.cancellation.interval
-""".split(),  # noqa: SIM905  # words read better without quotes
+$internal. internal. spec. job.autoscaler. env. containerized. metrics. traces. events. kubernetes. external-resource. security. yarn.
+flink. s3. s3a. s3n. s3: fs. presto. hive. hadoop. dfs. oss. gs. abfs. wasb. azure. gcs. log. logger. rootLogger. log4j appender. java. jvm.
+pipeline.global-job-parameters. pipeline.default-kryo-serializers. pipeline.registered- python. restart-strategy.
+high-availability. classloader. zookeeper. jmx. user. client. rest. web. historyserver. sql-client. sql-gateway. prometheus. openlineage.
+""".split()  # noqa: SIM905  # words read better without quotes
 )
-"""Known, and without effect here: named in a warning."""
+"""Beginnings of keys that take names of users' own, or belong to other systems: what comes after them is in no list."""
 
-STRICT = ("execution.", "state.", "taskmanager.network.", "taskmanager.memory.", "pipeline.", "parallelism.", "restart-strategy")
-"""Where an unlisted key is an error: a misspelt one would change the result."""
 
-ROOTS = frozenset(
-    """
-akka blob classloader client cluster config daemon env execution external-resource external-resources fs heartbeat high-availability
-historyserver hive io jmx job-event jobmanager jobstore kubernetes metrics minicluster oss parallelism pekko pipeline process python
-queryable-state resourcemanager rest restart-strategy s3 s3a scheduler security shuffle-service-factory slot slotmanager sql-client
-sql-gateway state table task taskmanager traces user web yarn zookeeper
-""".split(),  # noqa: SIM905  # words read better without quotes
-)
-"""First words of Flink's other keys (memory of processes, ports, security ...), which have no effect here."""
+@lru_cache(maxsize=1)
+def listed_keys() -> dict[str, tuple[str, ...]]:
+    """Key of Flink -> the versions that have it, of those whose keys are in `keys.txt`."""
+    found: dict[str, tuple[str, ...]] = {}
+    versions: tuple[str, ...] = ()
+    for line in Path(__file__).with_name("keys.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            versions = tuple(line[1:-1].split())
+        elif not line.startswith("#"):
+            found[line] = versions
+    return found
+
+
+def has_key(profile: str, key: str) -> bool:
+    """Whether Flink of this profile reads a key.  True for keys in no list, such as those of file systems, and for lists of profiles."""
+    return (NEWEST if profile == "2.x" else profile) in listed_keys().get(key, (profile, NEWEST)) or profile.startswith("[")
+
+
+@lru_cache(maxsize=1024)
+def similar_key(key: str, *, modelled: bool) -> str:
+    """A `modelled` key that this one is a misspelling of, or else the nearest of all keys of Flink.  Empty: there is none."""
+    names = [*modelled_keys(), *current_names(), *(() if modelled else listed_keys())]
+    return next(iter(get_close_matches(key, names, n=1, cutoff=0.92 if modelled else 0.6)), "")
+
+
+def about_key(key: str) -> str:
+    """What a key of Flink sets in a scenario, or why it sets nothing."""
+    if (modelled := modelled_keys().get(current_names().get(key, key))) is not None:
+        return f"sets {'.'.join(modelled.path)}"
+    if key in listed_keys():
+        return f"not modelled, no effect here (a key of Flink {', '.join(listed_keys()[key])})"
+    return "not modelled, no effect here" if key.startswith(OPEN) else "not a key of Flink, no effect here"

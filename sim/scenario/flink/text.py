@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sim.model.catalogs.barriers import DEADLINE, UNALIGNED
 from sim.model.catalogs.option import Flink, Kind, options_of
 from sim.model.scenario import Scenario
-from sim.scenario.flink.keys import NAMES_BESIDE, UNLIMITED, FlinkKey, modelled_keys
+from sim.scenario.flink.keys import NAMES_BESIDE, UNLIMITED, FlinkKey, has_key, listed_keys, modelled_keys
 from sim.scenario.study import loads
 from sim.units import format_duration, format_number, format_size
 
@@ -45,16 +45,16 @@ def flink_lines(scenario: Scenario) -> dict[str, str]:
 
 def flink_key(name: str, scenario: Scenario) -> str:
     """The name of a key in the job's version of Flink."""
-    key, version = modelled_keys().get(name), _version(scenario.cluster.profile)
-    older = key.flink.older if key is not None else NAMES_BESIDE.get(name, {})
-    return next((other for other, last in older.items() if last and version <= _version(last)), name)
+    key = modelled_keys().get(name)
+    names = (name, *(key.flink.older if key is not None else NAMES_BESIDE.get(name, ())))
+    return next((known for known in names if known in listed_keys() and has_key(scenario.cluster.profile, known)), name)
 
 
 def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
     """The lines in the order of Flink's documentation, checkpoints first.  Options that this version has no key for are left out."""
-    version, usual = _version(scenario.cluster.profile), _usual(scenario.cluster.profile)
+    profile, usual = scenario.cluster.profile, _usual(scenario.cluster.profile)
     for key in sorted(modelled_keys().values(), key=_rank):
-        if not _is_in(key.flink, version):
+        if not _is_in(key.flink, profile):
             continue
         option = ".".join(key.path)
         if option == "checkpoint.barriers":
@@ -118,8 +118,9 @@ def _usual(profile: str) -> Scenario:
     return loads(_LITTLE % profile, "usual").scenarios[0]
 
 
-def _is_in(key: Flink, version: tuple[int, ...]) -> bool:
-    return (not key.since or version >= _version(key.since)) and (not key.last or version <= _version(key.last))
+def _is_in(key: Flink, profile: str) -> bool:
+    is_over = key.last and _version(profile) > _version(key.last)
+    return not is_over and any(has_key(profile, name) for name in (key.name, *key.older))
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Self
 
@@ -35,6 +35,7 @@ class Problem:
     column: int
     path: str
     message: str
+    is_note: bool = False  # it says what was done; a warning says what may be wrong
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
@@ -71,6 +72,9 @@ class Reading:
 
     def warn(self, path: DocumentPath, message: str) -> None:
         self.warnings[self._at(path, message)] = None
+
+    def note(self, path: DocumentPath, message: str) -> None:
+        self.warnings[replace(self._at(path, message), is_note=True)] = None
 
     def stop_if_wrong(self) -> None:
         if self.problems:

@@ -64,11 +64,16 @@ def of_study(study: ScenarioFile) -> Definition:
 
 def is_sweep(file: Path) -> bool:
     """Whether the file names a scenario instead of being one.  An unreadable file counts as a scenario, whose reader reports the error."""
+    return varied_scenario(file) is not file
+
+
+def varied_scenario(file: Path) -> Path:
+    """The scenario that a sweep file varies; a scenario itself."""
     try:
         plain = compose(read_text(file), Reading(str(file)))
     except ScenarioError:
-        return False
-    return isinstance(plain, Mapping) and "scenario" in plain and "job" not in plain
+        return file
+    return file.parent / str(plain["scenario"]) if isinstance(plain, Mapping) and "scenario" in plain and "job" not in plain else file
 
 
 def _read(file: Path, overrides: tuple[str, ...]) -> Definition:

@@ -133,9 +133,13 @@ def test_flink_reads_what_the_difference_says(both):
 
 
 @pytest.mark.parametrize(
-    ("profile", "claim"), [("2.x", "execution.state-recovery.claim-mode"), ("1.15", "execution.savepoint-restore-mode")]
+    ("profile", "claim", "changelog", "dstl"),
+    [
+        ("2.x", "execution.state-recovery.claim-mode", "state.changelog", "state.changelog.dstl"),
+        ("1.15", "execution.savepoint-restore-mode", "state.backend.changelog", "dstl"),
+    ],
 )
-def test_the_changelog_brings_the_keys_it_does_not_run_without(profile, claim):
+def test_the_changelog_brings_the_keys_it_does_not_run_without(profile, claim, changelog, dstl):
     """In NO_CLAIM, Flink's default, a job restarts without end when its changelog is switched on (tests/live)."""
     text = JOB + f"cluster: {{profile: '{profile}'}}\n"
     today = loads(text).scenarios[0]
@@ -143,9 +147,9 @@ def test_the_changelog_brings_the_keys_it_does_not_run_without(profile, claim):
     found = {item.key: item.advised for item in difference(today, advised, [Change(CHANGELOG, "changelog")])}
 
     assert {
-        "state.changelog.enabled": "true",
-        "state.changelog.storage": "filesystem",
-        "state.changelog.dstl.dfs.base-path": FOLDER,
+        f"{changelog}.enabled": "true",
+        f"{changelog}.storage": "filesystem",
+        f"{dstl}.dfs.base-path": FOLDER,
         claim: "CLAIM",
     } == found
 

@@ -7,9 +7,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from sim.advice.answer.conf_patch import PATCH, PATCH_BACK, patches
-from sim.advice.answer.configuration import KeyChange, patch
-from sim.advice.conf_file import read_conf
-from sim.scenario.text.problems import ScenarioError
+from sim.advice.answer.configuration import KeyChange, difference, patch
+from sim.scenario import loads
+from sim.scenario.flink.file import parse_flink_file, read_flink_file
+from sim.scenario.flink.keys import current_names
 
 CONF = """\
 # our cluster
@@ -36,7 +37,7 @@ def test_there_and_back_restores_the_file(tmp_path):
     """Only the advised keys change, and the way back gives the same bytes (with a last line that ends)."""
     file = tmp_path / "flink-conf.yaml"
     file.write_text(CONF)
-    made = patches(FOUND, read_conf(file))
+    made = patches(FOUND, read_flink_file(file))
     file.write_text(f"{CONF}\n")
     for name, text in made.items():
         (tmp_path / name).write_text(text)
@@ -76,10 +77,116 @@ def test_a_deployment_has_its_configuration_again():
     assert "flink" == after["spec"]["image"]
 
 
-@pytest.mark.parametrize("flat", ["", "parallelism.default: 2\n"], ids=["nested", "in part"])
-def test_a_nested_file_is_refused(tmp_path, flat):
-    """A patch by lines would write the key twice."""
-    (tmp_path / "config.yaml").write_text(flat + "execution:\n  checkpointing:\n    interval: 10 s\n")
+MANIFEST = """\
+# ours
+apiVersion: flink.apache.org/v1beta1
+kind: FlinkDeployment
+metadata: {name: orders}
+spec:
+  image: flink  # of March
+  flinkConfiguration:
+    execution.checkpointing.interval: "10000"  # since March
+    state.backend: rocksdb
+    state.savepoints.dir: s3://a
+  job:
+    upgradeMode: savepoint
+"""
+NESTED = (
+    MANIFEST[: MANIFEST.index("    execution")]
+    + """\
+    execution:
+      checkpointing:
+        interval: 10 s
+        unaligned: {}
 
-    with pytest.raises(ScenarioError, match="its keys are nested"):
-        read_conf(tmp_path / "config.yaml")
+    state:
+      backend: {type: rocksdb}
+  job:
+    upgradeMode: savepoint
+""".replace("        unaligned: {}\n", "").replace("backend: {type: rocksdb}", "backend:\n        type: rocksdb")
+)
+CONFIG = """\
+execution:
+  checkpointing:
+    interval: 10 s
+state:
+  backend:
+    type: rocksdb
+# the end
+"""
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: conf}
+data:
+  config.yaml: |
+    execution:
+      checkpointing:
+        interval: 10 s
+    state.backend.type: rocksdb
+  log4j.properties: |
+    a = b
+"""
+WITHOUT = MANIFEST[: MANIFEST.index("  flinkConf")] + MANIFEST[MANIFEST.index("  job:") :]
+FORMS = [CONF, CONF.replace("\n", "\r\n"), MANIFEST, NESTED, CONFIG, CONFIG_MAP, WITHOUT]
+
+
+def applied(text, patch, tmp_path):
+    (tmp_path / "file").write_bytes(text.encode())
+    subprocess.run(["patch", "--binary", str(tmp_path / "file")], input=patch.encode(), check=True, capture_output=True)
+    return (tmp_path / "file").read_bytes().decode()
+
+
+@pytest.mark.skipif(shutil.which("patch") is None, reason="needs the tool patch")
+@pytest.mark.parametrize("text", FORMS, ids=["flat", "windows", "manifest", "nested manifest", "nested", "config map", "without keys"])
+def test_each_form_is_patched_in_its_own_spelling(tmp_path, text):
+    """Every key has its new value where it is read, once; lines of others stay, and the way back restores each byte."""
+    conf = parse_flink_file(text, "file")
+    made = patches(FOUND, conf)
+    ended = text if text.endswith("\n") else f"{text}\r\n" if "\r\n" in text else f"{text}\n"
+    advised = applied(ended, made[PATCH], tmp_path)
+    keys = {current_names().get(key, key): str(value).lower() for key, (value, _) in parse_flink_file(advised, "file").keys.items()}
+
+    assert {own.key: own.advised for own in FOUND} == {own.key: keys.get(own.key) for own in FOUND}
+    assert ended == applied(advised, made[PATCH_BACK], tmp_path)
+    assert not conf.kind or f"kind: {conf.kind}" in advised
+
+
+def test_a_manifest_keeps_its_form():
+    """Text in quotes, the older name of a key, comments, sections of a nested one."""
+    added = {
+        form: [line[1:] for line in patches(FOUND, parse_flink_file(form, "f"))[PATCH].splitlines() if line[:1] == "+"][1:]
+        for form in (MANIFEST, NESTED)
+    }
+
+    assert ["    execution.checkpointing.interval: 5 s  # since March", '    execution.checkpointing.unaligned.enabled: "true"',
+            '    state.checkpoints.dir: "s3://bucket/a#b"'] == added[MANIFEST]  # fmt: skip
+    assert ["        interval: 5 s", '        unaligned.enabled: "true"', '    state.checkpoints.dir: "s3://bucket/a#b"'] == added[NESTED]
+
+
+def test_a_merge_patch_has_the_name_and_the_spelling_of_the_manifest():
+    nested = YAML(typ="safe").load(patch(FOUND, back=False, others={}, conf=parse_flink_file(NESTED, "f")))
+    text = patch(FOUND, back=False, others={}, conf=parse_flink_file(MANIFEST, "f"))
+    merged_keys = merged(YAML(typ="safe").load(MANIFEST), YAML(typ="safe").load(text))["spec"]["flinkConfiguration"]
+
+    assert "# kubectl patch flinkdeployment orders --type merge --patch-file advised.yaml" in text.splitlines()
+    assert "state.backend" not in merged_keys
+    assert "5 s" == nested["spec"]["flinkConfiguration"]["execution"]["checkpointing"]["interval"]
+    assert nested["spec"]["flinkConfiguration"]["state"]["backend"] == {"type": None}
+
+
+def test_keys_in_braces_are_not_patched():
+    """A patch of lines would take their neighbours along."""
+    assert {} == patches(FOUND, parse_flink_file("execution: {checkpointing: {interval: 10 s}}\n", "f"))
+
+
+def test_values_of_today_are_those_of_the_file():
+    (today,) = loads(TODAY).scenarios
+    (advised,) = loads(TODAY, overrides=["checkpoint.interval=5 s"]).scenarios
+
+    assert [KeyChange("execution.checkpointing.interval", "10000", "5 s")] == difference(
+        today, advised, (), parse_flink_file(MANIFEST, "f")
+    )
+
+
+TODAY = "job: {a: {source: {rate: 1/s, record: 1 B}}}\nrun: {duration: 1 min}\ncheckpoint: {interval: 10 s}\n"

@@ -1,5 +1,6 @@
 package ckptsim.flink;
 
+import java.io.File;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.time.Duration;
@@ -11,22 +12,25 @@ import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.configuration.FallbackKey;
 import org.apache.flink.configuration.MemorySize;
 
-/** Prints every option of Flink's jar as a line: key, default, and other keys that are read for it, with tabs between them. */
+/** Prints every option in Flink's jars on the class path as a line: key, default, and other keys that are read for it, with tabs between. */
 public final class OptionNames {
 
     public static void main(String[] arguments) throws Exception {
-        String jar = ConfigOption.class.getProtectionDomain().getCodeSource().getLocation().getPath();
-        for (JarEntry entry : Collections.list(new JarFile(jar).entries())) {
-            String name = entry.getName();
-            if (name.matches("org/apache/flink/.*(Options?|Config|Configuration)\\.class") && !name.contains("shaded")) {
-                print(name.replace('/', '.').substring(0, name.length() - ".class".length()));
+        for (String file : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            if (file.matches(".*/flink-[^/]*\\.jar")) {
+                for (JarEntry entry : Collections.list(new JarFile(file).entries())) {
+                    String name = entry.getName();
+                    if (name.matches("org/apache/flink/.*\\.class") && !name.contains("shaded")) {
+                        print(name.replace('/', '.').substring(0, name.length() - ".class".length()));
+                    }
+                }
             }
         }
     }
 
     private static void print(String name) {
         try {
-            for (Field field : Class.forName(name).getDeclaredFields()) {
+            for (Field field : Class.forName(name, false, OptionNames.class.getClassLoader()).getDeclaredFields()) {
                 if (field.getType() == ConfigOption.class && Modifier.isStatic(field.getModifiers())) {
                     field.setAccessible(true);
                     print((ConfigOption<?>) field.get(null));

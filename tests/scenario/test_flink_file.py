@@ -1,0 +1,301 @@
+"""A file of Flink's configuration as users have it, read as it is: each form, what wins over what, and what is wrong with broken ones."""
+
+from pathlib import Path
+
+import pytest
+
+from sim.scenario import ScenarioError, load, loads
+from sim.scenario.flink.file import read_flink_file
+
+SCENARIO = """\
+job:
+  a: {source: {rate: 1k/s, record: 100 B}}
+  b: {input: {a: hash}, state: {size: 1 MB, update: 10 %}}
+run: {duration: 60 s}
+"""
+DEPLOYMENT = """\
+apiVersion: flink.apache.org/v1beta1
+kind: FlinkDeployment
+metadata:
+  name: orders
+spec:
+  image: flink:1.20
+  flinkVersion: v1_20
+  flinkConfiguration:
+    taskmanager.numberOfTaskSlots: "2"
+    execution.checkpointing.interval: "5000"
+    state.backend: rocksdb
+    metrics.reporters: prom
+  serviceAccount: flink
+  podTemplate:
+    spec: {containers: [{name: flink-main-container, env: [{name: A, value: "{{ x }}"}]}]}
+  jobManager:
+    resource: {memory: "2048m", cpu: 1}
+  taskManager:
+    resource:
+      memory: "4096m"
+      cpu: 2
+  job:
+    jarURI: local:///a.jar
+    parallelism: 4
+    upgradeMode: last-state
+"""
+NESTED = DEPLOYMENT[: DEPLOYMENT.index("    taskmanager.number")].replace("v1_20", "v2_0") + (
+    """\
+    taskmanager: {numberOfTaskSlots: 2}
+    execution:
+      checkpointing:
+        interval: 5 s
+    state:
+      backend:
+        type: rocksdb
+    metrics:
+      reporters: prom
+"""
+    + DEPLOYMENT[DEPLOYMENT.index("  serviceAccount") :]
+)
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: flink-config
+data:
+  flink-conf.yaml: |+
+    # ours
+    taskmanager.numberOfTaskSlots: 2
+    execution.checkpointing.interval: 5000
+    parallelism.default: 4
+    state.backend: rocksdb
+    env.java.opts: -XX:+UseG1GC -Da="b: c"
+  log4j-console.properties: |+
+    rootLogger.level = INFO
+---
+apiVersion: v1
+kind: Service
+metadata: {name: jm}
+"""
+CONF = """\
+taskmanager.numberOfTaskSlots: 2
+execution.checkpointing.interval: 5000
+parallelism.default: 4
+state.backend: rocksdb
+rest.port: 8081
+"""
+CONFIG = """\
+taskmanager:
+  numberOfTaskSlots: 2
+execution:
+  checkpointing: {interval: 5 s}
+parallelism: {default: 4}
+state: {backend: {type: rocksdb}}
+"""
+SESSION = (
+    DEPLOYMENT[: DEPLOYMENT.index("  job:")]
+    + """\
+---
+apiVersion: flink.apache.org/v1beta1
+kind: FlinkSessionJob
+metadata: {name: one}
+spec:
+  deploymentName: orders
+  job: {jarURI: a.jar, parallelism: 4}
+  flinkConfiguration:
+    execution.checkpointing.interval: 5s
+"""
+)
+
+
+def study(tmp_path, text, name="deployment.yaml", *, scenario=SCENARIO, overrides=()):
+    """A scenario with a file that is given on the command line."""
+    (tmp_path / name).write_text(text)
+    return loads(scenario, "s", folder=tmp_path, overrides=[f"flink-file={name}", *overrides])
+
+
+def refusal(tmp_path, text, name="deployment.yaml", **given):
+    with pytest.raises(ScenarioError) as refused:
+        study(tmp_path, text, name, **given)
+    return str(refused.value).replace(f"{tmp_path}/", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [(DEPLOYMENT, "deployment.yaml"), (NESTED, "nested.yaml"), (CONFIG_MAP, "configmap.yaml"), (CONF, "flink-conf.yaml"),
+     (CONFIG, "config.yaml"), (SESSION, "session.yaml"), (f"---\n{DEPLOYMENT}---\n", "documents.yaml")],
+    ids=["deployment", "nested deployment", "config map", "flink-conf", "nested config", "session job", "several documents"],
+)  # fmt: skip
+def test_each_form_says_the_same(tmp_path, text, name):
+    (scenario,) = study(tmp_path, text, name).scenarios
+
+    assert 5 * 10**9 == scenario.checkpoint.interval_ns
+    assert ("spread", 2) == (scenario.cluster.placement, scenario.cluster.slots)
+    assert [4, 4] == [vertex.parallelism for vertex in scenario.job.vertices]
+    assert "rocksdb" == scenario.job.vertex("b").state.backend
+
+
+TAKEN = [
+    "cluster.profile 1.20", "cluster.cores 2", "taskmanager.numberOfTaskSlots 2", "execution.checkpointing.interval 5 s",
+    "state.backend.type rocksdb", "parallelism.default 4",
+]  # fmt: skip
+LEFT = (
+    "metrics.reporters, spec.job.upgradeMode, spec.jobManager.resource.cpu and 2 more "
+    "('ckptsim explain-key deployment.yaml' lists all keys)"
+)
+
+
+def test_what_a_manifest_says_beside_keys(tmp_path, monkeypatch):
+    """Version and processors; memory and upgrades have no counterpart, which is said with the keys that have none."""
+    monkeypatch.chdir(tmp_path)
+    given = study(Path(), DEPLOYMENT)
+    cluster = given.scenarios[0].cluster
+    lines = [str(warning) for warning in given.warnings if warning.path.startswith("Flink")]
+
+    assert ("1.20", 2) == (cluster.profile, cluster.cores)
+    assert "2.x" == study(tmp_path, NESTED).scenarios[0].cluster.profile
+    assert [
+        f"deployment.yaml: FlinkDeployment orders: 6 values taken: {', '.join(TAKEN)}",
+        f"deployment.yaml: FlinkDeployment orders: not modelled, no effect here: 5 keys of Flink: {LEFT}",
+    ] == lines
+
+
+def test_the_replicas_of_a_standalone_cluster_are_its_parallelism(tmp_path):
+    """The operator ignores job.parallelism beside them (FlinkConfigBuilder)."""
+    (scenario,) = study(tmp_path, DEPLOYMENT.replace("  taskManager:\n", "  taskManager:\n    replicas: 3\n")).scenarios
+
+    assert [6, 6] == [vertex.parallelism for vertex in scenario.job.vertices]
+
+
+def test_the_command_line_wins_over_the_scenario(tmp_path):
+    """Key by key: --set, then the file of --flink, then the scenario; what is replaced is said."""
+    own = SCENARIO + "checkpoint: {interval: 9 s, timeout: 3 min}\nflink: {state.backend.type: hashmap, parallelism.default: 7}\n"
+    given = study(tmp_path, CONF, "flink-conf.yaml", scenario=own)
+    changed = study(tmp_path, CONF, "flink-conf.yaml", scenario=own, overrides=["checkpoint.interval=2 s"])
+
+    assert (5, 180) == (given.scenarios[0].checkpoint.interval_ns // 10**9, given.scenarios[0].checkpoint.timeout_ns // 10**9)
+    assert ("rocksdb", 4) == (given.scenarios[0].job.vertex("b").state.backend, given.scenarios[0].job.vertex("b").parallelism)
+    assert any("5 s replaces 9 s, checkpoint.interval on line 5 of s" in str(warning) for warning in given.warnings)
+    assert 2 * 10**9 == changed.scenarios[0].checkpoint.interval_ns
+
+
+def test_a_key_given_with_set_wins_over_the_file(tmp_path):
+    (scenario,) = study(tmp_path, CONF, "flink-conf.yaml", overrides=["flink.execution.checkpointing.interval=7 s"]).scenarios
+
+    assert 7 * 10**9 == scenario.checkpoint.interval_ns
+
+
+def test_the_backend_of_the_file_is_that_of_the_job_and_its_parallelism_a_default(tmp_path):
+    own = SCENARIO.replace("state: {", "parallelism: 3, state: {backend: hashmap, ").replace("{source", "{parallelism: 2, source")
+    given = study(tmp_path, CONF, "flink-conf.yaml", scenario=own)
+
+    assert "rocksdb" == given.scenarios[0].job.vertex("b").state.backend
+    assert [2, 3] == [vertex.parallelism for vertex in given.scenarios[0].job.vertices]
+    assert any("has no effect: it is a default, and vertices say their own: a, b" in str(warning) for warning in given.warnings)
+
+
+def test_a_scenario_names_its_file(tmp_path):
+    """Then both are one description: what is said twice is a mistake."""
+    (tmp_path / "flink-conf.yaml").write_text(CONF)
+    (tmp_path / "s.yaml").write_text(f"{SCENARIO}flink-file: flink-conf.yaml\n")
+    twice = f"{SCENARIO}flink-file: flink-conf.yaml\ncheckpoint: {{interval: 9 s}}\n"
+
+    assert 5 * 10**9 == load(tmp_path / "s.yaml").scenarios[0].checkpoint.interval_ns
+    with pytest.raises(
+        ScenarioError, match=r"flink-conf\.yaml:2:1: execution\.checkpointing\.interval: is given too as checkpoint\.interval on"
+    ):
+        loads(twice, "s", folder=tmp_path)
+
+
+SEVERAL = DEPLOYMENT + "---\n" + DEPLOYMENT.replace("name: orders", "name: clicks").replace("5000", "7000")
+
+
+def test_one_of_several_is_named(tmp_path):
+    (tmp_path / "all.yaml").write_text(SEVERAL)
+    (scenario,) = loads(SCENARIO, "s", folder=tmp_path, overrides=["flink-file=all.yaml#clicks"]).scenarios
+
+    assert 7 * 10**9 == scenario.checkpoint.interval_ns
+    assert "all.yaml: holds the FlinkDeployments orders, clicks: name one of them, all.yaml#orders" == refusal(
+        tmp_path, SEVERAL, "all.yaml"
+    )
+
+
+def test_of_a_key_that_is_given_twice_flink_1_reads_the_last(tmp_path):
+    """In flink-conf.yaml, which Flink 1.x reads line by line; in YAML it is a mistake."""
+    twice = f'{CONF}execution.checkpointing.interval: 8 s\nenv.java.opts: "-Da" -Db\nno colon\nempty:\n'
+
+    assert 8 * 10**9 == study(tmp_path, twice, "flink-conf.yaml").scenarios[0].checkpoint.interval_ns
+    assert "config.yaml:6:1: execution.checkpointing.interval: key is given twice; the first is on line 2" == refusal(
+        tmp_path, f"{CONF}execution.checkpointing.interval: 8 s\n", "config.yaml"
+    )
+
+
+PLACE = "d.yaml:10:5: execution.checkpointing.interval"
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdef", "bcdefg", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("execution:\n\tcheckpointing: 5 s\n", "d.yaml:2:1: is not YAML: a line begins with a tab: indent it by spaces"),
+        (BOMB, "has more than 100000 values, aliases written out"),
+        ("a: [", "is not YAML"),
+        ("", "d.yaml: is empty: expected the configuration of one Flink"),
+        ("- a\n- b\n", "d.yaml: is not a configuration of Flink: expected 'key: value' lines, or a manifest of Kubernetes"),
+        ("just words\n", "d.yaml: is not a configuration of Flink"),
+        ("\x00\x01", "d.yaml"),
+        (f"{CONF}---\n{CONF}", "d.yaml: holds several documents: expected the configuration of one Flink"),
+        (DEPLOYMENT.replace('"5000"', "{{ .Values.interval }}"), "d.yaml:10:1: is a template: render it first ('helm template'"),
+        (f"{{{{- if .Values.on }}}}\n{DEPLOYMENT}{{{{- end }}}}\n", "d.yaml:1:1: is a template: render it first"),
+        (DEPLOYMENT.replace('"5000"', "'{{ .Values.interval }}'"), f"{PLACE}: '{{{{ .Values.interval }}}}' is a placeholder"),
+        (DEPLOYMENT.replace('"5000"', "${INTERVAL}"), f"{PLACE}: '${{INTERVAL}}' is a placeholder: fill in its value first"),
+        (DEPLOYMENT.replace('"5000"', "[5000]"), f"{PLACE}: expected one value, not a list"),
+        (DEPLOYMENT.replace('"5000"', "soon"), f"{PLACE}: 'soon' is not a duration as Flink reads it"),
+        (DEPLOYMENT.replace("checkpointing.interval", "checkpointing.intervall"), "(did you mean 'execution.checkpointing.interval'?)"),
+        (DEPLOYMENT.replace("FlinkDeployment", "Deployment"), "d.yaml: holds Deployment: expected a FlinkDeployment, a FlinkSessionJob,"),
+        (CONFIG_MAP.replace("|+\n    # ours", '"a: b\\nc: d" # ', 1), "d.yaml"),
+    ],
+)  # fmt: skip
+def test_a_broken_file_has_one_message(tmp_path, text, message):
+    found = refusal(tmp_path, text, "d.yaml", scenario=f"{SCENARIO}checkpoint: {{interval: 1 s}}\n")
+
+    assert found.startswith(message) or message in found
+    assert 1 == len(found.splitlines())
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(ScenarioError, match=r"nowhere\.yaml: no such file"):
+        loads(SCENARIO, "s", folder=tmp_path, overrides=["flink-file=nowhere.yaml"])
+
+
+def test_a_key_without_a_value_is_not_set(tmp_path):
+    given = study(tmp_path, CONFIG.replace("{backend: {type: rocksdb}}", "{backend: {type: }}"), "config.yaml")
+
+    assert "hashmap" == given.scenarios[0].job.vertex("b").state.backend
+    assert any("state.backend.type: has no value: Flink does not set it" in str(warning) for warning in given.warnings)
+
+
+def test_the_block_of_a_scenario_is_a_configuration_as_well(tmp_path):
+    (tmp_path / "s.yaml").write_text(f"{SCENARIO}flink:\n  rest.port: 8081\n")
+
+    assert {"rest.port": 8081} == {key: value for key, (value, _) in read_flink_file(Path(tmp_path / "s.yaml")).keys.items()}
+
+
+def test_a_manifest_that_was_pasted_runs():
+    """The report br08: a RocksDB option that is not modelled stopped it, and slots were said to have no effect."""
+    given = load(Path(__file__).parents[1] / "data/reports/br08/scenario.yaml")
+    (left,) = [warning.message for warning in given.warnings if "not modelled" in warning.message]
+
+    assert ("spread", 10) == (given.scenarios[0].cluster.placement, given.scenarios[0].cluster.slots)
+    assert left.startswith("not modelled, no effect here: 1 key of Flink: state.backend.rocksdb.use-bloom-filter (")
+
+
+def test_what_each_key_of_a_file_does(tmp_path, capsys):
+    from sim.cli.explain_key import print_key
+
+    (tmp_path / "d.yaml").write_text(DEPLOYMENT.replace("metrics.reporters", "my.own"))
+    print_key([str(tmp_path / "d.yaml")])
+    lines = capsys.readouterr().out.splitlines()
+
+    assert "state.backend: sets job.VERTEX.state.backend" in lines
+    assert "my.own: not a key of Flink, no effect here" in lines
+    assert "spec.job.upgradeMode: not modelled, no effect here" in lines
