@@ -282,7 +282,7 @@ class _Move:
         for vertex, _ in known:
             if replaces or vertex not in own:
                 self._put(("job", vertex, *section, *inside), value, key)
-        if own and len(own) == len(known) and not replaces:
+        if own and len(own) == len(known) and not replaces and self.places[key][0] == FILE:
             named = f"{', '.join(own[:3])}{' ...' * (len(own) > 3)}"
             self.reading.warn(self.places[key], f"has no effect: it is a default, and vertices say their own: {named}")
 
