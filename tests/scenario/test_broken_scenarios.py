@@ -48,7 +48,10 @@ def test_a_broken_scenario_says_what_and_where(name):
 
 def test_all_mistakes_come_in_one_go():
     """Misspelt keys, wrong units, missing vertices and Flink's keys do not hide one another."""
-    text = broken.but(("1k/s", "1k"), ("{a: hash}", "{z: hash}"), ("60 s", "60")) + "flink: {execution.checkpointing.intervall: 1 s}\nzzz: 1\nrun: {}\n"
+    text = (
+        broken.but(("1k/s", "1k"), ("{a: hash}", "{z: hash}"), ("60 s", "60"))
+        + "flink: {execution.checkpointing.intervall: 1 s}\nzzz: 1\nrun: {}\n"
+    )
 
     assert [4, 5, 7, 8, 9, 10] == [problem.line for problem in problems(text).problems]
 
