@@ -241,6 +241,8 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: [", "is not YAML"),
         ("", "d.yaml: is empty: expected the configuration of one Flink"),
         ("- a\n- b\n", "d.yaml: is not a configuration of Flink: expected 'key: value' lines, or a manifest of Kubernetes"),
+        ("services:\n  jobmanager:\n    command: jobmanager\n", "d.yaml: has no key of Flink: expected flink-conf.yaml, config.yaml, or a"),
+        (DEPLOYMENT.replace("{{ x }}", "x") + "<#if isLocal>\n  a: b\n</#if>\n", "is a template: render it first"),
         ("just words\n", "d.yaml: is not a configuration of Flink"),
         ("\x00\x01", "d.yaml"),
         (f"{CONF}---\n{CONF}", "d.yaml: holds several documents: expected the configuration of one Flink"),

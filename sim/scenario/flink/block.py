@@ -146,7 +146,11 @@ class _Move:
         """What was taken from the file, and what has no effect here: a line each."""
         if self.file is not None:
             taken = [f"{'.'.join(path)} {value}" for path, (value, _) in self.file.beside.items()]
-            taken += [f"{key} {self._written(key)}" for key, place in self.places.items() if place[0] == FILE and key in self.values]
+            taken += [
+                f"{key} {str(self._written(key)).replace('True', 'true').replace('False', 'false')}"
+                for key, place in self.places.items()
+                if place[0] == FILE and key in self.values
+            ]
             self.reading.note((FILE, ""), f"{len(taken)} values taken: {', '.join(taken) or 'none'}")
         for source in (("flink",), (FILE, "")):
             if found := [key for key, place in others if place[0] == source[0]]:

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sim.scenario.flink.keys import current_names
+from sim.scenario.flink.keys import current_names, is_known
 from sim.scenario.text.plain import Mapping, compose, read_beside, value_at
 from sim.scenario.text.problems import DocumentPath, Mark, Problem, Reading, ScenarioError
 
@@ -94,6 +94,10 @@ def parse_flink_file(text: str, file: str, name: str = "") -> FlinkFile:
     ((plain, reading),) = documents
     block: DocumentPath = ("flink",) if "job" in plain and isinstance(plain.get("flink"), Mapping) else ()
     keys = {key: (value, reading.marks[place]) for key, place, value in flat(value_at(plain, block), block)}
+    if not any(is_known(key) for key in keys):
+        raise ScenarioError.of(
+            file, "has no key of Flink: expected flink-conf.yaml, config.yaml, or a manifest of Kubernetes with one of them"
+        )
     return FlinkFile(file, text, keys=keys, block=block, marks=reading.marks)
 
 
@@ -136,7 +140,7 @@ def _document(text: str, file: str, *, by_line: bool) -> Iterator[tuple[Mapping,
     if reading.problems and by_line:
         reading = Reading(file)
         plain = _by_line(text, reading)
-    if reading.problems and (found := re.search(r"\{\{", text)):
+    if reading.problems and (found := re.search(r"\{\{|<#|\{%", text)):
         line = text[: found.start()].count("\n") + 1
         what = "is a template: render it first ('helm template', 'kustomize build') and give the result"
         raise ScenarioError([Problem(file, line, 1, "", what)])

@@ -130,6 +130,11 @@ def has_key(profile: str, key: str) -> bool:
     return (NEWEST if profile == "2.x" else profile) in listed_keys().get(key, (profile, NEWEST)) or profile.startswith("[")
 
 
+def is_known(key: str) -> bool:
+    """Whether a key belongs to Flink, its operator, a file system or a metric reporter, or is a misspelling of a modelled one."""
+    return key in listed_keys() or key.startswith(OPEN) or bool(similar_key(key, modelled=True))
+
+
 @lru_cache(maxsize=1024)
 def similar_key(key: str, *, modelled: bool) -> str:
     """A `modelled` key that this one is a misspelling of, or else the nearest of all keys of Flink.  Empty: there is none."""
