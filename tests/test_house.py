@@ -121,7 +121,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 }
 
 # Folders of tests that belong to no room: whole runs, a real Flink, broken rules, and what the benchmarks compare with.
-NO_ROOM = {"benchmarks", "fuzz", "injections", "laws", "live", "mutations", "worlds"}
+NO_ROOM = {"benchmarks", "claims", "fuzz", "injections", "laws", "live", "mutations", "worlds"}
 
 SUBJECT_LINES = 60  # so many lines of definitions that refer to no other definition of their file are a subject of their own
 TWO_LISTS = {"sim/protocol/task_vocabulary.py": "events and commands of one machine: they meet in it"}

@@ -19,7 +19,9 @@ from sim.analysis.strategies.noise import is_noise
 from sim.analysis.strategies.path import PARTS
 from sim.analysis.strategies.rates import Tables
 
-INTERRUPTIONS = ("CHECKPOINT_COORDINATOR_SUSPEND", "JOB_FAILOVER_REGION", "CHECKPOINT_DECLINED_TASK_CLOSING")
+INTERRUPTIONS = (
+    "CHECKPOINT_COORDINATOR_SUSPEND", "CHECKPOINT_COORDINATOR_SHUTDOWN", "JOB_FAILOVER_REGION", "CHECKPOINT_DECLINED_TASK_CLOSING",
+)  # fmt: skip
 """Reasons (CheckpointFailureReason) of checkpoints that were pending when the job restarted or ended."""
 EXPIRED = "CHECKPOINT_EXPIRED"
 """Reason (likewise) of checkpoints that met their timeout."""
