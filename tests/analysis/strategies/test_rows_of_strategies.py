@@ -109,6 +109,7 @@ def test_the_end_of_several_runs_is_their_mean(made):
     ]
     for run in runs:
         run["checkpoints"]["x_finalization"] = 10.0
+        run["tasks"]["x_finalCheckpoint"] = 1
     found = finish(runs, [10.0, 14.0], 7.0)
 
     assert (12.0, 8.0, 1.5, 1, " of replication 0", 50.0, 7.0) == (
