@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
+from sim.analysis.strategies.first_upload import periodic
 from sim.condition import Condition, parse_condition
 from sim.foreign import Readable
 from sim.metrics.schema import TABLES
@@ -69,6 +70,8 @@ class Expectation:
 
         warmup_ns = warm_up(results).ns
         rows = pd.concat([_rows(result, self.table, warmup_ns) for result in results])
+        if self.table == "checkpoints":
+            rows = rows[periodic(rows)]
         if self.metric in _COUNTS:
             return Value(float((rows["status"] == _COUNTS[self.metric]).sum()), len(rows))
         if self.table == "checkpoints":

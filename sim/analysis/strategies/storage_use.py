@@ -12,6 +12,7 @@ import pandas as pd
 from sim.analysis.number_texts import NONE, bytes_text, count_text
 from sim.analysis.section import TextTable
 from sim.analysis.strategies.summary import Tables
+from sim.quantities.populations import Population
 from sim.quantities.prices import Prices
 
 
@@ -19,11 +20,15 @@ from sim.quantities.prices import Prices
 class StorageUse:
     """Requests and bytes of an object store.  NaN: checkpoints are kept elsewhere."""
 
-    put_requests_per_hour: Annotated[float, "PUT and POST requests that the object store answered, parts of large files among them"]
-    list_requests_per_hour: Annotated[float, "LIST requests, likewise"]
-    get_requests_per_hour: Annotated[float, "GET and HEAD requests, likewise"]
-    stored_bytes: Annotated[float, "held by the object store, mean over time: retained checkpoints and shared files"]
-    moved_bytes_per_hour: Annotated[float, "written to the object store and read from it"]
+    put_requests_per_hour: Annotated[
+        float, "PUT and POST requests that the object store answered, parts of large files among them", Population.AFTER_WARMUP
+    ]
+    list_requests_per_hour: Annotated[float, "LIST requests, likewise", Population.AFTER_WARMUP]
+    get_requests_per_hour: Annotated[float, "GET and HEAD requests, likewise", Population.AFTER_WARMUP]
+    stored_bytes: Annotated[
+        float, "held by the object store, mean over time: retained checkpoints and shared files", Population.AFTER_WARMUP
+    ]
+    moved_bytes_per_hour: Annotated[float, "written to the object store and read from it", Population.AFTER_WARMUP]
 
     @property
     def is_known(self) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from sim.analysis.strategies.consequences import Consequences, consequences, consequences_sentence, planned_restarts_table
 from sim.analysis.strategies.path import BarrierPath
 from sim.analysis.strategies.summary import Summary, summarize
+from sim.comparison.expect import expectation
 from sim.quantities.populations import PLANNED_RESTARTS, Population
 from sim.runtime.run.simulate import simulate
 from sim.scenario.study import load, loads
@@ -149,6 +151,18 @@ def test_rows_of_other_populations_change_nothing(tables, addition, seed):
 
 def same(a, b):
     return a == b or (a != a and b != b)
+
+
+METRICS = ("checkpoints.completed", "checkpoints.failed", "checkpoints.end_to_end_duration.max", "checkpoints.checkpointed_size.sum")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_expectations_leave_savepoints_out(tables, metric):
+    scenario = loads(SCENARIO).scenarios[0]
+    plain, others = (SimpleNamespace(tables=own, scenario=scenario) for own in (tables, with_savepoints(tables, np.random.default_rng(3))))
+    expected = expectation(metric, "> 0 B" if "size" in metric else "> 0 s" if "duration" in metric else "> 0")
+
+    assert expected.value([others]) == expected.value([plain])
 
 
 def test_planned_restarts_change_their_own_columns(tables):
