@@ -68,3 +68,8 @@ def ckptsim(tmp_path, monkeypatch):
         return done
 
     return call
+
+
+def without_axes(done):
+    """What a command printed to stderr, but for the line about the axes of its file (tests/cli/test_defaults_that_decide.py)."""
+    return "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith("axes: "))

@@ -2,9 +2,11 @@
 
 import json
 
+from tests.cli.conftest import without_axes
+
 
 def test_a_folder_and_its_scenario_say_the_same(ckptsim, tiny):
-    folder = ckptsim("run", tiny, "--jobs", 1).stderr.strip()
+    folder = without_axes(ckptsim("run", tiny, "--jobs", 1)).strip()
     first, again = ckptsim("explain", tiny), ckptsim("explain", folder)
 
     assert (0, 0) == (first.exit_code, again.exit_code)
@@ -34,5 +36,5 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, tiny, tmp_path):
     ):
         done = ckptsim(*arguments)
 
-        assert (code, 1) == (done.exit_code, done.stderr.count("\n")), done.stderr
+        assert (code, 1) == (done.exit_code, without_axes(done).count("\n")), done.stderr
         assert message in done.stderr

@@ -16,6 +16,7 @@ import pytest
 
 from sim.folder_lock import LOCK, locked
 from sim.runtime.run.result import Result
+from tests.cli.conftest import without_axes
 
 
 def test_table_sentence_and_folder(ckptsim, tiny, tmp_path):
@@ -27,7 +28,7 @@ def test_table_sentence_and_folder(ckptsim, tiny, tmp_path):
     assert "Does it matter how barriers travel?" == lines[0]
     assert ["strategy", "aligned", "unaligned"] == [line.split()[0] for line in lines[2:5]]
     assert lines[-1].endswith(".")
-    folder = tmp_path / done.stderr.strip()
+    folder = tmp_path / without_axes(done).strip()
     assert folder.parent == tmp_path / "runs"
     assert folder.name.startswith("tiny-")
     assert {"aligned", "unaligned", "no-checkpoints"} == {path.name for path in folder.iterdir() if path.is_dir()}
@@ -56,7 +57,7 @@ def test_json_is_for_machines(ckptsim, tiny, tmp_path):
     assert output["strategies"][0]["completed"] >= 2
     assert abs(output["strategies"][0]["throughput_change"]) < 0.05
     assert output["verdict"].endswith(".")
-    assert str(tmp_path / "out") == output["folder"] == done.stderr.strip()
+    assert str(tmp_path / "out") == output["folder"] == without_axes(done).strip()
 
 
 def test_processes_give_the_same_bytes(ckptsim, tiny, tmp_path):
@@ -136,14 +137,14 @@ def test_a_mistake_in_the_file_has_a_place(ckptsim, tiny, message, text):
 
     assert 3 == done.exit_code
     assert message in done.stderr
-    assert 1 == len(done.stderr.splitlines())
+    assert 1 == len(without_axes(done).splitlines())
 
 
 def test_a_missing_file(ckptsim, tmp_path):
     done = ckptsim("run", tmp_path / "none.yaml")
 
     assert 3 == done.exit_code
-    assert 1 == len(done.stderr.splitlines())
+    assert 1 == len(without_axes(done).splitlines())
     assert "none.yaml" in done.stderr
 
 
@@ -161,7 +162,7 @@ def test_a_folder_that_cannot_be_made(ckptsim, tiny):
     done = ckptsim("run", tiny, "--out", tiny / "below-a-file")
 
     assert 2 == done.exit_code
-    assert 1 == len(done.stderr.splitlines())
+    assert 1 == len(without_axes(done).splitlines())
     assert f"cannot be made: {tiny} is a file" in done.stderr
 
 
@@ -177,7 +178,7 @@ def test_a_full_disk(ckptsim, tiny, monkeypatch, jobs):
     done = ckptsim("run", tiny, "--jobs", jobs)
 
     assert 4 == done.exit_code
-    assert 1 == len(done.stderr.splitlines())
+    assert 1 == len(without_axes(done).splitlines())
     assert "No space left on device" in done.stderr
 
 
@@ -299,4 +300,4 @@ def test_a_sweep_file_is_for_another_verb(ckptsim, tiny, tmp_path):
     done = ckptsim("run", "day.yaml")
 
     hint = "day.yaml: is a sweep file, which names a scenario and what varies: ckptsim sweep day.yaml\n"
-    assert (3, hint) == (done.exit_code, done.stderr)
+    assert (3, hint) == (done.exit_code, without_axes(done))

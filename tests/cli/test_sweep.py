@@ -12,6 +12,7 @@ from sim.runtime.run import manifest
 from sim.sweeps import store
 from sim.sweeps.spark import java
 from sim.sweeps.store import Store
+from tests.cli.conftest import without_axes
 
 
 def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):
@@ -30,15 +31,15 @@ def test_axes_of_file_and_command_line(ckptsim, tiny, tmp_path):
 def test_a_second_call_goes_on(ckptsim, tiny, tmp_path, monkeypatch):
     """Nothing is left to do, unless the scenario changed or ckptsim itself: then it says why all runs again, and loses nothing."""
     arguments = ("sweep", tiny, "--jobs", 1, "--out", tmp_path / "out")
-    assert "" == ckptsim(*arguments).stderr
-    assert "3 of 3 cells are there already\n" == ckptsim(*arguments).stderr
+    assert "" == without_axes(ckptsim(*arguments))
+    assert "3 of 3 cells are there already\n" == without_axes(ckptsim(*arguments))
 
     tiny.write_text(tiny.read_text().replace("200/s", "300/s"))
     others = f"3 rows in {tmp_path / 'out'} are of other settings or another version of ckptsim: they stay, and all 3 cells run\n"
-    assert others == ckptsim(*arguments).stderr
+    assert others == without_axes(ckptsim(*arguments))
 
     monkeypatch.setattr(manifest, "code_version", lambda: "another")
-    assert others.replace("3 rows", "6 rows") == ckptsim(*arguments).stderr
+    assert others.replace("3 rows", "6 rows") == without_axes(ckptsim(*arguments))
     assert 9 == len(Store(tmp_path / "out").rows())
 
 
@@ -58,7 +59,7 @@ def test_failed_cells_have_an_exit_code(ckptsim, tiny, monkeypatch):
     done = ckptsim("sweep", tiny, "--jobs", 1)
 
     assert 4 == done.exit_code
-    assert re.match(r"cell [0-9a-f]+: RuntimeError: no \(sim/cells/cell\.py:\d+\)\n", done.stderr)
+    assert re.match(r"cell [0-9a-f]+: RuntimeError: no \(sim/cells/cell\.py:\d+\)\n", without_axes(done))
     assert "the same command runs the failed ones again" in done.stderr
     assert done.stdout.startswith("2 of 3 cells")
 
@@ -73,7 +74,7 @@ def test_without_java_one_line_says_what_to_do(ckptsim, tiny, monkeypatch):
     done = ckptsim("sweep", tiny, "--master", "local[1]")
 
     assert 5 == done.exit_code
-    assert f"{java.MESSAGE}\n" == done.stderr
+    assert f"{java.MESSAGE}\n" == without_axes(done)
 
 
 def test_jobs_and_master_exclude_each_other(ckptsim, tiny):
@@ -97,7 +98,7 @@ def test_the_first_failure_may_be_the_last(ckptsim, tiny, monkeypatch):
     done = ckptsim("sweep", tiny, "--jobs", 1, "--fail-fast")
 
     assert 4 == done.exit_code
-    assert done.stderr.startswith("stopped after 1 failed cells, the last one ")
+    assert without_axes(done).startswith("stopped after 1 failed cells, the last one ")
 
 
 def test_a_sweep_file(ckptsim, tiny, tmp_path):
@@ -143,7 +144,7 @@ def test_a_race_on_the_command_line(ckptsim, tiny, tmp_path):
 
     done = ckptsim("sweep", file, "--racing", 8, "--jobs", 1, "--out", tmp_path / "out")
 
-    assert 0 == done.exit_code, done.stderr
+    assert 0 == done.exit_code, without_axes(done)
     assert "Racing left out" in done.stdout
 
 
@@ -177,7 +178,7 @@ def test_a_cluster_that_cannot_be(ckptsim, tiny, monkeypatch, options, code, mes
 
     done = ckptsim("sweep", tiny, *options)
 
-    assert (code, f"{message}\n", "") == (done.exit_code, done.stderr, done.stdout)
+    assert (code, f"{message}\n", "") == (done.exit_code, without_axes(done), done.stdout)
 
 
 def test_a_changed_value_is_not_used(ckptsim, tiny, tmp_path):
@@ -191,7 +192,7 @@ def test_a_changed_value_is_not_used(ckptsim, tiny, tmp_path):
     done = ckptsim(*arguments)
 
     assert 0 == done.exit_code
-    assert 1 == done.stderr.count(f"cannot be trusted and lie now in {tmp_path / 'out' / 'set-aside'}; their cells run again\n")
+    assert 1 == without_axes(done).count(f"cannot be trusted and lie now in {tmp_path / 'out' / 'set-aside'}; their cells run again\n")
     assert before == (tmp_path / "out" / "results.csv").read_bytes()
 
 
@@ -213,15 +214,15 @@ def test_a_folder_that_takes_no_more_rows(ckptsim, tiny, tmp_path, monkeypatch, 
     monkeypatch.setattr(store, "replace_file", real)
 
     reason = f"cannot keep results in {tmp_path / 'out'}: {os.strerror(error)}; what was kept before stays, and the same command goes on\n"
-    assert (4, reason) == (done.exit_code, done.stderr)
-    assert "1 of 3 cells are there already\n" == ckptsim(*arguments).stderr
+    assert (4, reason) == (done.exit_code, without_axes(done))
+    assert "1 of 3 cells are there already\n" == without_axes(ckptsim(*arguments))
 
 
 @pytest.mark.parametrize("verb", [("sweep",), ("advise",), ("traces", "read")])
 def test_every_verb_on_spark_takes_its_settings(ckptsim, tiny, verb):
     done = ckptsim(*verb, tiny, "--master", "local[1]", "--conf", "nonsense")
 
-    assert (2, "--conf: expected spark.KEY=VALUE, not 'nonsense'\n") == (done.exit_code, done.stderr)
+    assert (2, "--conf: expected spark.KEY=VALUE, not 'nonsense'\n") == (done.exit_code, without_axes(done))
 
 
 def test_a_sweep_is_json_for_machines(ckptsim, tiny, tmp_path):
