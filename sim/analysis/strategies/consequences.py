@@ -142,6 +142,7 @@ class _Restart(NamedTuple):
     is_planned: bool
     down: _Lasted
     catching_up: _Lasted
+    ran: bool  # all tasks ran again before a later restart took them over
     replayed_records: float
 
 
@@ -158,7 +159,9 @@ def _restarts(rows: pd.DataFrame, end_ms: float) -> Iterator[_Restart]:
         down = (running, True) if running >= 0 else down
         known_until_ms = caught_up if caught_up >= 0 else known_until_ms
         catching_up = (known_until_ms - failed, caught_up >= 0)
-        yield _Restart(row["kind"] in PLANNED_RESTARTS, (down[0] - failed, down[1]), catching_up, float(row["replayed_records"]))
+        yield _Restart(
+            row["kind"] in PLANNED_RESTARTS, (down[0] - failed, down[1]), catching_up, running >= 0, float(row["replayed_records"])
+        )
 
 
 def _duration_columns(prefix: str, restarts: Sequence[_Restart]) -> dict[str, Duration]:
@@ -171,7 +174,7 @@ def _duration_columns(prefix: str, restarts: Sequence[_Restart]) -> dict[str, Du
 
 def _replayed(restarts: Sequence[_Restart]) -> float:
     """The median over restarts that ran again; the others have not come to replay anything."""
-    ran = [restart.replayed_records for restart in restarts if restart.down[1]] or [restart.replayed_records for restart in restarts]
+    ran = [restart.replayed_records for restart in restarts if restart.ran] or [restart.replayed_records for restart in restarts]
     return float(np.median(ran)) if ran else math.nan
 
 

@@ -77,6 +77,13 @@ def test_a_restart_that_never_ran_hides_no_replay():
     assert 15_000 == consequences([run(recoveries=[first, second])], [100_000.0]).replayed_records
 
 
+def test_a_restart_that_another_took_over_hides_no_replay():
+    """The job ran again with the second restart, and the first replayed nothing of its own."""
+    first, second = (20_000.0, -1.0, -1.0, -1.0, 0), (24_000.0, 30_000.0, 40_000.0, 6_000.0, 15_000)
+
+    assert 15_000 == consequences([run(recoveries=[first, second])], [100_000.0]).replayed_records
+
+
 def test_the_warm_up_does_not_count():
     """By the time the checkpoint was triggered."""
     runs = [run([(100, 4_000.0, False, 0)])]

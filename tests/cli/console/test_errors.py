@@ -22,7 +22,7 @@ def test_every_name_is_an_error(name):
 
 
 # Errors of one part of a file or question: who reads the whole says where they stand.
-PLACED_BY_THE_READER = {"MonitoringError", "TraceError", "QuantityError", "MeasureError", "WindowError"}
+PLACED_BY_THE_READER = {"MonitoringError", "NotRecordsError", "TraceError", "QuantityError", "MeasureError", "WindowError"}
 
 
 def subclasses(kind):
