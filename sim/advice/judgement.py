@@ -147,19 +147,26 @@ class Choice:
     others: tuple[tuple[_Name | None, float], ...]  # other choices with their shares, the most frequent first
 
 
-def measured(results: pd.DataFrame, *, now: str, unlimited: bool, prices: Prices = S3_STANDARD) -> Trials:
+def _observed_s(name: _Name) -> float:
+    return observed_s(name[0])
+
+
+def measured(
+    results: pd.DataFrame, *, now: str, unlimited: bool, prices: Prices = S3_STANDARD, observed: Callable[[_Name], float] = _observed_s
+) -> Trials:
     """The values of every setting that ran.
 
     `now` is a protocol with today's network.  Losses are relative to its runs without checkpoints, as debloating costs throughput, too.
     `unlimited`: the sources always have more records, so no backlog is ever worked off.  Replayed records then count at the job's pace.
     Otherwise a job whose backlog does not grow serves what arrives: more is left over from before the time observed, less comes later.
+    `observed`: how long the undisturbed run of a setting is observed [s].
     """
     rows = results[(results["status"] == "ok") & (results["strategy"] != "none") & results[TRIAL].notna()]
     keys = [WORLD, INTERVAL, PROTOCOL, "replication"]
     steady = rows[rows[TRIAL] == UNDISTURBED].drop_duplicates(keys).set_index(keys)
     failed = rows[rows[TRIAL] == FAILURE].drop_duplicates(keys).set_index(keys).reindex(steady.index)
     again_ms = _again_ms(failed, steady["throughput_per_second"])
-    seconds = np.array([observed_s(interval) for _, interval, _, _ in steady.index])
+    seconds = np.array([observed((interval, protocol)) for _, interval, protocol, _ in steady.index])
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
     served = steady["throughput_per_second"].where(~keeps_up, bare)

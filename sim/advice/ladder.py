@@ -21,7 +21,6 @@ from sim.advice.settings import (
     candidate,
     intervals,
     todays_setting,
-    with_default_timeout,
 )
 from sim.analysis.theory import renewal
 from sim.units import format_duration, parse_duration
@@ -38,8 +37,8 @@ def try_intervals(race: Race) -> None:
     """Every protocol at every interval of the ladder that may keep the limits."""
     ladder = intervals(race.scenario, recovery_ms=race.limits.recovery_ms, visible_ms=race.limits.visible_ms)
     tried = _protocols(race)
-    longer = with_default_timeout(race.scenario, race.now)
-    race.protocols = {protocol.name: protocol for protocol in (*tried, *([longer] if longer else []))}
+    extra = [race.unbound] if race.unbound else []
+    race.protocols = {protocol.name: protocol for protocol in (*tried, *extra)}
     if race.today is not None:
         race.replicate([race.today], 1)
     for place, interval_ns in enumerate(ladder):
@@ -47,8 +46,8 @@ def try_intervals(race: Race) -> None:
         if reason := _not_worth(race, interval_ns):
             race.left_out.append(LeftOut(reason, tuple(own.name for own in rest)))
             return
-        extra = [longer] if longer and interval_ns == todays_setting(race.scenario)[0] else []
-        settings = [candidate(race.scenario, interval_ns, protocol) for protocol in (*tried, *extra)]
+        own = [*tried, *(extra if interval_ns == todays_setting(race.scenario)[0] else [])]
+        settings = [candidate(race.scenario, interval_ns, protocol) for protocol in own]
         if place and not race.affords_runs(settings, 1, GRID):
             race.left_out.append(LeftOut(race.lack(), tuple(own.name for own in rest)))
             return
@@ -66,7 +65,7 @@ def try_optimum(race: Race) -> None:
         return
     optimum_s = renewal(cost_s, race.mtbf_s)
     nearest = min(NICE_NS, key=lambda interval_ns: abs(math.log(interval_ns / 1e9 / optimum_s)))
-    _try(race, [candidate(race.scenario, nearest, race.protocols[chosen.protocol])])
+    _try(race, [candidate(race.scenario, nearest, _protocol_at(race, nearest, chosen.protocol))])
 
 
 def try_neighbours(race: Race) -> None:
@@ -87,8 +86,14 @@ def try_shorter(race: Race) -> None:
         best = race.chosen or race.nearest
         if race.has_room or best.protocol not in race.protocols or parse_duration(best.interval) > _shortest_ns(race):
             return
-        if not _try(race, [candidate(race.scenario, interval_ns, race.protocols[best.protocol])]):
+        if not _try(race, [candidate(race.scenario, interval_ns, _protocol_at(race, interval_ns, best.protocol))]):
             return
+
+
+def _protocol_at(race: Race, interval_ns: int, name: str) -> Protocol:
+    """A protocol at another interval: what binds today's interval binds others elsewhere, or not at all."""
+    is_todays_own = race.unbound is not None and name == race.unbound.name and interval_ns != todays_setting(race.scenario)[0]
+    return race.now if is_todays_own else race.protocols[name]
 
 
 def _shortest_ns(race: Race) -> int:
@@ -100,7 +105,7 @@ def _neighbours(race: Race, name: tuple[str, str]) -> list[Candidate]:
     own_ns = parse_duration(name[0])
     shorter, longer = [other for other in NICE_NS if other < own_ns][-1:], [other for other in NICE_NS if other > own_ns][:1]
     worth = [other for other in (*shorter, *longer) if other < own_ns or not _not_worth(race, other)]
-    found = [candidate(race.scenario, other, race.protocols[name[1]]) for other in worth]
+    found = [candidate(race.scenario, other, _protocol_at(race, other, name[1])) for other in worth]
     return [own for own in found if own not in race.runs]
 
 
@@ -124,7 +129,7 @@ def _protocols(race: Race) -> list[Protocol]:
 
 def _not_worth(race: Race, interval_ns: int) -> str:
     """The reason to skip this interval and all longer ones; empty: it may pay off.  Recovery and visibility grow with the interval."""
-    done = [setting for setting in race.settings if parse_duration(setting.interval) < interval_ns]
+    done = [setting for setting in race.settings if parse_duration(setting.interval) < interval_ns and race.has_named_interval(setting)]
     if not done:
         return ""
     last = max(parse_duration(setting.interval) for setting in done)

@@ -8,7 +8,7 @@ numbers (Maron and Moore, Artificial Intelligence Review 11, 1997).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -35,7 +35,17 @@ from sim.advice.judgement import (
 )
 from sim.advice.left_out import LeftOut
 from sim.advice.running.bounds import CERTAINTY, RACE, Affords, Lack, TimeUpError, any_amount, over_budget
-from sim.advice.settings import Candidate, Protocol, allowed, candidate, todays_setting
+from sim.advice.settings import (
+    BINDING,
+    Candidate,
+    Protocol,
+    allowed,
+    candidate,
+    checkpoint_period_ns,
+    todays_setting,
+    without_binding_keys,
+    writes_changes,
+)
 from sim.advice.trials import (
     FAILING_TASK,
     FAILURE,
@@ -51,6 +61,8 @@ from sim.advice.trials import (
 )
 from sim.evidence.what_ifs.changes import Kind, kinds_of
 from sim.model.scenario import Scenario
+from sim.scenario.overrides import path_of
+from sim.sweeps.file.design import Point
 from sim.units import parse_duration
 
 SURE = 0.95
@@ -63,6 +75,10 @@ REPEATED = 2
 """Runs of today's setting and of the choice, where the budget has no room for more: the least that has a spread."""
 REASON = 1.5
 """Where recovery has no limit, one that takes so many times as long as today's has to be worth it."""
+LONGER = 4
+"""A trial in which no checkpoint completed is repeated for checkpoints that take so many times as long."""
+AS_NAMED = 1.1
+"""A setting whose checkpoints begin at more than so many times its interval says nothing of that interval."""
 COSTLY = 0.003
 """A share of throughput above the noise of a run of minutes."""
 LONG_RUNS = 3
@@ -77,6 +93,9 @@ class NoLevers:
 
     def pull(self, race: Race) -> None:
         """Try what else can be changed, where no barriers and no interval keep the limits."""
+
+    def relax(self, race: Race) -> None:
+        """Try all keys of Flink that may bind at values that do not, where nothing else keeps the limits."""
 
     def stuck(self, race: Race) -> str:
         """Why no barriers and no interval can keep the limits; empty: they may."""
@@ -114,6 +133,7 @@ class Race:
         now_ns, self.now = todays_setting(self.scenario)
         self.today = candidate(self.scenario, now_ns, self.now) if now_ns is not None else None
         self.is_forbidden = not self.now.aligned and all(protocol.aligned for protocol in allowed(self.scenario))
+        self.unbound = None if self.is_forbidden else without_binding_keys(self.scenario, self.now)
 
     def judged(self, trials: Trials, mtbf_s: float | None = None) -> tuple[Setting, ...]:
         """Settings by the limits of this race, and by how much predictions of its job may be off."""
@@ -200,7 +220,29 @@ class Race:
         settings = [setting for setting in self.settings if self.permits(setting.name)] or self.settings
         least = min(excess(setting, self.limits) for setting in settings)
         near = [setting for setting in settings if excess(setting, self.limits) <= least * (1 + SAME)]
+        if math.isinf(least):  # none recovers within its trial, and each would take another time
+            return min(near, key=lambda setting: (not setting.completed, setting.lost, self.changes[setting.name]))
         return min(near, key=lambda setting: (self.changes[setting.name], setting.lost))
+
+    def period_ns(self, setting: Setting) -> float:
+        """The effective interval: the time from one checkpoint to the next, as long as they took in trials."""
+        options = self.bench.load({**self.bench.common, **self.candidate_of(setting.name).point}).checkpoint
+        p50_ms = setting.checkpoint_p50_ms
+        return checkpoint_period_ns(options, p50_ms * 1e6 if math.isfinite(p50_ms) else 0.0)
+
+    def binding_keys(self, name: tuple[str, str]) -> Point:
+        """The keys that change with a setting because its interval or its barriers would have no effect under today's values."""
+        own, protocol = self.candidate_of(name), self.protocols.get(name[1], self.now)
+        return {key: value for key, value in own.point.items() if key in BINDING and key not in protocol.point}
+
+    def unasked_updates(self, candidates: Iterable[Candidate]) -> list[str]:
+        """The `update` keys that the file leaves out, of states of which these settings write no more than what changed."""
+        scenarios = [self.bench.load({**self.bench.common, **own.point}) for own in candidates]
+        return [key for key in self.bench.unasked_updates if any(writes_changes(own, str(path_of(key)[1])) for own in scenarios)]
+
+    def has_named_interval(self, setting: Setting) -> bool:
+        """Whether checkpoints complete, and begin as often as the setting says."""
+        return bool(setting.completed) and self.period_ns(setting) <= AS_NAMED * parse_duration(setting.interval)
 
     @property
     def cost_s(self) -> float:
@@ -210,7 +252,7 @@ class Race:
         dearest = max(alike, key=lambda setting: setting.loss, default=None)
         if dearest is None or dearest.loss < COSTLY:
             return 0.0
-        return dearest.loss * parse_duration(dearest.interval) / 1e9
+        return dearest.loss * self.period_ns(dearest) / 1e9
 
     def choice(self) -> Choice:
         considered = self._within_reason([setting for setting in self.settings if self.permits(setting.name)])
@@ -245,7 +287,30 @@ class Race:
         missing = {candidate: replications for candidate in candidates if self.runs.get(candidate, 0) < replications}
         if not missing:
             return
-        planned = self.runs | missing
+        self._run(self.runs | missing)
+        while longer := {setting.name: own for setting in self.settings if (own := self._longer_than_known_ns(setting))}:
+            before = self.bench.durations_ns
+            self.bench.durations_ns = before | longer
+            if not self.affords(*self._scenarios(self.runs), CERTAINTY):
+                self.bench.durations_ns = before
+                return
+            self._run(self.runs)
+
+    def _longer_than_known_ns(self, setting: Setting) -> float:
+        """How long checkpoints take, if trials were planned for shorter ones; 0: they were not.
+
+        Trials are then longer, and their failure comes late in the effective interval.  Where no checkpoint completed, they may have been
+        too short for one, unless that expires earlier.
+        """
+        own, known_ns = self.candidate_of(setting.name), self.bench.durations_ns.get(setting.name, 0.0)
+        if setting.completed:
+            is_known = self.period_ns(setting) <= AS_NAMED * self.bench.period_ns(own)
+            return 0.0 if is_known or known_ns else setting.checkpoint_p50_ms * 1e6
+        longer_ns = max(LONGER * known_ns, self.bench.observed_s(own) * 1e9)
+        timeout_ns = self.bench.load({**self.bench.common, **own.point}).checkpoint.timeout_ns
+        return longer_ns if longer_ns <= timeout_ns and longer_ns > known_ns else 0.0
+
+    def _run(self, planned: dict[Candidate, int]) -> None:
         try:
             rows = self.run(*self._scenarios(planned))
         except TimeUpError as stopped:
@@ -263,7 +328,7 @@ class Race:
         counts = {candidate.name: count for candidate, count in self.runs.items()}
         own = zip(rows[INTERVAL], rows[PROTOCOL], rows["replication"], strict=True)
         counted = [replication < counts.get((interval, protocol), 0) for interval, protocol, replication in own]
-        self._measured = measured(rows[counted], now=self.now.name, unlimited=self.unlimited, prices=self.bench.prices)
+        self._measured = self._measured_in(rows[counted], unlimited=self.unlimited)
         self._correct()
 
     def _scenarios(self, runs: Mapping[Candidate, int]) -> tuple[list[Scenario], list[Scenario]]:
@@ -297,8 +362,14 @@ class Race:
         longer_ms: Mapping[tuple[str, str], float] | None = None,
     ) -> Trials:  # fmt: skip
         """The corrected values of these runs alone, and of the longest checkpoints of long ones."""
-        found = measured(self.run(steady, failing), now=self.now.name, unlimited=unlimited, prices=self.bench.prices)
+        found = self._measured_in(self.run(steady, failing), unlimited=unlimited)
         return self._with_losses(corrected(found, self.bench.backtest, self._today, longer_ms or {}))
+
+    def _measured_in(self, rows: pd.DataFrame, *, unlimited: bool) -> Trials:
+        return measured(
+            rows, now=self.now.name, unlimited=unlimited, prices=self.bench.prices,
+            observed=lambda name: self.bench.observed_s(self.candidate_of(name)),
+        )  # fmt: skip
 
     def seen(self, name: tuple[str, str]) -> int:
         """Simulated checkpoints that a setting is judged by."""

@@ -16,7 +16,7 @@ from sim.advice.answer.summary import lines_below
 from sim.advice.chances import chances
 from sim.advice.course import run_until_sure
 from sim.advice.doubts import capped, doubts, remarks
-from sim.advice.inputs.questions import assumptions, greatest_rates, marked_unknowns, questions
+from sim.advice.inputs.questions import assumptions, greatest_rates, marked_unknowns, questions, unasked_updates
 from sim.advice.judgement import Choice, Limits, Setting
 from sim.advice.lasting import horizon_sentence, lasting, lasting_sentence, to_json
 from sim.advice.levers.lever import Change
@@ -24,7 +24,7 @@ from sim.advice.levers.requirements import requirements
 from sim.advice.levers.search import Levers
 from sim.advice.race import Race, RunTrials
 from sim.advice.running.bounds import Affords, Lack, any_amount, over_budget
-from sim.advice.sensitivity import Sensitivity, sensitivity
+from sim.advice.sensitivity import Sensitivity, sensitivity, shortlist
 from sim.advice.settings import Candidate
 from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import Bench
@@ -66,7 +66,7 @@ def report(
     planned |= race.failing_tasks
     marked = marked_unknowns(bench)
     assumed = {unknown.key: unknown.assumed for unknown in marked}
-    needed = requirements(race, planned, assumed) if chosen is None and race.settings else []
+    needed = requirements(race, planned, assumed) if chosen is None and race.settings and levers.has_relaxed else []
     enough = [own.sentence for own in needed]
     lasts = lasting(race, planned)
     first, *others = texts.verdict(race, choice)
@@ -83,7 +83,7 @@ def report(
         parts += [texts.theory(race), texts.failures(race, chosen)]
     rates = greatest_rates(race, marked) if vary else {}
     least_known = {unknown.name: unknown.least.written() for unknown in marked if unknown.least is not None}
-    unmarked = list(assumptions(race.scenario, marked)) if vary else []
+    unmarked = [*assumptions(race.scenario, marked), *unasked_updates(race, shortlist(race) if race.settings else ())] if vary else []
     assumed |= {unknown.key: unknown.assumed for unknown in unmarked}
     found = sensitivity(race, [*marked, *unmarked], rates, planned) if vary else []
     parts += _remarks(race)

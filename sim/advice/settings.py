@@ -2,6 +2,8 @@
 
 `protocols` are tried at every interval, from the smallest change of a job to the largest.  A sink that loses records when barriers
 overtake data excludes those that do.
+
+A candidate is a whole setting: a key under which its interval or its barriers would have no effect changes with them (`_binding_keys`).
 """
 
 from __future__ import annotations
@@ -11,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from sim.model.catalogs.barriers import BARRIERS, BarrierKind
 from sim.model.catalogs.sinks import SINKS, SinkKind
+from sim.protocol.coordinator.timer import effective_interval_ns
 from sim.units import SECOND, format_duration
 
 if TYPE_CHECKING:
+    from sim.model.checkpoint import CheckpointOptions
     from sim.model.scenario import Scenario
     from sim.sweeps.file.design import Point
 
@@ -23,6 +27,11 @@ TIMEOUT_NS = 600 * SECOND
 """execution.checkpointing.timeout unless the job sets it: no trial has a shorter one."""
 
 _BARRIERS, _DEBLOAT = "checkpoint.barriers", "cluster.network.debloat"
+PAUSE = "checkpoint.min-pause"
+BINDING = (PAUSE, "checkpoint.max-concurrent", "checkpoint.interval-during-backlog")
+"""Keys that change with a candidate under which its interval or its barriers would have no effect; the timeout is kept where it can be."""
+PAUSES_PER_INTERVAL = 2
+"""A min-pause that would bind an interval becomes this fraction of it: the rest is left for the checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +131,49 @@ def candidate(scenario: Scenario, interval_ns: int, protocol: Protocol) -> Candi
             continue  # as it is, with the user's own target
         if key != _BARRIERS or protocol.barriers != todays.barriers:
             change[key] = value
-    if scenario.checkpoint.timeout_ns < TIMEOUT_NS:
-        change["checkpoint.timeout"] = format_duration(TIMEOUT_NS)
-    if not protocol.aligned and scenario.checkpoint.max_concurrent > 1:
-        change["checkpoint.max-concurrent"] = 1  # Flink runs unaligned checkpoints one at a time
+    change = _binding_keys(scenario.checkpoint, interval_ns, aligned=protocol.aligned) | change
     return Candidate(format_duration(interval_ns), protocol.name, change)
 
 
-def with_default_timeout(scenario: Scenario, now: Protocol) -> Protocol | None:
-    """Today's protocol with a longer timeout; None: its timeout is long enough."""
-    if scenario.checkpoint.timeout_ns >= TIMEOUT_NS:
-        return None
-    return Protocol(f"{now.name}, timeout {format_duration(TIMEOUT_NS)}", now.point, now.aligned)
+def _binding_keys(today: CheckpointOptions, interval_ns: int, *, aligned: bool) -> Point:
+    """The keys that would keep an interval, or barriers, from having their effect, with values under which they have it."""
+    change: Point = {}
+    is_shorter = today.interval_ns is None or interval_ns < today.interval_ns
+    if today.min_pause_ns >= interval_ns or (is_shorter and today.min_pause_ns * PAUSES_PER_INTERVAL > interval_ns):
+        pause_ns = interval_ns // PAUSES_PER_INTERVAL
+        change[PAUSE] = format_duration(pause_ns - (pause_ns % SECOND if pause_ns > SECOND else 0))
+    if today.timeout_ns < TIMEOUT_NS:
+        change["checkpoint.timeout"] = format_duration(TIMEOUT_NS)
+    if not aligned and today.max_concurrent > 1:
+        change["checkpoint.max-concurrent"] = 1  # Flink runs unaligned checkpoints one at a time
+    if today.interval_during_backlog_ns and today.interval_during_backlog_ns < interval_ns:
+        change["checkpoint.interval-during-backlog"] = format_duration(interval_ns)  # Flink refuses a shorter one
+    return change
+
+
+def without_binding_keys(scenario: Scenario, now: Protocol) -> Protocol | None:
+    """Today's barriers and interval with the keys that bind them changed; None: none does."""
+    today = scenario.checkpoint
+    keys = {} if today.interval_ns is None else _binding_keys(today, today.interval_ns, aligned=now.aligned)
+    changed = [f"{key.removeprefix('checkpoint.')} {value}" for key, value in keys.items()]
+    return Protocol(", ".join([now.name, *changed]), {**now.point, **keys}, now.aligned) if keys else None
+
+
+def writes_changes(scenario: Scenario, vertex: str) -> bool:
+    """Whether checkpoints write what has changed of a state, and not all of it."""
+    state = scenario.job.vertex(vertex).state
+    return state is not None and (state.changelog is not None or (scenario.checkpoint.state.incremental and state.kind.keeps_files))
+
+
+def checkpoint_period_ns(options: CheckpointOptions, duration_ns: float = 0.0) -> float:
+    """The effective interval: from one trigger to the next, if a checkpoint takes `duration_ns`.
+
+    It is the interval, unless the pause is longer, or the checkpoints that may be under way at a time take longer.
+    """
+    least_ns = effective_interval_ns(options.interval_ns or 0, options.min_pause_ns)
+    if options.max_concurrent == 1 or options.min_pause_ns:  # with a pause Flink runs one at a time
+        return max(least_ns, duration_ns + options.min_pause_ns)
+    return max(least_ns, duration_ns / options.max_concurrent)
 
 
 def behind_the_barrier(scenario: Scenario, base: Protocol) -> Protocol | None:

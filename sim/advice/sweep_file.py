@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sim.advice.trials import Bench, Trial
+from sim.model.catalogs.option import Kind
 from sim.model.scenario import Scenario
+from sim.scenario.flink.text import option_values
 from sim.scenario.overrides import path_of
 from sim.scenario.text.plain import compose, read_text
 from sim.scenario.text.problems import DocumentPath, Reading
@@ -35,7 +37,7 @@ def _lines(file: Path, bench: Bench, trials: Mapping[Trial, int], assumed: Mappi
     ]
     columns = []
     for i, key in enumerate(keys):
-        values = ", ".join(json.dumps(row[key] if key in row else now.value(key)) for row in rows)
+        values = ", ".join(json.dumps(row[key] if key in row else now.value(key), default=str) for row in rows)
         columns.append(f"  {'- ' if not i else '  '}{json.dumps(key)}: [{values}]")
     return [*head, *columns]
 
@@ -60,21 +62,16 @@ class _Present:
     def _default(self, path: DocumentPath) -> Any:
         if path[0] == "job":
             vertex = self.scenario.job.vertex(str(path[1]))
-            defaults: dict[str, Any] = {
-                "backend": "" if vertex.state is None else vertex.state.backend, "changelog": "off", "service": f"{vertex.service.mean} ns",
-                "parallelism": vertex.parallelism,
-            }  # fmt: skip
+            defaults: dict[str, Any] = {"changelog": "off", "service": f"{vertex.service.mean} ns", "update": "0 %"}
             return defaults[str(path[-1])]
-        options = self.scenario.checkpoint
-        return {
-            "checkpoint.min-pause": format_duration(options.min_pause_ns), "checkpoint.transfer-threads": options.state.transfer_threads,
-            "storage.file-merging": "off", "storage.object-store.prefixes": 1,
-        }[".".join(map(str, path))]  # fmt: skip
+        raise KeyError(".".join(map(str, path)))
 
 
 def _todays(scenario: Scenario) -> dict[str, Any]:
     """The present values of the keys that a trial may leave unchanged."""
-    options, network = scenario.checkpoint, scenario.cluster.network
+    options, network, store = scenario.checkpoint, scenario.cluster.network, scenario.storage.object_store
+    values = option_values(scenario, without_effect=True)
+    present = {own.key: own.written(own.value) for own in values if own.option.record.kind is not Kind.OWN}
     interval = "off" if options.interval_ns is None else format_duration(options.interval_ns)
     barriers: Any = options.barriers.kind
     if options.barriers.record.has_deadline:
@@ -86,15 +83,9 @@ def _todays(scenario: Scenario) -> dict[str, Any]:
             "target": target, "period": period, "samples": network.debloat.samples,
             "threshold": f"{network.debloat.threshold_percent} %", "min": format_size(network.debloat.min_bytes),
         }  # fmt: skip
-    restart = scenario.restart
-    return {
-        "restart.heartbeat-interval": format_duration(restart.heartbeat_interval_ns),
-        "restart.heartbeat-failures": restart.heartbeat_failures or 0, "restart.max": format_duration(restart.max_ns),
-        "restart.initial": format_duration(restart.initial_ns), "restart.delay": format_duration(restart.delay_ns),
-        "restart.attempts": restart.attempts, "restart.rate": restart.rate,
+    return present | {
         "checkpoint.interval": interval, "checkpoint.barriers": barriers, "cluster.network.debloat": debloat,
-        "checkpoint.timeout": format_duration(options.timeout_ns), "checkpoint.max-concurrent": options.max_concurrent,
-        "checkpoint.incremental": options.state.incremental, "checkpoint.local-recovery": options.state.local_recovery,
-        "checkpoint.operator-io": options.operator_io, "cluster.network.segment-size": format_size(network.segment_bytes),
+        "checkpoint.operator-io": options.operator_io, "storage.file-merging": "off",
+        "storage.object-store.prefixes": 1 if store is None else store.prefixes,
         "cluster.network.floating-buffers-per-gate": network.floating_per_gate,
     }  # fmt: skip

@@ -13,11 +13,12 @@ from sim.advice.excess import COMPARED
 from sim.advice.judgement import ALIKE, Choice, Limits, Setting, Tight
 from sim.advice.levers.cautions import condition
 from sim.advice.race import LONG_RUNS, Race
+from sim.advice.settings import PAUSE
 from sim.analysis.number_texts import apart_text, bytes_text, change_text, ms_text
 from sim.analysis.section import TextTable
 from sim.analysis.sweeps.answers import Limit
 from sim.analysis.theory import daly, renewal, young
-from sim.prose import capitalised
+from sim.prose import capitalised, listed
 from sim.units import parse_duration
 
 OTHER_MTBFS_S = (3600.0, 86_400.0, 30 * 86_400.0)
@@ -36,22 +37,45 @@ def verdict(race: Race, choice: Choice) -> list[str]:
     bounds = limits_text(limits)
     chosen = race.chosen
     if chosen is None:
-        return [f"No setting that was tried keeps the limits ({bounds}).", *_not_known(race)]
+        return [f"No setting that was tried keeps the limits ({bounds}).", *binding(race), *_not_known(race)]
     today = None if race.today is None else race.today.name
     needed, but = condition_of(race, chosen), _but_lost(race, chosen)
+    name = f"{name_of(chosen.name)}{_with_keys(race, chosen)}"
     use = "stay with today's setting" if chosen.name == today else f"if {needed}, use" if needed else "use"
     if chosen.tight:
-        advice = f"Try, and watch: {use} {name_of(chosen.name)}. Too little room: {room_text(race, chosen)}."
+        advice = f"Try, and watch: {use} {name}. Too little room: {room_text(race, chosen)}."
     elif not race.confirmed:
-        advice = f"Try, and watch: {use} {name_of(chosen.name)}. In short runs it keeps the limits ({bounds}){but}."
+        advice = f"Try, and watch: {use} {name}. In short runs it keeps the limits ({bounds}){but}."
     elif chosen.name == today:
         now = f"today's setting, {name_of(chosen.name)}, keeps the limits ({bounds}){but}" if bounds else f"{name_of(chosen.name)} is good"
         advice = f"Stay: {now}; nothing that was tried loses clearly less."
     else:
-        advice = f"{capitalised(use)} {name_of(chosen.name)}." + (
-            f" It keeps the limits ({bounds}){but}." if bounds else " No limits were given."
+        advice = f"{capitalised(use)} {name}." + (f" It keeps the limits ({bounds}){but}." if bounds else " No limits were given.")
+    return [advice, *binding(race), *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]
+
+
+def _with_keys(race: Race, chosen: Setting) -> str:
+    """``, with min-pause 2 s``: the keys that change because the interval or the barriers would have no effect without."""
+    keys = [f"{key.removeprefix('checkpoint.')} {value}" for key, value in race.binding_keys(chosen.name).items()]
+    return f", with {listed(keys)}" if keys else ""
+
+
+def binding(race: Race) -> list[str]:
+    """What decides today how often checkpoints begin, if it is not the interval."""
+    options, today = race.scenario.checkpoint, race.todays(race.settings)
+    pause = ms_text(options.min_pause_ns / 1e6)
+    found = []
+    if any(PAUSE in race.binding_keys(setting.name) for setting in race.settings):
+        found.append(
+            f"Today's min-pause of {pause} keeps checkpoints from beginning more often: settings whose interval is too short for it "
+            "were tried with a shorter min-pause."
         )
-    return [advice, *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]
+    if today is not None and today.completed and not race.has_named_interval(today):
+        period, p50 = ms_text(race.period_ns(today) / 1e6), ms_text(today.checkpoint_p50_ms)
+        number = "one at a time" if options.max_concurrent == 1 else f"{options.max_concurrent} at a time"
+        after = f", with a min-pause of {pause}" if options.min_pause_ns else ""
+        found.append(f"Today a checkpoint begins every {period}, not every {today.interval}: each takes {p50}, {number}{after}.")
+    return found
 
 
 def _but_lost(race: Race, chosen: Setting) -> str:
@@ -169,6 +193,8 @@ def closest(race: Race) -> list[str]:
     if not any(setting.completed for setting in race.settings):
         return ["No checkpoint completes under any of them."]
     near, limits = race.nearest, race.limits
+    if not near.completed:
+        return [f"Closest: {name_of(near.name)}: no checkpoint completes."]
     broken = [_too_much(near, limit) for limit in limits.of_means() if limit.column in near.breaks]
     within = [limit.column for limit in limits.of_means() if limit.column not in near.breaks]
     keeps = [f"{quantity_of(column, near)} {_value(column, near)}" for column in within]
@@ -253,6 +279,8 @@ def _remarks(setting: Setting, race: Race) -> Iterator[str]:
         yield "advised"
     if race.today is not None and setting.name == race.today.name:
         yield "today"
+    if setting.completed and not race.has_named_interval(setting):
+        yield f"begins every {ms_text(race.period_ns(setting) / 1e6)}"
     if setting.breaks:
         yield breaks_text(setting, race.limits)
     for tight in setting.tight:

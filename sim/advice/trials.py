@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from sim.advice.failures import slots_ms
 from sim.advice.future.horizon import Horizon, horizon
+from sim.advice.settings import checkpoint_period_ns
 from sim.quantities.prices import S3_STANDARD
 from sim.sweeps.file.design import Point, override
 from sim.units import SECOND, format_duration, parse_duration
@@ -62,7 +63,7 @@ class Trial:
 
 
 def observed_s(interval: str) -> float:
-    """How long an undisturbed run is observed after it has settled."""
+    """How long an undisturbed run is observed after it has settled, if checkpoints begin at this interval."""
     return _observed_ns(parse_duration(interval)) / 1e9
 
 
@@ -90,6 +91,18 @@ class Bench:
         self.worlds = worlds or {"": {}}
         self._loaded: dict[str, Scenario] = {}
         self._states: dict[str, Point] = {}
+        self.unasked_updates: tuple[str, ...] = ()  # keys of states of which the file does not say how often records rewrite them
+        self.durations_ns: dict[tuple[str, str], float] = {}
+        """Setting -> how long its checkpoints take, where that makes them begin later than its interval says."""
+
+    def period_ns(self, candidate: Candidate) -> int:
+        """The effective interval of a candidate: pause, and checkpoints that are longer than the interval, put off the next one."""
+        options = self.load({**self.common, **candidate.point}).checkpoint
+        return round(checkpoint_period_ns(options, self.durations_ns.get(candidate.name, 0.0)))
+
+    def observed_s(self, candidate: Candidate) -> float:
+        """How long an undisturbed run of a candidate is observed after it has settled."""
+        return _observed_ns(self.period_ns(candidate)) / 1e9
 
     def trials(
         self, candidate: Candidate, extra: Point | None = None, world: str | None = None, ahead_s: float | None = None
@@ -100,10 +113,11 @@ class Bench:
         """
         extra = extra or {}
         aged = self._state(extra, ahead_s)
+        lengths = {UNDISTURBED: self._undisturbed(self.period_ns(candidate)), FAILURE: self._failure(candidate)}
         for name in self.worlds if world is None else [world]:
-            for kind, length in ((UNDISTURBED, self._undisturbed), (FAILURE, self._failure)):
+            for kind, length in lengths.items():
                 point = {**self.common, **self.worlds.get(name, {}), **extra, **aged, **candidate.point}
-                yield Trial(name, candidate, kind, point | length(parse_duration(candidate.interval)))
+                yield Trial(name, candidate, kind, point | length)
 
     def long_trials(self, candidate: Candidate, extra: Point | None = None) -> Iterator[Trial]:
         """An undisturbed run of many checkpoints in each world: what a limit on their tail is judged by.
@@ -112,17 +126,17 @@ class Bench:
         """
         extra = extra or {}
         for name, changes in self.worlds.items():
-            interval_ns = parse_duration(candidate.interval)
-            observed_ns = max(min(LONG_PERIODS * interval_ns, LONGEST_NS), _observed_ns(interval_ns))
+            period_ns = self.period_ns(candidate)
+            observed_ns = max(min(LONG_PERIODS * period_ns, LONGEST_NS), _observed_ns(period_ns))
             length_ns = SETTLED_NS + observed_ns
-            length = self._undisturbed(interval_ns) | {"run.duration": format_duration(length_ns)}
+            length = self._undisturbed(period_ns) | {"run.duration": format_duration(length_ns)}
             point = {**self.common, **changes, **extra, **self._state(extra), **candidate.point}
             yield Trial(name, candidate, LONG, point | length)
 
     def failing_task(self, candidate: Candidate) -> Iterator[Trial]:
         """The run in which a task fails, and keeps its slot, in each world."""
         for name, changes in self.worlds.items():
-            length = self._failure(parse_duration(candidate.interval), TASK)
+            length = self._failure(candidate, TASK)
             yield Trial(name, candidate, FAILING_TASK, {**self.common, **changes, **self._state({}), **candidate.point, **length})
 
     def _state(self, extra: Point, ahead_s: float | None = None) -> Point:
@@ -152,15 +166,18 @@ class Bench:
             self._loaded[key] = load(self.file, key.split("\n") if key else []).scenarios[0]
         return self._loaded[key]
 
-    def _undisturbed(self, interval_ns: int) -> Point:
+    def _undisturbed(self, period_ns: int) -> Point:
         return {
-            "run.duration": format_duration(SETTLED_NS + _observed_ns(interval_ns)), "run.warmup": format_duration(SETTLED_NS),
+            "run.duration": format_duration(SETTLED_NS + _observed_ns(period_ns)), "run.warmup": format_duration(SETTLED_NS),
             "run.until": "duration", "faults": [],
         }  # fmt: skip
 
-    def _failure(self, interval_ns: int, failure: Failure | None = None) -> Point:
-        periods = max(-(-SETTLED_NS // interval_ns), 1)  # at least one of them completes before the failure
-        failure_ns = periods * interval_ns + interval_ns * LATE[0] // LATE[1]
+    def _failure(self, candidate: Candidate, failure: Failure | None = None) -> Point:
+        """The failure comes late in an interval; the first of these begins when the first min-pause is over."""
+        period_ns = self.period_ns(candidate)
+        pause_ns = self.load({**self.common, **candidate.point}).checkpoint.min_pause_ns
+        periods = max(-(-SETTLED_NS // period_ns), 1)  # at least one of them completes before the failure
+        failure_ns = pause_ns % period_ns + periods * period_ns + period_ns * LATE[0] // LATE[1]
         fault = {"kill": _KILLED[failure or self.failure], "at": format_duration(failure_ns)}
         return {
             "run.duration": format_duration(failure_ns + self._slots_ns + self.patience_ns), "run.warmup": "0 s", "run.until": "caught-up",
@@ -179,5 +196,5 @@ def _text(point: Point) -> str:
     return "\n".join(override(key, value) for key, value in point.items())
 
 
-def _observed_ns(interval_ns: int) -> int:
-    return max(PERIODS * interval_ns, OBSERVED_NS)
+def _observed_ns(period_ns: int) -> int:
+    return max(PERIODS * period_ns, OBSERVED_NS)

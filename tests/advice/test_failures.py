@@ -123,7 +123,7 @@ def outage(text):
         (STUBBORN, {"restart.heartbeat-interval": "2 s"}, {"restart.attempts": 2**31 - 1}),
         ("restart: {strategy: failure-rate}", {"restart.heartbeat-interval": "2 s"}, {"restart.rate": 100}),
         ("restart: {strategy: fixed-delay, delay: 10 s}", {"restart.heartbeat-interval": "2 s"}, {"restart.delay": "2 s"}),
-        ("restart: {strategy: none}", {"restart.heartbeat-interval": "2 s"}, None),
+        ("restart: {strategy: none}", {"restart.heartbeat-interval": "2 s"}, {"restart.strategy": "exponential-delay"}),
     ],
 )  # fmt: skip
 def test_slots_that_come_late_call_for_heartbeats_and_restarts(restart, heartbeats, restarts):
@@ -137,7 +137,8 @@ def test_slots_that_come_late_call_for_heartbeats_and_restarts(restart, heartbea
     for point in points.values():
         then = loads(text, overrides=[override(key, value) for key, value in point.items()]).scenarios[0]
         keys = {item.key: item.advised for item in difference(now, then)}
-        read = loads(f"{ON_HEAP}flink:\n" + "".join(f"  {key}: {value}\n" for key, value in _all_restart_keys(then).items())).scenarios[0]
+        lines = "".join(f"  {key}: {value}\n" for key, value in _all_restart_keys(then).items())
+        read = loads(ON_HEAP + (f"flink:\n{lines}" if lines else "")).scenarios[0]
         assert keys
         without_limit = then.restart.attempts == 2**31 - 1
         assert read.restart == (replace(then.restart, attempts=None) if without_limit else then.restart)

@@ -13,7 +13,7 @@ from sim.advice.settings import (
     protocols,
     sinks_of,
     todays_setting,
-    with_default_timeout,
+    without_binding_keys,
 )
 from sim.scenario import loads
 from tests.advice.made_up import JOB
@@ -111,11 +111,12 @@ def test_one_checkpoint_at_a_time_where_barriers_overtake():
 
 def test_a_timeout_below_ten_minutes_is_tried_with_ten():
     now = NAMED["unaligned"]
-    longer = with_default_timeout(scenario(checkpoint="{interval: 30 s, timeout: 599 s}"), now)
+    longer = without_binding_keys(scenario(checkpoint="{interval: 30 s, timeout: 599 s}"), now)
 
-    assert ("unaligned, timeout 10 min", now.point, False) == (longer.name, longer.point, longer.aligned)
-    assert with_default_timeout(scenario(checkpoint="{interval: 30 s, timeout: 10 min}"), now) is None
-    assert with_default_timeout(scenario(), now) is None
+    assert ("unaligned, timeout 10 min", False) == (longer.name, longer.aligned)
+    assert now.point | {"checkpoint.timeout": "10 min"} == longer.point
+    assert without_binding_keys(scenario(checkpoint="{interval: 30 s, timeout: 10 min}"), now) is None
+    assert without_binding_keys(scenario(), now) is None
 
 
 @pytest.mark.parametrize(

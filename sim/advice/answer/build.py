@@ -17,7 +17,7 @@ from sim.advice.levers.cautions import Caution, cautions, new_defects, refusals
 from sim.advice.levers.situation import dominant, situation_of
 from sim.advice.running.bounds import BudgetUsedError
 from sim.advice.sensitivity import advise_if
-from sim.advice.settings import TIMEOUT_NS
+from sim.advice.settings import PAUSE, TIMEOUT_NS
 from sim.advice.texts import breaks_text, closest, condition_of, name_of, passes_text, reason_against, value_text
 from sim.advice.trials import UNDISTURBED
 from sim.analysis.number_texts import change_text
@@ -80,13 +80,16 @@ def answer(
     warnings = [*cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes), *new_defects(race.scenario, scenario)]
     today = race.todays(race.settings)
     where = dominant(situation_of(race, today.name)) if today is not None else ""
-    seen = watch(chosen, race.limits, race.bench.backtest, parse_duration(chosen.interval) / 1e9, race.kinds_of(chosen.name))
+    kinds, is_most = race.kinds_of(chosen.name), bool(race.unasked_updates([candidate]))
+    seen = watch(
+        chosen, race.limits, race.bench.backtest, race.period_ns(chosen) / 1e9, kinds, keeps_up=not race.unlimited, is_most=is_most
+    )  # fmt: skip
     others = _others(candidate, changes)
     other = other_failure(race, chosen)
     screen = summary(
         chosen, race.replaced, race.limits, line_count=line_count, dominant=where, changes=changes, differences=found, cautions=warnings,
         refusals=refused, watch=seen, others=[f"{what}: {value}" for what, value in others.items()], other_failure=other,
-        recovery=JUDGED[race.bench.failure], prices=race.bench.prices,
+        recovery=JUDGED[race.bench.failure], prices=race.bench.prices, is_most=is_most,
     )  # fmt: skip
     assumed = _assumptions(race, candidate, changes, planned)
     parts: list[str | TextTable] = [
@@ -130,13 +133,15 @@ def answer(
 
 
 def advised_scenario(race: Race, chosen: Setting) -> Scenario:
-    """The job as advised, with a timeout that leaves room."""
+    """The job as advised, with today's timeout and min-pause where these leave room."""
     trial = next(trial for trial in race.bench.trials(race.candidate_of(chosen.name)) if trial.kind == UNDISTURBED)
-    scenario = race.bench.scenario(trial)
-    now_ns = race.scenario.checkpoint.timeout_ns
-    if now_ns < TIMEOUT_NS and chosen.longest_ms * ROOM * 1e6 <= now_ns:
-        return race.bench.load(trial.point | {"checkpoint.timeout": format_duration(now_ns)})
-    return scenario
+    today, longest_ns = race.scenario.checkpoint, chosen.longest_ms * ROOM * 1e6
+    kept = {}
+    if today.timeout_ns < TIMEOUT_NS and longest_ns <= today.timeout_ns:
+        kept["checkpoint.timeout"] = format_duration(today.timeout_ns)
+    if PAUSE in race.binding_keys(chosen.name) and today.min_pause_ns + longest_ns <= parse_duration(chosen.interval):
+        kept[PAUSE] = format_duration(today.min_pause_ns)
+    return race.bench.load(trial.point | kept) if kept else race.bench.scenario(trial)
 
 
 def levers_left(race: Race, levers: Levers, chosen: Setting | None) -> list[str]:

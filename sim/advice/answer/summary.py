@@ -51,7 +51,7 @@ def lines_below(verdict: str) -> int:
 def summary(
     chosen: Setting, before: Setting | None, limits: Limits, *, line_count: int, dominant: str, changes: Sequence[Change],
     differences: Sequence[KeyChange], cautions: Sequence[Caution], refusals: Sequence[Caution], watch: Watch, others: Sequence[str] = (),
-    other_failure: OtherFailure | None = None, recovery: str = "recovery", prices: Prices = S3_STANDARD,
+    other_failure: OtherFailure | None = None, recovery: str = "recovery", prices: Prices = S3_STANDARD, is_most: bool = False,
 ) -> str:  # fmt: skip
     """`before`: today's setting, where another one is advised.  `dominant`: where today's time goes.  `others`: what no key of Flink says.
 
@@ -63,7 +63,7 @@ def summary(
     above = [
         *_keeps(chosen, before, limits, other_failure, recovery),
         *([Text("today", dominant, 5)] if dominant else []),
-        *_costs(chosen, before, changes, prices),
+        *_costs(chosen, before, changes, prices, is_most=is_most),
     ]
     below = [
         *(Text("ask", question, 4 - place) for place, question in enumerate(questions[:QUESTIONS])),
@@ -114,12 +114,16 @@ def _keeps(chosen: Setting, before: Setting | None, limits: Limits, other: Other
         yield Text("keeps", f"{recovery} {was}{value_text('recovery_ms', chosen.recovery_ms)} (no limit given)", 8)
 
 
-def _costs(chosen: Setting, before: Setting | None, changes: Sequence[Change], prices: Prices) -> Iterator[Text]:
+def _costs(chosen: Setting, before: Setting | None, changes: Sequence[Change], prices: Prices, *, is_most: bool) -> Iterator[Text]:
+    """`is_most`: how often records rewrite state is unknown, and the most is assumed."""
+    written = f"{'up to ' if is_most else ''}{bytes_text(chosen.written_per_hour)} written per hour"
     than = f" (today {bytes_text(before.written_per_hour)})" if before else ""
-    yield Text("costs", f"throughput {change_text(-chosen.loss)}; {bytes_text(chosen.written_per_hour)} written per hour{than}", 8)
+    yield Text("costs", f"throughput {change_text(-chosen.loss)}; {written}{than}", 8)
     if math.isfinite(chosen.storage_cost):
         than = f" (today {cost_text(before.storage_cost)})" if before else ""
         yield Text("costs", f"object store {prices.text(chosen.storage_cost)} a month{than}", 7)
+    if is_most:
+        yield Text("ask", "UNKNOWN: how often do records rewrite state (update)? Assumed: all do", ALWAYS)
     for change in changes:
         if change.assumption is not None:
             yield Text("costs", f"UNKNOWN: {change.assumption.what}; {change.assumption.assumed} is assumed", 4)

@@ -6,18 +6,23 @@ what is assumed without a mark: the network card towards storage, and the rate o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sim.advice import texts
 from sim.advice.future.horizon import served
 from sim.advice.inputs.unknowns import Unknown, plausible, unknowns
 from sim.advice.race import Race
 from sim.advice.sensitivity import Sensitivity, section
+from sim.advice.settings import Candidate
 from sim.advice.trials import SETTLED_NS, Bench
+from sim.analysis.number_texts import bytes_text
 from sim.analysis.section import TextTable
 from sim.model.scenario import Scenario
+from sim.scenario.overrides import path_of
 from sim.units import format_byte_rate, format_rate
 
+UPDATES = ("1 %", "10 %")
+"""Shares of records that rewrite an entry, beside all of them."""
 CARDS = ("1.25 GB/s", "125 MB/s")
 """Network cards of 10 and of 1 Gbit/s."""
 
@@ -36,6 +41,14 @@ def assumptions(scenario: Scenario, marked: Sequence[Unknown]) -> Iterator[Unkno
     if ("storage", "bandwidth") not in known and rate is not None:
         others = format_byte_rate(rate // 2), format_byte_rate(rate * 2)
         yield Unknown(("storage", "bandwidth"), format_byte_rate(rate), "How fast is checkpoint storage?", others=others)
+
+
+def unasked_updates(race: Race, candidates: Iterable[Candidate]) -> Iterator[Unknown]:
+    """States of which the file does not say how often records rewrite them, where these settings write no more than what changed."""
+    for key in race.unasked_updates(candidates):
+        path = path_of(key)
+        question = f"Which share of the records that '{path[1]}' reads rewrites an entry of its state, and how large is one (value)?"
+        yield Unknown(path, "100 %", question, others=UPDATES)
 
 
 def greatest_rates(race: Race, marked: Sequence[Unknown]) -> dict[str, float]:
@@ -62,6 +75,15 @@ def questions(
         yield f"Answer first: {first.question} ({first.name})"
     elif matters and mtbf_ms is None:
         yield "Answer first: how often does the job fail?"
+    for unknown in unasked_updates(race, race.runs):
+        low = next((setting for row in found if row.name == unknown.name for _, setting, _ in row.ends if setting is not None), None)
+        least = "" if low is None else f" With {UPDATES[0]} the setting above writes {bytes_text(low.written_per_hour)} per hour."
+        state = race.scenario.job.vertex(unknown.vertex).state
+        size = "" if state is None else f", of {bytes_text(state.value_bytes)} each"
+        yield (
+            f"UNKNOWN: {unknown.question} The file does not say, and full snapshots do not show it. Assumed: all of them{size}, so "
+            f"increments and a changelog write no more than what is said here ({unknown.key}).{least}"
+        )
     idle = [f"{row.name} ({_range(row)})" for row in found if row.name in marked_names and not row.moves]
     varied = {row.name for row in found}
     for unknown in marked:

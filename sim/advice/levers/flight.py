@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from sim.advice.levers.lever import (
@@ -9,6 +10,7 @@ from sim.advice.levers.lever import (
     CHANNEL_STATE,
     EXPIRY,
     LOSS,
+    PARTS,
     QUEUE,
     REPLAY,
     UPLOAD,
@@ -16,11 +18,13 @@ from sim.advice.levers.lever import (
     Lever,
     Situation,
 )
-from sim.advice.settings import NICE_NS, TIMEOUT_NS, allowed
+from sim.advice.settings import NICE_NS, PAUSE, TIMEOUT_NS, allowed, checkpoint_period_ns
 from sim.units import format_duration
 
 _DOCS = "nightlies.apache.org/flink/flink-docs-stable/docs"
 SMALL_SEGMENT, FEW_FLOATING = 8192, 2
+TOLERATED = 10
+"""Failed checkpoints in a row that a job may stand."""
 LONGER = 6
 """A timeout that is too short becomes so many times as long."""
 
@@ -42,6 +46,27 @@ def _min_pause(situation: Situation) -> Iterator[Change]:
     if situation.scenario.checkpoint.min_pause_ns < situation.interval_ns and situation.checkpoint_ms * 2e6 > situation.interval_ns:
         pause = format_duration(situation.interval_ns)
         yield Change(MIN_PAUSE, f"pause {pause}", {"checkpoint.min-pause": pause})
+
+
+def _no_pause(situation: Situation) -> Iterator[Change]:
+    """Where the pause puts off checkpoints beyond their interval."""
+    options = situation.scenario.checkpoint
+    if options.min_pause_ns and checkpoint_period_ns(options, situation.checkpoint_ms * 1e6) > situation.interval_ns:
+        yield Change(NO_PAUSE, "min-pause 0 s", {PAUSE: "0 s"})
+
+
+def _concurrent(situation: Situation) -> Iterator[Change]:
+    """Where checkpoints take longer than their interval, and may be under way together: barriers that overtake may not."""
+    options = situation.scenario.checkpoint
+    at_a_time = math.ceil(situation.checkpoint_ms * 1e6 / situation.interval_ns) + 1
+    if not options.barriers.record.overtakes and at_a_time > max(options.max_concurrent, 2):
+        pause = {PAUSE: "0 s"} if options.min_pause_ns else {}
+        yield Change(CONCURRENT, f"{at_a_time} checkpoints at a time", {"checkpoint.max-concurrent": at_a_time, **pause})
+
+
+def _tolerance(situation: Situation) -> Iterator[Change]:
+    if situation.shares.get(EXPIRY) and situation.scenario.checkpoint.tolerable_failed < TOLERATED:
+        yield Change(TOLERANCE, f"{TOLERATED} failed checkpoints tolerated", {"checkpoint.tolerable-failed": TOLERATED})
 
 
 def _timeout(situation: Situation) -> Iterator[Change]:
@@ -69,6 +94,12 @@ BARRIERS = Lever(
 )  # fmt: skip
 INTERVAL = Lever("interval", frozenset({REPLAY, LOSS, UPLOAD}), _interval, costs="shorter: more checkpoints; longer: more is replayed")
 MIN_PAUSE = Lever("min-pause", frozenset({LOSS}), _min_pause, costs="fewer checkpoints: more is replayed")
+NO_PAUSE = Lever("no min-pause", frozenset(PARTS), _no_pause, costs="checkpoints may follow each other without a pause")
+CONCURRENT = Lever(
+    "concurrent checkpoints", frozenset(PARTS), _concurrent, costs="several checkpoints share storage and processors",
+    caution="a min-pause and unaligned checkpoints allow one at a time", source=f"{_DOCS}/dev/datastream/fault-tolerance/checkpointing",
+)  # fmt: skip
+TOLERANCE = Lever("tolerated failures", frozenset({EXPIRY, LOSS}), _tolerance, costs="a job whose checkpoints fail goes on for longer")
 TIMEOUT = Lever("timeout", frozenset({EXPIRY}), _timeout, costs="a checkpoint that hangs is noticed later")
 SEGMENTS = Lever(
     "segments", frozenset({QUEUE, ALIGNMENT, CHANNEL_STATE}), _segments, costs="more buffers to handle, and less in flight",

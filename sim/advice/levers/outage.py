@@ -43,7 +43,9 @@ def _restarts(situation: Situation) -> Iterator[Change]:
     scenario, restart = situation.scenario, situation.scenario.restart
     kind = KINDS[restart.strategy]
     if slots_ms(scenario) is None:
-        if kind.limit:
+        if not kind.limit:
+            yield Change(RESTARTS, f"restart strategy {Restart().strategy}", {"restart.strategy": Restart().strategy})
+        else:
             name, value = _PATIENT[kind.limit]
             yield Change(RESTARTS, name, {f"restart.{kind.limit}": value})
         return

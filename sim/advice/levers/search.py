@@ -6,19 +6,22 @@ limits allow: the user has to carry out each of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sim.advice.excess import excess
 from sim.advice.levers.catalogue import ranked
-from sim.advice.levers.lever import ASYNC_WORK, PARTS, SYNC, UPLOAD, Change
+from sim.advice.levers.constraints import relaxations
+from sim.advice.levers.lever import ASYNC_WORK, PARTS, SYNC, UPLOAD, Change, Lever
 from sim.advice.levers.situation import situation_of
 from sim.advice.levers.state import ROCKSDB
 from sim.advice.race import NoLevers
-from sim.advice.running.bounds import LEVERS
-from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate
+from sim.advice.running.bounds import ALL, LEVERS, RACE
+from sim.advice.settings import NICE_NS, Candidate, Protocol, candidate, intervals
 from sim.analysis.number_texts import ms_text
+from sim.scenario import ScenarioError
 from sim.units import parse_duration
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ BETTER = 0.95
 """A lever that leaves more than this share of what breaks the limits does not help."""
 CLEARLY = 1.15
 """Barriers and intervals are given up where upload alone is longer than the limit by this factor."""
+
+RELAXED = Lever("all keys that may bind", frozenset(PARTS), lambda _: iter(()), costs="what each of them was set for")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ class Levers(NoLevers):
 
     def __init__(self) -> None:
         self.tried: dict[tuple[str, str], Pulled] = {}
+        self.has_relaxed = False  # every key that may bind has run at a value that does not
 
     def pull(self, race: Race) -> None:
         """Pull levers until one keeps the limits, or none helps any more."""
@@ -82,6 +88,44 @@ class Levers(NoLevers):
             if best is None or best_excess > before * BETTER:
                 return
             current, name = best, best.candidate(race).name
+
+    def relax(self, race: Race) -> None:
+        """Set all keys of Flink that may bind to values that do not, at one interval after the other; then only those that are needed."""
+        if not race.settings:
+            return
+        nearest = race.nearest
+        base = self._pulled(race, nearest.name)
+        own = {key for change in base.changes for key in change.point}
+        scenario = race.bench.load({**race.bench.common, **base.candidate(race).point})
+        found = relaxations(scenario, nearest.breaks, fails=not math.isfinite(nearest.checkpoint_ms))
+        changes = [change for change in found if not own & set(change.point)]
+        points = {key: value for change in changes for key, value in change.point.items()}
+        together = Change(RELAXED, f"{len(changes)} keys relaxed", points)
+        of_interval = {"recovery_ms", "visible_ms", "loss"} & set(nearest.breaks)
+        every = [other for other in _intervals(race) if other != base.interval_ns] if of_interval else []
+        for interval_ns in [base.interval_ns, *every] if changes else []:
+            relaxed = replace(base, interval_ns=interval_ns, changes=(*base.changes, together))
+            if not self._ran(race, [relaxed], "all keys of Flink that may bind, at values that do not", RACE):
+                return
+            if race.chosen is not None:
+                self._only_needed(race, replace(base, interval_ns=interval_ns), changes, with_room=race.has_room)
+                break
+        self.has_relaxed = True
+
+    def _only_needed(self, race: Race, base: Pulled, changes: Sequence[Change], *, with_room: bool) -> None:
+        """Each key alone; if one is not enough, all of them without those that are not needed.  `with_room`: for the limits with room."""
+        alone = [own for own in map(base.with_change, changes) if _is_possible(race, own)]
+        if not self._ran(race, alone, "each key that may bind alone", ALL) or any(_keeps(race, own, with_room=with_room) for own in alone):
+            return
+        needed = list(changes)
+        for change in changes:
+            fewer = replace(base, changes=(*base.changes, *(other for other in needed if other is not change)))
+            if not _is_possible(race, fewer):
+                continue
+            if not self._ran(race, [fewer], f"the keys that may bind without {change.name}", ALL):
+                return
+            if _keeps(race, fewer, with_room=with_room):
+                needed.remove(change)
 
     def _one_more(self, race: Race, current: Pulled, name: tuple[str, str]) -> tuple[Pulled | None, float]:
         """Try each further lever on top of `current`: the best setting so, and by what factor it breaks the limits.
@@ -148,10 +192,10 @@ class Levers(NoLevers):
         """A setting with these barriers and levers: their names are part of what the race calls its protocol."""
         return next((pulled for (_, own), pulled in self.tried.items() if own == protocol), None)
 
-    def _ran(self, race: Race, found: Sequence[Pulled], what: str) -> bool:
-        """Whether the budget covered these settings; they have run then."""
+    def _ran(self, race: Race, found: Sequence[Pulled], what: str, share: float = LEVERS) -> bool:
+        """Whether this share of the budget covered these settings; they have run then."""
         candidates = [pulled.candidate(race) for pulled in found]
-        if not race.covers(candidates, 1, LEVERS, what):
+        if not race.covers(candidates, 1, share, what):
             return False
         race.replicate(candidates, 1)
         self.tried |= {own.name: pulled for own, pulled in zip(candidates, found, strict=True)}
@@ -176,6 +220,26 @@ def _excess(race: Race, pulled: Pulled) -> float:
     """By what factor the setting breaks the worst limit; infinite: it has no result."""
     name = pulled.candidate(race).name
     return next((excess(setting, race.limits) for setting in race.settings if setting.name == name), float("inf"))
+
+
+def _keeps(race: Race, pulled: Pulled, *, with_room: bool) -> bool:
+    """Whether a setting keeps the limits."""
+    name = pulled.candidate(race).name
+    kept = (setting for setting in race.settings if setting.name == name and setting.completed and not setting.breaks)
+    return any(not (with_room and setting.tight) for setting in kept)
+
+
+def _is_possible(race: Race, pulled: Pulled) -> bool:
+    """Whether Flink takes these keys: a delay may have to be longer than another one."""
+    try:
+        race.bench.load({**race.bench.common, **pulled.candidate(race).point})
+    except ScenarioError:
+        return False
+    return True
+
+
+def _intervals(race: Race) -> list[int]:
+    return intervals(race.scenario, recovery_ms=race.limits.recovery_ms, visible_ms=race.limits.visible_ms)
 
 
 def _simpler(race: Race, pulled: Pulled) -> Iterator[Pulled]:

@@ -14,8 +14,9 @@ from sim.model.catalogs.barriers import DEADLINE, UNALIGNED
 from sim.model.catalogs.option import Flink, Kind, options_of
 from sim.model.scenario import Scenario
 from sim.scenario.flink.keys import NAMES_BESIDE, UNLIMITED, FlinkKey, has_key, listed_keys, modelled_keys
+from sim.scenario.overrides import key_of
 from sim.scenario.study import loads
-from sim.units import format_duration, format_number, format_size
+from sim.units import format_byte_rate, format_duration, format_number, format_share, format_size
 
 _ALWAYS = ("checkpoint.interval", "checkpoint.timeout", "checkpoint.barriers", "cluster.network.debloat")
 """Options that are written in any case."""
@@ -48,6 +49,52 @@ def flink_key(name: str, scenario: Scenario) -> str:
     key = modelled_keys().get(name)
     names = (name, *(key.flink.older if key is not None else NAMES_BESIDE.get(name, ())))
     return next((known for known in names if known in listed_keys() and has_key(scenario.cluster.profile, known)), name)
+
+
+class OptionValue(NamedTuple):
+    """The value of an option that Flink has a key for, at one place of a scenario."""
+
+    key: str  # of an override
+    option: FlinkKey
+    value: Any  # of the model
+
+    def written(self, value: Any) -> Any:
+        """A value of the model as a scenario writes it."""
+        record = self.option.record
+        if value is None and self.option.form == "attempts":
+            return int(UNLIMITED)
+        if value is None and record.zero_is_none:
+            value = 0
+        write = _WRITTEN.get(record.kind)
+        return value if write is None or value is None else write(value)
+
+
+def option_values(scenario: Scenario, *, without_effect: bool = False) -> Iterator[OptionValue]:
+    """Every option that this version of Flink has a key for; `without_effect`: those that another option makes void, too."""
+    profile = scenario.cluster.profile
+    for key in modelled_keys().values():
+        for part, names in _parts(scenario, key):
+            for holder in _holders(part, key.model) if _is_in(key.flink, profile) else ():
+                if without_effect or _has_effect(key, holder):
+                    yield OptionValue(key_of(names), key, getattr(holder, key.record.field))
+
+
+def _parts(scenario: Scenario, key: FlinkKey) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """(part of the scenario, place of the option in the document)."""
+    if key.path[0] != "job":
+        yield scenario, key.path
+        return
+    for vertex in scenario.job.vertices:
+        yield vertex, (key.path[0], vertex.name, *key.path[2:])
+
+
+def _has_effect(key: FlinkKey, holder: Any) -> bool:
+    """Whether the option that this one needs has a value with which it counts."""
+    record = key.record
+    if record.needs is None:
+        return True
+    other = getattr(holder, options_of(key.model)[record.needs[0]].field)
+    return (not record.needs[1] or other in record.needs[1]) and key.flink.when in ("", other)
 
 
 def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
@@ -99,10 +146,8 @@ def _holders(part: Any, model: type) -> Iterator[Any]:
 def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
     """The value as Flink writes it.  None: Flink has no way to say it, or says it by leaving the key out."""
     record = key.record
-    if record.needs is not None and holder is not None:
-        other = getattr(holder, options_of(key.model)[record.needs[0]].field)
-        if (record.needs[1] and other not in record.needs[1]) or key.flink.when not in ("", other):
-            return None
+    if holder is not None and not _has_effect(key, holder):
+        return None
     if record.kind is Kind.BUFFER_TIMEOUT:
         return _switch(value >= 0) if key.form == "boolean" else _duration(value) if value >= 0 else None
     if key.form == "boolean":
@@ -143,6 +188,12 @@ def _duration(ns: int) -> str:
     return format_duration(ns) if "." not in format_duration(ns) else f"{ns // 10**6} ms"
 
 
+_WRITTEN: dict[Kind, Callable[[Any], Any]] = {
+    Kind.DURATION: format_duration, Kind.INTERVAL: format_duration, Kind.SIZE: format_size, Kind.SHARE: format_share, Kind.NUMBER: float,
+    Kind.BUFFER_TIMEOUT: lambda ns: "never" if ns < 0 else format_duration(ns), Kind.PERCENT: lambda percent: f"{percent} %",
+    Kind.BYTE_RATE: format_byte_rate,
+}  # fmt: skip
+"""Kind -> the text of a scenario; other kinds are written as they are."""
 _WRITERS: dict[str, Callable[[Any], str | None]] = {
     "duration": _duration,
     "interval": _duration,

@@ -149,6 +149,7 @@ def _after(data: dict[str, Any], limits: dict[str, float]) -> Iterator[str]:
     """What to watch, what a lost task manager adds, what the history shows."""
     if watch := data.get("watch"):
         yield from map(ms_text, watch["p50_ms"])
+        yield from (ms_text(watch[name]) for name in ("roll_back_above_p50_ms", "roll_back_above_longest_ms") if watch[name] is not None)
         yield bytes_text(watch["checkpointed_bytes"])
         yield from (per_second_text(watch[name]) for name in ("per_second", "roll_back_below_per_second"))
         yield str(watch["checkpoints"])

@@ -30,6 +30,7 @@ LIMITS = Limits(checkpoint_ms=1000.0, recovery_ms=40_000.0, loss=0.01)
 def race_of(*settings, limits=LIMITS, **others):
     named = {own.name: own for own in settings}
     return SimpleNamespace(**{
+        "has_named_interval": lambda _: True,
         "settings": settings, "limits": limits, "permits": lambda _: True, "chosen": None, "today": None,
         "protocols": {protocol.name: protocol for protocol in protocols()}, "trials": dict.fromkeys(named), "mtbf_s": 86_400.0,
     } | others)  # fmt: skip
