@@ -54,7 +54,6 @@ def advise_on(
         Path | None,
         typer.Option(
             "--flink",
-            "--flink-conf",
             metavar="FILE",
             show_default=False,
             help="What is deployed: flink-conf.yaml, config.yaml, a FlinkDeployment. A patch of it is kept, and its rollback.",

@@ -87,7 +87,7 @@ def _put(plain: Mapping, path: DocumentPath, value: Any, source: Reading) -> Non
 
 
 def _warn_of_dropped_keys(before: Any, path: DocumentPath, value: Any, source: Reading) -> None:
-    """A mapping replaces the whole section of the file: warn of the keys that it had and the new one has not."""
-    if isinstance(before, Mapping) and isinstance(value, Mapping) and (dropped := [key for key in before if key not in value]):
+    """A mapping replaces the whole section of the file: warn of the keys that it had and the new one has not.  {} clears it on purpose."""
+    if isinstance(before, Mapping) and isinstance(value, Mapping) and value and (dropped := [key for key in before if key not in value]):
         listed, one = ", ".join(f"{key}: {before[key]}" for key in dropped), key_of(path)
         source.warn(path, f"replaces the whole section and drops {{{listed}}}; to keep it, set single keys: --set {one}.KEY=VALUE")

@@ -26,7 +26,8 @@ def _world(barriers: str, *, commit: Document | None = None, changelog: bool = T
         "count": {
             "input": {"enrich": {"ship": "hash", "service": "2 ms"}, "rates": {"ship": "rebalance", "service": "1 ms"}},
             "parallelism": 2, "record": "700 B", "fan-out": 1.5,
-            "state": {"size": "20 kB", "backend": "rocksdb", "update": "30 %", "value": "100 B"},
+            "state": {"size": "20 kB", "backend": "rocksdb", "update": "30 %", "value": "100 B",
+                      "lsm": {"freeze": "0 ms", "upload": "0 ms"}},
         },
         "total": {
             "input": {"count": {"ship": "hash", "service": "1 ms"}}, "parallelism": 2, "record": "700 B",

@@ -9,6 +9,7 @@ import pytest
 
 from sim.recordings.source.rest.saved import read_saved
 from sim.verbs.helped import SimulatedChange, SimulatedDurations
+from tests.cli.conftest import without_axes
 
 REST = Path(__file__).parents[1] / "data" / "rest"
 
@@ -115,7 +116,7 @@ def test_mistakes_are_a_line_and_a_code(ckptsim, fake_flink, tmp_path, tiny):
 
 def test_a_scenario_is_never_taken_for_a_job(ckptsim, tiny):
     """A scenario, and a folder of results, are run again as before."""
-    folder = ckptsim("run", tiny, "--jobs", 1).stderr.strip()
+    folder = without_axes(ckptsim("run", tiny, "--jobs", 1)).strip()
 
     assert "(unaligned) took" in ckptsim("explain", tiny).stdout
     assert ckptsim("explain", tiny).stdout == ckptsim("explain", folder).stdout

@@ -28,7 +28,7 @@ def test_a_live_job(ckptsim, fake_flink):
 
     assert 0 == done.exit_code
     assert () == loads(done.stdout).warnings
-    assert "values with a source, 1 UNKNOWN:" in done.stderr
+    assert "values with a source, 5 UNKNOWN:" in done.stderr
     assert "  src: How many records per second arrive here?" in done.stderr.splitlines()
 
 
