@@ -19,6 +19,21 @@ EXCEPTIONS = {
     "Trace.zone": "says how local times are read; the traces of worlds count seconds",
     "Commit.late": "another value than the default is Iceberg's FlinkSink, which loses records; tests/scenario/test_connectors.py has it",
     "Vertex.connector": "names a sink for what advice says of it, and changes no run",
+    "Connector.name": "the same",
+    "Connector.version": "the same; sim/evidence/known_issues reads it",
+    "Cluster.version": "chooses the profile, which worlds write themselves",
+    "flink-file": "is read into keys of the scenario, which worlds write themselves",
+    "OfVertex.backend": "says of which backend residuals of an import are, and changes no run of another",
+    "Commit.gives-up": "an external system that fails: tests/scenario/test_failed_commits.py",
+    "Commit.retries": "the same",
+    "Fault.commit": "the same",
+    "Lsm.freeze": "a time besides files: tests/state and tests/recordings/infer/test_other_backends.py",
+    "Lsm.upload": "the same",
+    "Cluster.barrier-wake-up": "tests/runtime/task/test_barrier_wake_up.py, in both engines",
+    "Restart.state-start": "tests/runtime/jobmanager/test_starts_of_tasks.py, in both engines",
+    "Run.cold-start": "tests/runtime/run/test_warm_up.py, in both engines",
+    "Snapshot.after-in-flight": "tests/runtime/task/test_after_in_flight.py, in both engines",
+    "Storage.in-flight-bandwidth": "tests/runtime/taskmanager/test_channel_state.py, in both engines",
 }
 """Keys no random world sets -> why."""
 

@@ -249,7 +249,10 @@ def test_an_essential_answer_that_fails(fake_flink, ask, path, fault):
         with pytest.raises(RecordingError, match=rf"the answer to {place} is missing \(.+\)$"):
             infer_scenario(snapshot)
     else:
-        assert infer_scenario(everything).document == infer_scenario(snapshot).document
+        complete, partial = (infer_scenario(own).document for own in (everything, snapshot))
+        if path == "/config":
+            del complete["cluster"]["version"]  # it is told there alone
+        assert partial == complete
 
 
 def test_nobody_tells_what_jobs_there_are(fake_flink, ask):
