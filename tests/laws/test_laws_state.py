@@ -199,7 +199,8 @@ def test_law_28_all_times_scale_with_any_state(k, state):
             return v
         state, lsm = v.state, v.state.lsm
         lsm = replace(
-            lsm, flush_bytes_per_second=10_000_000 // k, link_ns=lsm.link_ns * k, freeze_ns=(lsm.freeze_ns or 0) * k, upload_ns=(lsm.upload_ns or 0) * k,
+            lsm, flush_bytes_per_second=10_000_000 // k, link_ns=lsm.link_ns * k,
+            freeze_ns=(lsm.freeze_ns or 0) * k, upload_ns=(lsm.upload_ns or 0) * k,
             compaction_bytes_per_second=lsm.compaction_bytes_per_second // k,
         )  # fmt: skip
         rate = None if state.serialize_bytes_per_second is None else state.serialize_bytes_per_second // k

@@ -73,7 +73,7 @@ def test_another_backend_is_something_else_than_more_state(overrides, expected):
 def test_a_new_option_says_which_kind_it_is():
     """What no table names counts as another job: so does nothing but these."""
     tables = {CheckpointOptions: changes._CHECKPOINT, Cluster: changes._CLUSTER, Vertex: changes._VERTEX}
-    others = {"finish", "profile", "name", "joined", "union_state", "commit", "connector", "committer_of"}
+    others = {"finish", "profile", "version", "name", "joined", "union_state", "commit", "connector", "connector_version", "committer_of"}
 
     assert others == {field.name for model, kinds in tables.items() for field in fields(model) if field.name not in kinds}
 
