@@ -31,8 +31,8 @@ EDGES = (
     Rule(
         "an edge whose two ends contradict each other is asked for",
         "recordings/infer/edges/inputs.py",
-        "    if contradicted:\n",
-        "    if False:\n",
+        "    elif contradicted:\n",
+        "    elif False:\n",
         "tests/recordings/infer/test_edges_counted.py::test_a_flow_that_does_not_balance_is_no_fact_of_the_scenario",
     ),
     Rule(
