@@ -169,7 +169,7 @@ def measured(
     seconds = np.array([observed((interval, protocol)) for _, interval, protocol, _ in steady.index])
     expired, bare = steady["failed"] - steady["interrupted"], _bare(steady, now)
     keeps_up = (not unlimited) & (steady["backlog_growth"] <= KEEPS_UP * steady["throughput_per_second"] * seconds)
-    served = steady["throughput_per_second"].where(~keeps_up, bare)
+    served = steady["throughput_per_second"].where(~keeps_up, bare).clip(lower=0.0)  # restarts may take back more than is served
     table = pd.DataFrame({
         "checkpoint_ms": steady["end_to_end_p99_ms"].where((expired == 0) & (steady["completed"] > 0), math.inf),
         "checkpoint_p50_ms": steady["end_to_end_p50_ms"],

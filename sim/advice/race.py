@@ -380,11 +380,15 @@ class Race:
         self.trials = self._with_losses(corrected(self._measured, self.bench.backtest, self._today, self.longer_ms))
 
     def _with_losses(self, trials: Trials) -> Trials:
-        """A job that a lost task manager may fail for good does not recover, though heartbeats fell well in a trial."""
+        """A job without checkpoints does not recover, nor one that a lost task manager may fail for good, however a trial came out."""
+        completed, recovery = MEASURED.index("completed"), MEASURED.index("recovery_ms")
+        for worlds in trials.values():
+            for values in worlds.values():
+                values[values[:, completed] == 0, recovery] = math.inf  # it begins anew: the longer it ran, the longer that takes
         for name, worlds in trials.items() if self.bench.failure == TASK_MANAGER else ():
             if self.slots_ms(name) is None:
                 for values in worlds.values():
-                    values[:, MEASURED.index("recovery_ms")] = math.inf
+                    values[:, recovery] = math.inf
         return trials
 
     def _scenario(self, trial: Trial, count: int) -> Scenario:

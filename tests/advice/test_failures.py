@@ -202,7 +202,7 @@ def test_parts_of_a_recovery_sum_to_it(job):
     """A recovery of 30 s: 20 s are down, 15 s of these without slots; a part of the catch-up belongs to these."""
     found = raced(job, MadeUp({"aligned": 100.0}), recovery_ms=120_000)
     rows = found.rows[found.rows["trial"] == FAILURE].head(1).assign(downtime_ms=20_000.0, caught_up_ms=30_000.0)
-    parts = recovery_parts(replace(found.chosen, interval="10 s"), rows, 15_000.0)
+    parts = recovery_parts(10_000.0, rows, 15_000.0)
 
     assert pytest.approx(30_000) == sum(parts.values())
     assert pytest.approx(15_000 + 10_000 * 15 / 29) == parts[OUTAGE]

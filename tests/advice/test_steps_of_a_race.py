@@ -352,3 +352,17 @@ def test_a_lever_that_takes_machines_is_no_configuration(job):
     own = Pulled(10 * S, NAMED["unaligned"]).with_change(Change(CORES, "6 cores", {"cluster.cores": 6})).candidate(race)
 
     assert not race.protocols[own.protocol].is_configuration
+
+
+class WithoutCheckpoints(MadeUp):
+    """None completes, and the source goes back at each restart."""
+
+    def row(self, axes, k, more_ms):
+        return super().row(axes, k, more_ms) | {"completed": 0, "throughput_per_second": -100.0}
+
+
+def test_a_job_without_checkpoints_is_not_said_to_recover(job):
+    """A failure begins it anew, whatever a short trial looks like; it serves nothing, not less than nothing."""
+    (found,) = raced(job, WithoutCheckpoints({"aligned": 100.0}), (30, "aligned")).settings
+
+    assert (math.inf, 0.0) == (found.recovery_ms, found.per_second)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
-from sim.evidence.what_ifs.changes import UNSEEN
 from sim.evidence.what_ifs.factors import factors_of
 from sim.units import parse_duration
 
@@ -95,7 +94,7 @@ def watch(
     `is_most`: the bytes are the most that is possible.
     """
     known = None if backtest is None else factors_of(backtest, kinds)
-    usual = (FACTOR_UNSEEN, FACTOR_UNSEEN) if UNSEEN & set(kinds) else (FACTOR, FACTOR_LONGEST)
+    usual = (FACTOR_UNSEEN, FACTOR_UNSEEN) if "backend" in kinds else (FACTOR, FACTOR_LONGEST)
     found = usual if known is None else (known.p50, known.p90)
     factor, factor_longest = (own if math.isfinite(own) else other for own, other in zip(found, usual, strict=True))
     p50_ms, p90_ms = chosen.checkpoint_p50_ms, chosen.checkpoint_p90_ms

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.advice.levers.flight import TOLERATED
 from sim.advice.levers.lever import PARTS, Change, Lever
-from sim.advice.levers.outage import SOON_NS, WITHOUT_END
+from sim.advice.levers.outage import HEARTBEATS, SOON_NS, WITHOUT_END
 from sim.advice.levers.state import MORE_THREADS
 from sim.model.catalogs.option import Kind
 from sim.scenario.flink.text import OptionValue, option_values
@@ -121,7 +121,9 @@ def relaxations(scenario: Scenario, breaks: Sequence[str], *, fails: bool) -> It
         value = constraint.relaxed(option) if constraint is not None and concerns and _applies(scenario, option) else None
         if constraint is not None and value is not None:
             name, written = option.key.rpartition(".")[2], option.written(value)
-            lever = Lever(name, frozenset(PARTS), lambda _: iter(()), costs=constraint.costs)
+            of_cluster = HEARTBEATS if path.startswith("restart.heartbeat") else None
+            caution, short = (of_cluster.caution, of_cluster.short_caution) if of_cluster else ("", "")
+            lever = Lever(name, frozenset(PARTS), lambda _: iter(()), costs=constraint.costs, caution=caution, short_caution=short)
             section, is_debloating = option.key.rpartition(".")[0], path.startswith("cluster.network.debloat.")
             point = {section: {name: written}} if is_debloating else {option.key: written}  # `debloat: on` has no keys to set
             yield Change(lever, f"{name} {str(written).lower()}", point)

@@ -59,6 +59,7 @@ def situation_of(race: Race, name: tuple[str, str]) -> Situation:
     steady, failed = (_rows(race.rows, name, kind) for kind in (UNDISTURBED, FAILURE))
     parts = _checkpoint_parts(steady, has_residuals=race.scenario.residuals.checkpoints > 0)
     outage_ms = _outage_ms(race, name, failed)
+    recovery = recovery_parts(race.period_ns(setting) / 1e6, failed, outage_ms)
     expired = bool(len(steady)) and bool((steady["failed"] > steady["interrupted"]).any())
     worst = steady.sort_values("end_to_end_max_ms").iloc[-1] if len(steady) else None
     return Situation(
@@ -66,9 +67,9 @@ def situation_of(race: Race, name: tuple[str, str]) -> Situation:
         plain=_plain(race),
         protocol=race.protocols.get(name[1], race.now),
         interval_ns=parse_duration(name[0]),
-        shares=_shares(setting, parts, failed, outage_ms, expired=expired),
+        shares=_shares(setting, parts, recovery, expired=expired),
         milliseconds=parts,
-        recovery=recovery_parts(setting, failed, outage_ms) if math.isfinite(outage_ms) else {},
+        recovery=recovery if math.isfinite(outage_ms) else {},
         breaks=setting.breaks,
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
         uploaded_bytes=0.0 if worst is None else _number(worst["checkpointed_bytes"]),
@@ -120,9 +121,9 @@ def _checkpoint_parts(rows: pd.DataFrame, *, has_residuals: bool) -> dict[str, f
     return parts
 
 
-def _shares(setting: Setting, parts: Mapping[str, float], failed: pd.DataFrame, outage_ms: float, *, expired: bool) -> dict[str, float]:
+def _shares(setting: Setting, parts: Mapping[str, float], recovery: Mapping[str, float], *, expired: bool) -> dict[str, float]:
     """Each limit that is broken counts alike."""
-    of_limits = [_of_limit(setting, column, parts, failed, outage_ms, expired=expired) for column in setting.breaks]
+    of_limits = [_of_limit(column, parts, recovery, expired=expired) for column in setting.breaks]
     if not setting.completed and not of_limits:
         of_limits = [{EXPIRY: 1.0}]
     found: dict[str, float] = {}
@@ -132,25 +133,26 @@ def _shares(setting: Setting, parts: Mapping[str, float], failed: pd.DataFrame, 
     return found
 
 
-def _of_limit(
-    setting: Setting, column: str, parts: Mapping[str, float], failed: pd.DataFrame, outage_ms: float, *, expired: bool
-) -> dict[str, float]:
+def _of_limit(column: str, parts: Mapping[str, float], recovery: Mapping[str, float], *, expired: bool) -> dict[str, float]:
     if column == "recovery_ms":
-        return dict(_parted(recovery_parts(setting, failed, outage_ms)))
+        return dict(_parted(recovery))
     if column == "loss":
         return {LOSS: 1.0}
     found = dict(_parted(parts))
     return {EXPIRY: 0.5} | {part: share / 2 for part, share in found.items()} if expired else found
 
 
-def recovery_parts(setting: Setting, failed: pd.DataFrame, outage_ms: float) -> dict[str, float]:
-    """Part -> ms.  Records that came in while tasks had no slots are caught up afterwards, and so is the work that is lost."""
+def recovery_parts(period_ms: float, failed: pd.DataFrame, outage_ms: float) -> dict[str, float]:
+    """Part -> ms.  `period_ms`: the effective interval.
+
+    Records that came in while tasks had no slots are caught up afterwards, and so is the work that is lost.
+    """
     if math.isinf(outage_ms):
         return {OUTAGE: 1.0}  # the job may fail for good before
     down_ms = _number(failed["downtime_ms"].mean()) if len(failed) else 0.0
     replay_ms = max((_number(failed["caught_up_ms"].mean()) if len(failed) else 0.0) - down_ms, 0.0) or down_ms
     slots_ms = min(outage_ms, down_ms)
-    behind_ms = down_ms + parse_duration(setting.interval) / 1e6 * LATE[0] / LATE[1]
+    behind_ms = down_ms + period_ms * LATE[0] / LATE[1]
     caught_up_ms = replay_ms * slots_ms / behind_ms if behind_ms else 0.0
     return {OUTAGE: slots_ms + caught_up_ms, RESTORE: down_ms - slots_ms, REPLAY: replay_ms - caught_up_ms}
 

@@ -74,9 +74,8 @@ def setting(*breaks, completed=1.0, interval="10 s"):
 
 
 def shares(*breaks, parts=None, expired=False, completed=1.0):
-    return _shares(
-        setting(*breaks, completed=completed), {UPLOAD: 30.0, SYNC: 10.0} if parts is None else parts, NO_ROWS, 0.0, expired=expired
-    )
+    own = {UPLOAD: 30.0, SYNC: 10.0} if parts is None else parts
+    return _shares(setting(*breaks, completed=completed), own, {}, expired=expired)
 
 
 def test_each_broken_limit_counts_alike():
@@ -93,14 +92,14 @@ def test_each_broken_limit_counts_alike():
 def test_a_recovery_is_divided_by_what_was_left_to_do():
     """20 s down, 15 s of them without slots, and 10 s to catch up with 29 s of records: the outage brought 15 of these."""
     rows = pd.DataFrame({"downtime_ms": [20_000.0], "caught_up_ms": [30_000.0]})
-    parts = recovery_parts(setting(), rows, 15_000.0)
+    parts = recovery_parts(10_000.0, rows, 15_000.0)
 
     assert {OUTAGE: 15_000 + 10_000 * 15 / 29, RESTORE: 5000.0, REPLAY: 10_000 * 14 / 29} == pytest.approx(parts)
-    assert {OUTAGE: 1.0} == recovery_parts(setting(), rows, math.inf)
-    never = recovery_parts(setting(), rows.assign(caught_up_ms=math.nan), 0.0)
+    assert {OUTAGE: 1.0} == recovery_parts(10_000.0, rows, math.inf)
+    never = recovery_parts(10_000.0, rows.assign(caught_up_ms=math.nan), 0.0)
     assert {OUTAGE: 0.0, RESTORE: 20_000.0, REPLAY: 20_000.0} == never  # as long as it is down, at least
-    assert {OUTAGE: 0.0, RESTORE: 0.0, REPLAY: 0.0} == recovery_parts(setting(), NO_ROWS, 9.0)
-    short = recovery_parts(setting(), rows, 99_000.0)
+    assert {OUTAGE: 0.0, RESTORE: 0.0, REPLAY: 0.0} == recovery_parts(10_000.0, NO_ROWS, 9.0)
+    short = recovery_parts(10_000.0, rows, 99_000.0)
     assert (20_000 + 10_000 * 20 / 29, 0.0) == (pytest.approx(short[OUTAGE]), short[RESTORE])
 
 
