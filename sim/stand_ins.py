@@ -10,7 +10,6 @@ A 0 is a number, except for an epoch: no time of a job is in 1970.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 _FARTHEST = 2**62
@@ -21,4 +20,4 @@ def is_known(value: object) -> bool:
     """Whether a value of a foreign source is a number, and not -1, an end of the range of longs, NaN or a text."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
         return False
-    return math.isfinite(value) and value != -1 and -_FARTHEST < value < _FARTHEST
+    return -_FARTHEST < value < _FARTHEST and value != -1  # NaN is neither

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -81,9 +82,20 @@ HOSTILE = {
     "nested without end": (b"[" * 100_000, "is nested more than 100 levels deep"),
     "a negative duration": (without(["checkpoints", "list", 2, "end_to_end_duration"], -5), "greater than or equal to -1"),
     "a size in words": (without(["checkpoints", "list", 2, "checkpointed_size"], "many"), "valid integer"),
+    "a number of 400 digits": (without(["checkpoints", "list", 2, "end_to_end_duration"], 10**400), "less than or equal to"),
     "events without columns": (without(["events", "sink_second"], {"cols": ["node"], "rows": [["sink"]]}), "cannot be understood"),
     "more subtasks than keys": (without(["config", "nodes", 1, "parallelism"], 32768), "cannot be simulated"),
 }
+
+
+def test_a_duration_that_is_none_counts_as_unknown(ckptsim, tmp_path):
+    """`sim.stand_ins` tells it from a number: no figure is made of it."""
+    path = tmp_path / "odd.json"
+    path.write_bytes(without(["checkpoints", "list", 2, "end_to_end_duration"], float("nan")))
+    done = ckptsim("validate", path, "--seeds", "1")
+
+    assert 0 == done.exit_code
+    assert not re.search(r"\d{30}|\bnan\b|\binf\b", done.output, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

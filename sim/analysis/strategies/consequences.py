@@ -78,7 +78,7 @@ class RestartCost:
 
     def text(self, column: str) -> str:
         """``more than 40 s``: it had not ended when the run did."""
-        return ("more than " if column in self.bounds else "") + ms_text(getattr(self, column))
+        return _bounded(getattr(self, column), is_bound=column in self.bounds)
 
 
 def consequences(
@@ -222,7 +222,7 @@ def consequences_texts(
     """
     counts = [row.commits * number for row, number in zip(rows, runs or [1] * len(rows), strict=True)]
     p99 = [
-        _bounded(row, "visible_p99_ms") if has_sample("visible_p99_ms", {"commits": count}) else NONE
+        _visible_text(row, "visible_p99_ms") if has_sample("visible_p99_ms", {"commits": count}) else NONE
         for row, count in zip(rows, counts, strict=True)
     ]
     columns = [("strategy", list(labels)), ("job", list(statuses))]
@@ -263,7 +263,7 @@ def consequences_texts(
 
 
 def _visible(rows: Sequence[Consequences], column: str, at_once: Sequence[bool]) -> list[str]:
-    return ["at once" if waits_for_nothing else _bounded(row, column) for row, waits_for_nothing in zip_longest(rows, at_once)]
+    return ["at once" if waits_for_nothing else _visible_text(row, column) for row, waits_for_nothing in zip_longest(rows, at_once)]
 
 
 def planned_restarts_table(labels: Sequence[str], rows: Sequence[Consequences]) -> TextTable | None:
@@ -324,6 +324,10 @@ def _may_differ(costs: Sequence[RestartCost]) -> bool:
     return any(cost.bounds for cost in costs) or max(down) - min(down) >= max(100.0, 0.1 * max(down))
 
 
-def _bounded(row: Consequences, column: str) -> str:
+def _visible_text(row: Consequences, column: str) -> str:
+    return _bounded(getattr(row, column), is_bound=column in row.unfinished.split())
+
+
+def _bounded(ms: float, *, is_bound: bool) -> str:
     """``more than 40 s``: it had not ended when the run did."""
-    return ("more than " if column in row.unfinished.split() else "") + ms_text(getattr(row, column))
+    return ("more than " if is_bound else "") + ms_text(ms)

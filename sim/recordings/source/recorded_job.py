@@ -22,7 +22,9 @@ _Sample = int | float  # NaN where nothing was sampled
 
 
 def without_stand_in(value: object) -> object:
-    """-1 in place of whatever stands for an unknown number."""
+    """-1 in place of whatever stands for an unknown number.  An integer beyond a long is no value of Flink, and is left to be refused."""
+    if isinstance(value, int) and abs(value) > 2**63:
+        return value
     return -1 if value in (None, "", "NaN") or (isinstance(value, int | float) and not is_known(value)) else value
 
 
