@@ -69,8 +69,8 @@ RESIDUALS = (
     Rule(
         "a job that keeps up serves what arrives",
         "advice/judgement.py",
-        '    served = steady["throughput_per_second"].where(~keeps_up, bare)\n',
-        '    served = steady["throughput_per_second"]\n',
+        'steady["throughput_per_second"].where(~keeps_up, bare).clip',
+        'steady["throughput_per_second"].clip',
         "tests/advice/test_judgement.py::test_a_job_that_keeps_up_serves_what_arrives",
     ),
     Rule(
