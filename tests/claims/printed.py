@@ -1,21 +1,29 @@
-"""A comparison as a claim sees it: runs by the name that a sentence gives their strategy, and checkpoints by theirs."""
+"""A comparison as a claim sees it: runs by the name that a sentence gives their strategy, and checkpoints by theirs.
+
+A sentence is a text of one or several templates.  A template has a pattern, the precondition under which it may be printed, and what its
+words claim.  Both are evaluated on data (tables, journals, answers of Flink), and never on what chose the sentence.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean, median
 from typing import Any
 
-from sim.analysis.number_texts import ms_text
+from sim.analysis.number_texts import count_text, ms_text
 from sim.comparison.comparison import Comparison
 from sim.metrics.journal import Happening
 from sim.runtime.run.result import Result
 
 CHECKPOINT = r"[Cc]heckpoint (?P<id>\d+)(?: of job (?P<job>\d+))?(?: of replication (?P<replication>\d+))?(?: \((?P<of>NAME)\))?"
+UNITS = {"ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Printed:
     """What was printed about `comparison`."""
 
@@ -25,47 +33,85 @@ class Printed:
     def names(self) -> list[str]:
         return [line.called for line in self.comparison.strategies]
 
+    @cached_property
+    def all_runs(self) -> list[tuple[Result, ...]]:
+        return [self.comparison.results[line.label] for line in self.comparison.strategies]
+
     def runs(self, name: str | None) -> tuple[Result, ...]:
         """The replications of a strategy; None: of the only one."""
-        called = {line.called.lower(): self.comparison.results[line.label] for line in self.comparison.strategies}
         if name is None:
-            (only,) = called.values()
+            (only,) = self.all_runs
             return only
-        return called[name.lower()]
+        return self.all_runs[[called.lower() for called in self.names].index(name.lower())]
 
     def listed(self, names: str | None) -> list[tuple[Result, ...]]:
         """``a, b and c``; None: all."""
-        return [self.runs(name) for name in (re.split(r", | and ", names) if names else self.names)]
+        return [self.runs(name) for name in (re.split(r", | and | or ", names) if names else self.names)]
 
     def run_of(self, match: re.Match[str]) -> Result:
         return self.runs(match["of"])[int(match["replication"] or 0)]
 
     def row(self, match: re.Match[str]) -> Any:
         """The row of the checkpoint that a sentence names."""
-        rows = self.run_of(match).checkpoints
-        rows = rows[rows["id"] == int(match["id"])]
-        return (rows[rows["x_job"] == int(match["job"])] if match["job"] else rows).iloc[0]
+        return _of_checkpoint(self.run_of(match).checkpoints, match).iloc[0]
 
-    def parts_ms(self, match: re.Match[str]) -> dict[str, float]:
-        """Part of the named checkpoint's critical path -> what it takes until the last acknowledgement."""
-        rows = self.run_of(match).path
-        rows = rows[(rows["id"] == int(match["id"])) & ~rows["acknowledged"].astype(bool)]
-        if match["job"]:
-            rows = rows[rows["x_job"] == int(match["job"])]
-        return {str(part): float(ns) / 1e6 for part, ns in rows.groupby("part")["duration"].sum().items()}
+    def parts(self, match: re.Match[str]) -> list[dict[str, Any]]:
+        """The named checkpoint's critical path until the last acknowledgement."""
+        rows = _of_checkpoint(self.run_of(match).path, match)
+        return rows[~rows["acknowledged"].astype(bool)].to_dict("records")
+
+    def warmup_ms(self, run: Result) -> float:
+        warm_ups, results = self.comparison.warm_ups, self.comparison.results
+        return next(warm_ups[name].ns / 1e6 for name, runs in results.items() if any(run is own for own in runs))
+
+    def periodic(self, runs: Iterable[Result], *statuses: str, uploads: bool = False) -> list[dict[str, Any]]:
+        """Periodic checkpoints after the warm-up, of these statuses or all.  `uploads`: also those that upload everything at first."""
+        rows = [row for run in runs for row in run.checkpoints.to_dict("records")
+                if row["trigger_timestamp"] >= self.warmup_ms(run) and not row["savepointFormat"]
+                and (uploads or (row["id"], row.get("x_job", 0)) not in first_uploads(run))]  # fmt: skip
+        return [row for row in rows if not statuses or row["status"] in statuses]
+
+    def durations(self, runs: Iterable[Result]) -> list[float]:
+        return sorted(row["end_to_end_duration"] for row in self.periodic(runs, "COMPLETED"))
+
+    def medians(self) -> dict[str, float]:
+        """Of strategies whose checkpoints neither failed nor hung, and whose jobs live."""
+        sound = {name: self.durations(runs) for name, runs in zip(self.names, self.all_runs, strict=True) if not self.failures(runs)
+                 and not any(run.job_status.startswith(("FAILED", "RESTARTING")) for run in runs)}  # fmt: skip
+        return {name: median(durations) for name, durations in sound.items() if durations}
+
+    def failures(self, runs: Iterable[Result]) -> Counter[str]:
+        """Reasons of checkpoints that failed by themselves."""
+        return Counter(row["failure_message"] for row in self.periodic(runs, "FAILED") if row["failure_message"] not in CUT_SHORT)
 
 
-def warmup_ms(told: Printed, run: Result) -> float:
-    return next(
-        told.comparison.warm_ups[name].ns / 1e6 for name, runs in told.comparison.results.items() if any(run is own for own in runs)
-    )
+CUT_SHORT = {"CHECKPOINT_COORDINATOR_SHUTDOWN", "CHECKPOINT_COORDINATOR_SUSPEND", "JOB_FAILOVER_REGION", "CHECKPOINT_DECLINED_TASK_CLOSING"}
+"""Reasons of Flink for checkpoints that were under way when their job, or a task of it, ended or restarted."""
 
 
-def periodic_rows(told: Printed, run: Result) -> Any:
-    """Periodic checkpoints after the warm-up."""
-    rows = run.checkpoints
-    kept = (rows["trigger_timestamp"] >= warmup_ms(told, run)) & (rows["checkpoint_type"] != "SAVEPOINT")
-    return rows[kept & ~rows["checkpoint_type"].str.startswith("SYNC")]
+def _of_checkpoint(rows: Any, match: re.Match[str]) -> Any:
+    rows = rows[rows["id"] == int(match["id"])]
+    return rows[rows["x_job"] == int(match["job"])] if match["job"] else rows
+
+
+def first_uploads(run: Result) -> set[tuple[int, int]]:
+    """(id, job) of first checkpoints that write all that they refer to, and later ones less than half of it."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for row in run.checkpoints.sort_values("trigger_timestamp", kind="stable").to_dict("records"):
+        if row["status"] == "COMPLETED" and not row["savepointFormat"]:
+            row |= {name: row[name] - row["persisted_data"] for name in ("checkpointed_size", "state_size")}
+            found.setdefault(row.get("x_job", 0), []).append(row)
+    uploads = set()
+    for job, (first, *later) in found.items():
+        written, referred = (median([row[name] for row in later] or [0]) for name in ("checkpointed_size", "state_size"))
+        is_all = later and first["checkpointed_size"] >= 0.9 * first["state_size"]
+        if is_all and min(first["checkpointed_size"], referred) > 2 * written:
+            uploads.add((first["id"], job))
+    return uploads
+
+
+def moments_ms(run: Result, *happenings: Happening) -> list[float]:
+    return [entry.time_ns / 1e6 for entry in run.journal if entry.happening in happenings]
 
 
 def end_of_data_ns(run: Result) -> int | None:
@@ -75,11 +121,29 @@ def end_of_data_ns(run: Result) -> int | None:
     return max(ends.values()) if ends and tasks <= set(ends) else None
 
 
+def mean_end_ms(runs: Iterable[Result]) -> float:
+    return fmean(run.ended_ns / 1e6 for run in runs)
+
+
+def is_noise(one: float, other: float) -> bool:
+    return abs(one - other) <= 1.01 * max(100.0, 0.1 * max(one, other))
+
+
 def same_ms(printed: str, *candidates: float) -> bool:
     return printed in {ms_text(value) for value in candidates}
 
 
-Claim = Callable[[Printed, "re.Match[str]"], bool]
+def same_count(printed: str, *candidates: float) -> bool:
+    return printed in {count_text(value) for value in candidates}
+
+
+def number(text: str) -> float:
+    """``3 s`` in ms, ``2 MB`` in bytes, ``4.1k`` and ``4.1k/s`` as they are."""
+    value, _, unit = text.removesuffix("/s").partition(" ")
+    return float(value.rstrip("kMG")) * {"k": 1e3, "M": 1e6, "G": 1e9}.get(value[-1], 1) * UNITS.get(unit, 1)
+
+
+Claim = Callable[[Any, "re.Match[str]"], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +151,19 @@ class Template:
     """One sentence or clause as printed, when it may be printed, and what its words mean."""
 
     name: str
-    pattern: str  # NAME: of a strategy; MS: a duration
+    pattern: str  # NAME: of a strategy; MS: a duration; COUNT, SIZE
+    precondition: Claim
     claim: Claim
 
     def match(self, text: str, at: int, names: list[str]) -> re.Match[str] | None:
         name = "(?:" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + ")"
         pattern = self.pattern.replace("CHECKPOINT", CHECKPOINT).replace("NAMES", rf"{name}(?:(?:, | and ){name})*").replace("NAME", name)
-        for word, unit in (("MS", " (?:ms|s|min|h)"), ("COUNT", "[kMG]?"), ("SIZE", " [kMGT]?B")):
+        for word, unit in (("MS", " (?:ms|s|min|h|d)"), ("COUNT", "[kMG]?"), ("SIZE", " [kMGT]?B")):
             pattern = pattern.replace(word, rf"\d+(?:\.\d+)?{unit}")
         return re.compile(pattern, re.IGNORECASE).match(text, at)
+
+    def holds(self, told: Any, match: re.Match[str]) -> bool:
+        return bool(self.precondition(told, match) and self.claim(told, match))
 
 
 BETWEEN = re.compile(r"[.;:]? |\.$|, because ")
@@ -114,3 +182,17 @@ def split(text: str, names: list[str], templates: tuple[Template, ...]) -> Itera
         at = between.end() if between else match.end()
         if not between and at < len(text):
             raise ValueError(f"{template.name} ends before: {text[at:]}")
+
+
+def false_sentences(told: Any, texts: Iterable[str], names: list[str], templates: tuple[Template, ...]) -> tuple[list[str], set[str]]:
+    """Sentences whose claim does not hold or that have none; and the templates that were exercised."""
+    found, exercised = [], set()
+    for text in texts:
+        try:
+            for template, match in split(text, names, templates):
+                exercised.add(template.name)
+                if not template.holds(told, match):
+                    found.append(f"{template.name}: {match[0]}")
+        except ValueError as unknown:
+            found.append(str(unknown))
+    return found, exercised

@@ -3,39 +3,78 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from statistics import fmean, median
 
-from sim.analysis.number_texts import count_text
-from sim.metrics.journal import Happening
-from tests.claims.printed import Claim, Printed, Template, end_of_data_ns, periodic_rows, same_ms, warmup_ms
+import numpy as np
 
-CUT_SHORT = {"CHECKPOINT_COORDINATOR_SHUTDOWN", "CHECKPOINT_COORDINATOR_SUSPEND", "JOB_FAILOVER_REGION", "CHECKPOINT_DECLINED_TASK_CLOSING"}
-"""Reasons of Flink for checkpoints that were under way when their job, or a task of it, ended or restarted."""
+from sim.analysis.number_texts import bytes_text
+from sim.metrics.journal import Happening
+from sim.model.catalogs.barriers import Barriers
+from sim.quantities.populations import PLANNED_RESTARTS
+from sim.runtime.run.simulate import simulate
+from tests.claims.printed import (
+    CUT_SHORT,
+    Claim,
+    Printed,
+    Template,
+    end_of_data_ns,
+    is_noise,
+    mean_end_ms,
+    moments_ms,
+    number,
+    same_count,
+    same_ms,
+)
+
 QUEUES = ("task thread", "behind data", "end of input")
 KINDS = (
     *(QUEUES, ("until the timeout",), ("alignment",), ("file before barrier", "work before barrier"), ("sync",)),
     *(("async queue",), ("async work",), ("upload",), ("own output", "channel state"), ("trigger", "acknowledgement")),
 )
 """Parts of a critical path by kind of wait."""
-LOAD = r" \([^)]*\)"
+SPENT = ("accumulateBusyTimeMs", "accumulateIdleTimeMs", "x_softBackPressuredTimeMs", "x_hardBackPressuredTimeMs")
+LOAD = r" \((?P<load>[^)]*)\)"
+FATE = r"(?P<count>\d+) of (?P<m>\d+) checkpoints (?:expired?|fail(?:ed)? \((?P<reason>[\w ]+)\))"
+
+
+def always(told: Printed, match: re.Match[str]) -> bool:
+    return True
+
+
+def finished(told: Printed, match: re.Match[str]) -> bool:
+    """All runs that the sentence names as finished did, and none that it names as unfinished."""
+    is_over = [all(run.job_status == "FINISHED" for run in runs) for runs in told.listed(match.groupdict().get("names") or match["of"])]
+    others = match.groupdict().get("others")
+    return all(is_over) and not (others and any(all(run.job_status == "FINISHED" for run in runs) for runs in told.listed(others)))
+
+
+def some_finish(told: Printed, match: re.Match[str]) -> bool:
+    names = match["names"]
+    return finished(told, match) if names else any(all(run.job_status == "FINISHED" for run in runs) for runs in told.all_runs)
 
 
 def finishes(told: Printed, match: re.Match[str]) -> bool:
-    for runs in told.listed(match["names"]):
-        if any(run.job_status != "FINISHED" for run in runs):
-            return False
-    ends = [fmean(run.ended_ns / 1e6 for run in runs) for runs in told.listed(match["names"])]
-    if not same_ms(match["at"], min(ends)):
-        return False
-    if match["late"] and not same_ms(match["late_at"], fmean(run.ended_ns / 1e6 for run in told.runs(match["late"]))):
-        return False
-    return all(any(run.job_status != "FINISHED" for run in runs) for runs in (told.listed(match["others"]) if match["others"] else ()))
+    """At the earliest end; whoever is named ends then, nobody else does, and the latest is named if it is later."""
+    over = {name.lower(): mean_end_ms(runs) for name, runs in zip(told.names, told.all_runs, strict=True)
+            if all(run.job_status == "FINISHED" for run in runs)}  # fmt: skip
+    first, last = min(over.values()), max(over.values())
+    named = {name.lower() for name in re.split(r", | and ", match["names"] or "") if name} or {*over}
+    soon = {name for name, end in over.items() if is_noise(end, first)}
+    is_late = match["late"] is not None and same_ms(match["late_at"], last)
+    return same_ms(match["at"], first) and named == soon and is_late == (not is_noise(first, last))
 
 
 def passes_after_the_last_record(told: Printed, match: re.Match[str]) -> bool:
-    runs = told.runs(match["of"])
-    completed = fmean((run.checkpoints["status"] == "COMPLETED").sum() for run in runs)
-    return float(match["count"]) <= completed and _ms(match["ms"]) <= 1.05 * fmean(run.ended_ns / 1e6 for run in runs)
+    """Nothing was read in the last whole seconds, and so many checkpoints, triggered then, completed."""
+    counts, idle = [], []
+    for run in told.runs(match["of"]):
+        rows = run.series[run.series["numRecordsInPerSecond"] > 0]
+        last_ms = 1e3 * (rows["time"].max() if len(rows) else 0.0)
+        done = run.checkpoints[run.checkpoints["status"] == "COMPLETED"]
+        counts.append((done["trigger_timestamp"] >= last_ms).sum())
+        idle.append(run.ended_ns / 1e6 - last_ms)
+    return number(match["count"]) <= fmean(counts) + 0.05 and number(match["ms"]) <= 1.05 * fmean(idle)
 
 
 def holds_the_end(told: Printed, match: re.Match[str]) -> bool:
@@ -50,9 +89,7 @@ def holds_the_end(told: Printed, match: re.Match[str]) -> bool:
 def no_checkpoint_holds_the_end(told: Printed, match: re.Match[str]) -> bool:
     """None was triggered after the last end of data and completed."""
     for runs in told.listed(match["names"]):
-        run = runs[0]
-        end_ns = end_of_data_ns(run)
-        rows = run.checkpoints
+        end_ns, rows = end_of_data_ns(runs[0]), runs[0].checkpoints
         if end_ns is not None and ((rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] * 1e6 > end_ns)).any():
             return False
     return True
@@ -61,80 +98,208 @@ def no_checkpoint_holds_the_end(told: Printed, match: re.Match[str]) -> bool:
 def commits_less(told: Printed, match: re.Match[str]) -> bool:
     """Records of commits after the warm-up, each once, per run."""
     committed = {}
-    for name in told.names:
-        runs = told.runs(name)
+    for name, runs in zip(told.names, told.all_runs, strict=True):
         rows = [(run, row) for run in runs for row in run.commits.to_dict("records") if not row["again"]]
-        kept = [row["records"] for run, row in rows if row["commit_timestamp"] - row["commit_latency"] >= warmup_ms(told, run)]
+        kept = [row["records"] for run, row in rows if row["commit_timestamp"] - row["commit_latency"] >= told.warmup_ms(run)]
         committed[name.lower()] = sum(kept) / len(runs)
     own = committed[match["of"].lower()]
-    return match["less"] == count_text(own) and match["most"] in map(count_text, committed.values()) and own < max(committed.values())
+    return same_count(match["less"], own) and same_count(match["most"], *committed.values()) and own < 0.99 * max(committed.values())
 
 
-def fail_by_themselves(told: Printed, match: re.Match[str]) -> bool:
-    """Neither a restart nor the end of the job made them fail; `m` are these and the completed ones."""
-    rows = [row for run in told.runs(match["of"]) for row in periodic_rows(told, run).to_dict("records")]
-    own = [row for row in rows if row["status"] == "FAILED" and row["failure_message"] not in CUT_SHORT]
-    completed = sum(row["status"] == "COMPLETED" for row in rows)
-    expired = sum("EXPIRED" in row["failure_message"] for row in own)
-    is_expiry = match["fate"] == "expire"
-    return len(own) >= int(match["n"]) and len(own) + completed >= int(match["m"]) and bool(expired if is_expiry else own)
+def most_fail_so(told: Printed, match: re.Match[str]) -> bool:
+    """The number is of the most frequent reason, `m` of all that failed by themselves or completed."""
+    runs = told.runs(match["of"])
+    failures = told.failures(runs)
+    count = failures[match["reason"] or "CHECKPOINT_EXPIRED"]
+    return int(match["count"]) == count == max(failures.values()) and int(match["m"]) == failures.total() + len(told.durations(runs))
+
+
+def others_fail_so(told: Printed, match: re.Match[str]) -> bool:
+    return int(match["count"]) in [told.failures(runs)[match["reason"] or "CHECKPOINT_EXPIRED"] for runs in told.all_runs]
 
 
 def completes(told: Printed, match: re.Match[str]) -> bool:
-    rows = [row for run in told.runs(match["of"]) for row in periodic_rows(told, run).to_dict("records")]
-    failed = [row for row in rows if row["status"] == "FAILED" and row["failure_message"] not in CUT_SHORT]
-    completed = [row for row in rows if row["status"] == "COMPLETED"]
-    return not failed and len(completed) >= int(match["n"] or 1)
+    durations = told.durations(told.runs(match["of"]))
+    return not told.failures(told.runs(match["of"])) and len(durations) == int(match["n"] or 1) and same_ms(match["ms"], median(durations))
 
 
-def takes(told: Printed, match: re.Match[str]) -> bool:
-    """The median of some strategy, and where a longest one is named, that there is such a checkpoint."""
-    of = [[row for run in runs for row in periodic_rows(told, run).to_dict("records") if row["status"] == "COMPLETED"]
-          for runs in told.comparison.results.values()]  # fmt: skip
-    durations = [[row["end_to_end_duration"] for row in rows] for rows in of if rows]
-    longest = match["longest"]
-    return any(min(own) <= _ms(match["ms"]) * 1.1 and (not longest or same_ms(longest, *own)) for own in durations)
+def stores(told: Printed, match: re.Match[str]) -> bool:
+    if not match["size"]:
+        return True
+    rows = [told.periodic(runs, "COMPLETED") for runs in (told.listed(match["of"]) if match["of"] else told.all_runs)]
+    return match["size"] in {bytes_text(median(row["persisted_data"] for row in own)) for own in rows if own}
 
 
-def nothing_holds_barriers_up(told: Printed, match: re.Match[str]) -> bool:
-    """In most checkpoints of the strategies, barriers reach each task and are aligned within noise (150 ms)."""
-    for runs in told.comparison.results.values():
-        waits = []
-        for run in runs:
-            ids = set(periodic_rows(told, run).query("status == 'COMPLETED'")["id"])
-            rows = run.subtasks[run.subtasks["id"].isin(ids) & (run.subtasks["ack_timestamp"] >= 0)]
-            waits += list(rows.groupby("id")[["start_delay", "alignment_duration"]].max().max(axis=1))
-        if waits and median(waits) >= 150:
+def has_status(*beginnings: str) -> Claim:
+    return lambda told, match: any(run.job_status.startswith(beginnings) for run in told.runs(match["of"]))
+
+
+def job_fails(told: Printed, match: re.Match[str]) -> bool:
+    """For the reason that is printed, after so many failures."""
+    reasons = {run.job_status.partition(": ")[2].rstrip(".") for run in told.runs(match["of"])}
+    return match["why"] in reasons and (not match["m"] or most_fail_so(told, match))
+
+
+def restarts_for_good(told: Printed, match: re.Match[str]) -> bool:
+    """No checkpoint completed since the first of the failures, and the strategies that are said to go on do."""
+    run = next(run for run in told.runs(match["of"]) if run.job_status.startswith("RESTARTING"))
+    failures = moments_ms(run, Happening.TASK_FAILED, Happening.DEPLOYMENT_FAILED)
+    restarts = re.search(r"(\d+) times in a row", match[0])
+    goes_on = told.listed(match["others"]) if match["others"] else ()
+    return (restarts is None or len(failures) >= int(restarts[1])) and all(
+        run.job_status in {"RUNNING", "FINISHED"} for runs in goes_on for run in runs
+    )
+
+
+def cannot_begin(told: Printed, match: re.Match[str]) -> bool:
+    return any(f"job {match['instance']} cannot begin" in run.job_status for run in told.runs(match["of"]))
+
+
+def interrupted(told: Printed, match: re.Match[str]) -> bool:
+    """Some were under way when a restart or the end came, and nothing else happened to any."""
+    rows = [row for runs in told.all_runs for row in told.periodic(runs, "FAILED")]
+    return bool(rows) and all(row["failure_message"] in CUT_SHORT for row in rows)
+
+
+def none_completed(told: Printed, match: re.Match[str]) -> bool:
+    return not any(told.durations(runs) for runs in told.all_runs)
+
+
+def nothing_ended(told: Printed, match: re.Match[str]) -> bool:
+    return not any(told.durations(runs) or told.failures(runs) for runs in told.all_runs)
+
+
+def runs_on(told: Printed, match: re.Match[str]) -> bool:
+    """The job does, for at least three more intervals."""
+    for run in (run for runs in told.listed(match["names"]) for run in runs):
+        last_ms = max(moments_ms(run, Happening.TRIGGERED), default=0.0)
+        interval_ns = run.scenario.checkpoint.interval_ns
+        if run.job_status != "RUNNING" or interval_ns is None or run.ended_ns / 1e6 - last_ms <= 3 * interval_ns / 1e6:
             return False
     return True
 
 
-def differ_by_noise(told: Printed, match: re.Match[str]) -> bool:
-    low, high = _ms(match["low"]), _ms(match["high"] or match["low"])
-    return high - low < max(100.0, 0.1 * high) * 1.05
+def ends_with_one_that_completed(told: Printed, match: re.Match[str]) -> bool:
+    """The first of the named strategies takes its last checkpoint then, and that one completed: it is what a failure goes back to."""
+    last = [max((row for run in runs for row in run.checkpoints.to_dict("records")), key=lambda row: row["trigger_timestamp"])
+            for runs in told.listed(match["names"])]  # fmt: skip
+    first = min(last, key=lambda row: row["trigger_timestamp"])
+    return same_ms(match["at"], first["trigger_timestamp"]) and first["status"] == "COMPLETED"
 
 
-def largest(*parts: str, named: bool = True) -> Claim:
-    """The named parts of the named checkpoint's critical path take most of it."""
+def none_triggered(told: Printed, match: re.Match[str]) -> bool:
+    return not any(moments_ms(run, Happening.TRIGGERED) for runs in told.listed(match["names"]) for run in runs)
+
+
+def takes(told: Printed, match: re.Match[str]) -> bool:
+    """The slowest median, and the longest of that strategy."""
+    slow = [told.durations(runs) for name, runs in zip(told.names, told.all_runs, strict=True) if name in told.medians()]
+    slowest = max(slow, key=median)
+    return same_ms(match["ms"], median(slowest)) and (not match["longest"] or same_ms(match["longest"], slowest[-1]))
+
+
+def nothing_holds_barriers_up(told: Printed, match: re.Match[str]) -> bool:
+    """In most checkpoints of the strategies, barriers reach each task and are aligned within noise (150 ms)."""
+    for runs in told.all_runs:
+        waits = []
+        for run in runs:
+            ids = {row["id"] for row in told.periodic([run], "COMPLETED")}
+            rows = run.subtasks[run.subtasks["id"].isin(ids) & (run.subtasks["ack_timestamp"] >= 0)]
+            waits += list(rows.groupby("id")[["start_delay", "alignment_duration"]].max().max(axis=1))
+        if waits and median(waits) >= 150:
+            return False
+    return load_is(told, match)
+
+
+def load_is(told: Printed, match: re.Match[str]) -> bool:
+    """Mean shares over the seconds after the warm-up, or of one subtask over the run, under some strategy."""
+    for named, kind, printed in re.findall(r"(?:'([^']+)' )?(?:is )?(busy|back-pressured) (?:(\d+)|<1) %", match["load"]):
+        vertex, _, index = (named or match["at"]).partition("[")
+        shares = []
+        for runs in told.all_runs:
+            for run in runs if index else ():
+                (row,) = run.tasks[(run.tasks["vertex"] == vertex) & (run.tasks["index"] == int(index.rstrip("]")))].to_dict("records")
+                shares.append([row["accumulateBusyTimeMs"] / sum(row[column] for column in SPENT)])
+            column = {"busy": "busy", "back-pressured": "backPressured"}[kind]
+            series = [run.series[(run.series["vertex"] == vertex) & (run.series["time"] > told.warmup_ms(run) / 1e3)] for run in runs]
+            shares += [] if index else [[value for row in series for value in row[column]]]
+        if not any(abs(fmean(own) - int(printed or 0) / 100) <= 0.011 for own in shares if own):
+            return False
+    return True
+
+
+def medians_are(told: Printed, match: re.Match[str]) -> bool:
+    """The lowest and the highest median are within noise."""
+    medians = sorted(told.medians().values())
+    low, high = match["low"], match["high"] or match["low"]
+    return is_noise(medians[0], medians[-1]) and same_ms(low, medians[0]) and same_ms(high, medians[-1])
+
+
+def quantile_is(told: Printed, match: re.Match[str]) -> bool:
+    """p99 or the longest, of the named strategy and of another one, which is beyond noise."""
+    at = 0.99 if match["quantile"] == "p99" else 1.0
+    found = {name.lower(): float(np.quantile(told.durations(told.runs(name)), at)) for name in told.medians()}
+    own, worst = found[match["of"].lower()], max(found.values())
+    return same_ms(match["early"], own) and same_ms(match["late"], worst) and not is_noise(0.98 * worst, own)
+
+
+def median_is(told: Printed, match: re.Match[str]) -> bool:
+    """Of the named strategy, instead of the slowest, which is slower by more than noise."""
+    found = {name.lower(): value for name, value in told.medians().items()}
+    own, worst = found[match["of"].lower()], max(found.values())
+    return same_ms(match["early"], own) and same_ms(match["late"], worst) and not is_noise(0.98 * worst, own) and stores(told, match)
+
+
+def exists(told: Printed, match: re.Match[str]) -> bool:
+    """The named checkpoint is over, and neither a savepoint nor cut short."""
+    row = told.row(match)
+    return row["status"] in ("COMPLETED", "FAILED") and not row["savepointFormat"] and row["failure_message"] not in CUT_SHORT
+
+
+def largest(*parts: str) -> Claim:
+    """These parts of the named checkpoint's critical path take more than any other kind; the printed time passes so at the named vertex."""
 
     def claim(told: Printed, match: re.Match[str]) -> bool:
-        found = told.parts_ms(match)
-        own = sum(found.get(part, 0.0) for part in parts)
-        others = [sum(found.get(part, 0.0) for part in kind) for kind in KINDS if not set(kind) & set(parts)]
-        printed = match["took"]
-        return own >= max(others) and (same_ms(printed, own) if named else _ms(printed) <= 1.1 * own)
+        rows, named = told.parts(match), match.groupdict()
+        spent = {kind: sum(row["duration"] for row in rows if row["part"] in kind) / 1e6 for kind in KINDS}
+        own = [row for row in rows if row["part"] in parts]
+        vertex, whole = named.get("at"), named.get("whole")
+        here = sum(row["duration"] for row in own if vertex in (None, row["vertex"])) / 1e6
+        most = sum(row["duration"] for row in own) / 1e6
+        return (most >= max(spent.values()) and same_ms(match["took"], most if whole else here) and (not vertex or 2 * here >= most)
+                and (not named.get("load") or load_is(told, match))
+                and (not whole or same_ms(whole, told.row(match)["end_to_end_duration"])))  # fmt: skip
 
     return claim
 
 
-def tails_differ(told: Printed, match: re.Match[str]) -> bool:
-    return _ms(match["early"]) < _ms(match["late"])
+def written(told: Printed, match: re.Match[str]) -> bool:
+    return largest("upload")(told, match) and (not match["size"] or match["size"] == bytes_text(told.row(match)["checkpointed_size"]))
+
+
+def metadata_fails(told: Printed, match: re.Match[str]) -> bool:
+    row = told.row(match)
+    return row["num_acknowledged_subtasks"] == row["num_subtasks"] and row["failure_message"] == "FINALIZE_CHECKPOINT_FAILURE"
+
+
+def first_upload(told: Printed, match: re.Match[str]) -> bool:
+    """It wrote so much in that time, and is not among those that other sentences are about."""
+    row = told.row(match)
+    others = [other["id"] for other in told.periodic([told.run_of(match)], "COMPLETED") if other.get("x_job") == row.get("x_job")]
+    is_apart = row["id"] not in others and row["status"] == "COMPLETED"
+    return is_apart and same_ms(match["took"], row["end_to_end_duration"]) and match["size"] == bytes_text(row["checkpointed_size"])
+
+
+def some_restart(told: Printed, match: re.Match[str]) -> bool:
+    """Two strategies at least restart and live."""
+    alive = [runs for runs in told.all_runs if not any(run.job_status.startswith("FAILED") for run in runs)]
+    return sum(any(len(run.recoveries) for run in runs) for runs in alive) > 1
 
 
 def costs_the_same(told: Printed, match: re.Match[str]) -> bool:
     """Every strategy that failed and runs or finished: medians of downtime within noise, of replayed records within a tenth."""
     down, replayed = [], []
-    for runs in told.comparison.results.values():
+    for runs in told.all_runs:
         rows = [row for run in runs if not run.job_status.startswith("FAILED") for row in run.recoveries.to_dict("records")]
         if rows := [row for row in rows if row["running"] >= 0]:
             down.append(median(row["running"] - row["failed"] for row in rows))
@@ -143,155 +308,151 @@ def costs_the_same(told: Printed, match: re.Match[str]) -> bool:
 
 
 def replays(told: Printed, match: re.Match[str]) -> bool:
+    """The median over its failures, or over planned restarts where nothing failed; and its largest lag."""
     runs = told.runs(match["of"])
-    rows = [row for run in runs for row in run.recoveries.to_dict("records") if row["running"] >= 0]
-    return bool(rows) and min(row["replayed_records"] for row in rows) <= _count(match["records"]) * 1.05
+    rows = [row for run in runs for row in run.recoveries.to_dict("records")]
+    failures = [row for row in rows if row["kind"] not in PLANNED_RESTARTS] or rows
+    ran = [row["replayed_records"] for row in failures if row["running"] >= 0] or [row["replayed_records"] for row in failures]
+    disturbed = 0.0
+    for run in runs:
+        own = sorted(run.recoveries.to_dict("records"), key=lambda row: row["failed"])
+        ends = [*(row["failed"] for row in own[1:]), run.ended_ns / 1e6]
+        caught_up = [row["caught_up"] if row["caught_up"] >= 0 else end for row, end in zip(own, ends, strict=True)]
+        disturbed += sum(map(min, ends, caught_up)) - sum(row["failed"] for row in own)
+    share = 1e8 * disturbed / sum(run.ended_ns for run in runs)
+    lag_ms = 1e3 * max(run.series["lag"].max() for run in runs)
+    return same_count(match["records"], median(ran)) and same_ms(match["lag"], lag_ms) and abs(share - int(match["share"])) <= 0.51
 
 
-def restarts_for_good(told: Printed, match: re.Match[str]) -> bool:
-    return any(run.job_status.startswith("RESTARTING") for run in told.runs(match["of"]))
+def served(told: Printed, name: str) -> float:
+    return fmean(run.tasks["numRecordsIn"].sum() / run.ended_ns for run in told.runs(name))
 
 
-def job_fails(told: Printed, match: re.Match[str]) -> bool:
-    return any(run.job_status.startswith("FAILED") for run in told.runs(match["of"]))
-
-
-def cannot_begin(told: Printed, match: re.Match[str]) -> bool:
-    return any(f"job {match['job']} cannot begin" in run.job_status for run in told.runs(match["of"]))
-
-
-def none_completed(told: Printed, match: re.Match[str]) -> bool:
-    return not any((periodic_rows(told, run)["status"] == "COMPLETED").any() for runs in told.comparison.results.values() for run in runs)
-
-
-def none_triggered_after(told: Printed, match: re.Match[str]) -> bool:
-    """The job runs on, and the journal has no later trigger in any of its runs."""
-    for runs in told.listed(match["names"]):
-        for run in runs:
-            last = max((entry.time_ns / 1e6 for entry in run.journal if entry.happening is Happening.TRIGGERED), default=0.0)
-            if run.job_status != "RUNNING" or ("at" in match.re.groupindex and last > 1.1 * _ms(match["at"]) and len(told.names) == 1):
-                return False
-    return True
-
-
-def first_upload(told: Printed, match: re.Match[str]) -> bool:
-    row = told.row(match)
-    return row["status"] == "COMPLETED" and same_ms(match["took"], row["end_to_end_duration"])
+def none_is_over(told: Printed, match: re.Match[str]) -> bool:
+    return all(run.job_status == "RUNNING" for runs in told.all_runs for run in runs)
 
 
 def serves(told: Printed, match: re.Match[str]) -> bool:
-    """The first serves more: no job has ended, and its sinks have read more records per run."""
-    high, low = (fmean(run.tasks["numRecordsIn"].sum() / run.ended_ns for run in told.runs(match[name])) for name in ("high", "low"))
-    return high >= 0.98 * low
+    """The first serves more, by all that its tasks have read."""
+    return served(told, match["high"]) >= 0.98 * served(told, match["low"]) and number(match["more"]) > number(match["less"])
 
 
-def changes(told: Printed, match: re.Match[str]) -> bool:
-    """Throughput of unended jobs only."""
-    return all(run.job_status == "RUNNING" for runs in told.comparison.results.values() for run in runs)
+def throughput_changes(told: Printed, match: re.Match[str]) -> bool:
+    """By so much between two of the strategies, in the direction of the word."""
+    change = float(match["change"].replace("±", "")) / 100
+    word = "is the same" if abs(change) < 0.0155 else "rises" if change > 0 else "drops"
+    found = [served(told, one) / served(told, other) - 1 for one in told.names for other in told.names if served(told, other)]
+    return match["word"] == word and any(abs(change - own) < 0.03 for own in found)
 
 
-def waits_in_a_circle(told: Printed, match: re.Match[str]) -> bool:
-    """Some checkpoint that did not complete stood still."""
-    rows = [row for runs in told.comparison.results.values() for run in runs for row in run.checkpoints.to_dict("records")]
+def checkpoints_cost(told: Printed, match: re.Match[str]) -> bool:
+    """Beside the same job without checkpoints."""
+    (run, *_), (bare,) = told.runs(None), told.comparison.baselines.values()
+    change = run.tasks["numRecordsIn"].sum() / run.ended_ns / (bare.tasks["numRecordsIn"].sum() / bare.ended_ns) - 1
+    printed = 0.0 if match["cost"] is None and match["change"] is None else -float(match["cost"] or 0) or float(match["change"] or 0)
+    return abs(change - printed / 100) < 0.03
+
+
+def stands_still(told: Printed, match: re.Match[str]) -> bool:
+    rows = [row for runs in told.all_runs for run in runs for row in run.checkpoints.to_dict("records")]
     return any(row["x_standstill"] and row["status"] != "COMPLETED" for row in rows)
 
 
-def not_completed(told: Printed, match: re.Match[str]) -> bool:
-    """Some strategy completed no checkpoint after its warm-up."""
-    return any(all((periodic_rows(told, run)["status"] != "COMPLETED").all() for run in runs) for runs in told.comparison.results.values())
-
-
-def acknowledged_by_all(told: Printed, match: re.Match[str]) -> bool:
-    row = told.row(match)
-    return row["num_acknowledged_subtasks"] == row["num_subtasks"] and row["status"] != "COMPLETED"
+def passes_when_aligned(told: Printed, match: re.Match[str]) -> bool:
+    """The same run with aligned barriers: nothing stands still."""
+    run = next(run for runs in told.all_runs for run in runs if run.checkpoints["x_standstill"].any())
+    checkpoint = replace(run.scenario.checkpoint, barriers=Barriers("aligned"))
+    return not simulate(replace(run.scenario, checkpoint=checkpoint), check=False).checkpoints["x_standstill"].any()
 
 
 def falls_short(told: Printed, match: re.Match[str]) -> bool:
-    """Some source has a backlog that grew."""
-    runs = told.comparison.results[match["label"]]
-    return any(run.series["backlog"].max() > 0 for run in runs)
+    """Records were due that its sources did not emit, ever more of them until the first failure; and the vertex is as busy as is said."""
+    until_s = number(match["until"]) / 1e3 if match["until"] else np.inf
+    for run in told.comparison.results[match["label"]]:
+        if match["until"] and not same_ms(match["until"], run.recoveries["failed"].min(), *moments_ms(run, Happening.FAULT)):
+            return False
+        rows = run.series[run.series["time"] <= until_s]
+        waiting = rows.groupby("time")["backlog"].sum()
+        seconds, begun = float(waiting.index[-1] - waiting.index[0]), waiting.iloc[len(waiting) // 2]
+        short = (waiting.iloc[-1] - waiting.iloc[0]) / seconds
+        if waiting.iloc[-1] > begun and abs(short - (number(match["due"]) - number(match["emitted"]))) <= 0.1 * number(match["due"]):
+            return load_is(told, match)
+    return False
 
 
-def _ms(text: str) -> float:
-    number, unit = text.split()
-    return float(number) * {"ms": 1, "s": 1e3, "min": 6e4, "h": 3.6e6}[unit]
+def template(name: str, pattern: str, claim: Claim, when: Claim = always) -> Template:
+    return Template(name, pattern, when, claim)
 
 
-def _count(text: str) -> float:
-    return float(text.rstrip("kMG")) * {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[-1], 1)
-
-
+TOOK = r"takes (?P<took>MS) of the (?P<whole>MS) of CHECKPOINT"
+AT = r"'(?P<at>[^']+)'"
 TEMPLATES = (
-    Template("finishes", r"The job finishes at (?P<at>MS)(?: with (?P<names>NAMES))?(?:, and at (?P<late_at>MS) with (?P<late>NAME))?"
-             r"(?:; with (?P<others>NAMES) it does not)?(?=\.)", finishes),
-    Template("after the last record", r"With (?P<of>NAME) (?P<ms>MS) and (?P<count>COUNT) checkpoints pass after its last record",
-             passes_after_the_last_record),
-    Template("holds the end", r"CHECKPOINT holds its end and takes (?P<took>MS)", holds_the_end),
-    Template("no checkpoint holds the end", r"With (?P<names>NAMES) no checkpoint holds its end", no_checkpoint_holds_the_end),
-    Template("commits less", r"(?P<of>NAME) commits (?P<less>COUNT) records of (?P<most>COUNT)", commits_less),
-    Template("checkpoints fail", r"With (?P<of>NAME) (?P<n>\d+) of (?P<m>\d+) checkpoints (?P<fate>expire|fail)(?: \([^)]*\))?",
-             fail_by_themselves),
-    Template("completes all", r"(?P<of>NAME) completes (?:its one|all (?P<n>\d+)) in MS(?: and stores SIZE of in-flight data each)?",
-             completes),
-    Template("job fails", r"With (?P<of>NAME) the job fails \(.*?\)(?: after \d+ of \d+ checkpoints (?:failed|expired))?", job_fails),
-    Template("restarts for ever", r"With (?P<of>NAME) the job restarts for ever: [^;]*(?:; with [\w ]+ it does not)?", restarts_for_good),
-    Template("cannot begin", r"With (?P<of>NAME) job (?P<job>\d+) cannot begin[^;]*?(?:; with [\w ]+ it goes on)?(?=\.)", cannot_begin),
-    Template("none completed", r"After the warm-up no checkpoint was completed: a restart or the end of the "
-                               r"job interrupted them; run longer",
-             none_completed),
-    Template("none completed or failed", r"No checkpoint was completed or failed after the warm-up: run longer, or set an interval",
-             none_completed),
-    Template("checkpoints end", r"With (?P<names>NAMES) checkpoints end while the job runs on: none is triggered after (?P<at>MS), "
-             r"and a failure goes back to that one", none_triggered_after),
-    Template("none triggered", r"With (?P<names>NAMES) no checkpoint is triggered", none_triggered_after),
-    Template("takes", r"Checkpoints take (?P<ms>MS)(?: in the median, the longest (?P<longest>MS))?", takes),
-    Template("nothing holds barriers up", r"nothing holds the barriers up" + LOAD, nothing_holds_barriers_up),
-    Template("differ by noise", r"the strategies differ by less than noise \((?P<low>MS)(?: to (?P<high>MS))?\)", differ_by_noise),
-    Template("medians alike", r"Medians are alike \((?P<low>MS)(?: to (?P<high>MS))?\), tails are not", differ_by_noise),
-    Template("tail", r"the (?:p99|longest) of NAME is (?P<early>MS) instead of (?P<late>MS)", tails_differ),
-    Template("instead", r"NAME checkpoints take (?P<early>MS) instead of (?P<late>MS)(?: and store SIZE of "
-                        r"in-flight data each)?", tails_differ),
-    Template("queue", r"Barriers of CHECKPOINT wait behind (?P<took>MS) of queued data in front of '[^']+'" + LOAD,
-             largest(*QUEUES, named=False)),
-    Template("source thread", r"'[^']+' takes the trigger of CHECKPOINT only after (?P<took>MS): its task thread is held up" + LOAD,
-             largest(*QUEUES, named=False)),
-    Template("overtaking barriers", r"Even barriers that overtake data, as in CHECKPOINT, wait (?P<took>MS) for the task thread of '[^']+'"
-             + LOAD, largest(*QUEUES, named=False)),
-    Template("alignment timeout", r"Barriers of CHECKPOINT wait (?P<took>MS) in front of '[^']+' until the alignment timeout lets them "
-             r"overtake" + LOAD, largest("until the timeout")),
-    Template("alignment", r"In CHECKPOINT '[^']+' waits (?P<took>MS) from its first to its last barrier: one "
-                          r"of its inputs is behind" + LOAD,
-             largest("alignment", named=False)),
-    Template("before the barrier", r"Work before the barrier takes (?P<took>MS) of the MS of CHECKPOINT, one vertex after the other",
-             largest("file before barrier", "work before barrier")),
-    Template("sync", r"The synchronous phase takes (?P<took>MS) of the MS of CHECKPOINT, on the task threads", largest("sync")),
-    Template("async queue", r"Snapshots wait (?P<took>MS) of the MS of CHECKPOINT for the asynchronous thread "
-                            r"of '[^']+', at work for older "
-             r"checkpoints", largest("async queue")),
-    Template("async work", r"Asynchronous work of '[^']+' takes (?P<took>MS) of the MS of CHECKPOINT, beside "
-                           r"its files: neither storage nor "
-             r"barriers decide", largest("async work")),
-    Template("upload", r"Writing (?:SIZE|files) takes (?P<took>MS) of the MS of CHECKPOINT: storage decides, not the barriers",
-             largest("upload")),
-    Template("channel state", r"Writing in-flight data of '[^']+' takes (?P<took>MS) of the MS of CHECKPOINT: "
-                              r"storage decides, once barriers "
-             r"are through", largest("own output", "channel state")),
-    Template("messages", r"Messages to and from the coordinator take (?P<took>MS) of the MS of CHECKPOINT",
-             largest("trigger", "acknowledgement")),
-    Template("first upload", r"CHECKPOINT uploads everything, SIZE in (?P<took>MS): it has a row of its own, and all else is about later "
-             r"ones", first_upload),
-    Template("serves", r"(?P<high>NAME) serves (?:COUNT)/s, (?P<low>NAME) (?:COUNT)/s", serves),
-    Template("throughput", r"throughput (?:is the same|rises|drops) \([^)]*\)", changes),
-    Template("cost of checkpoints", r"checkpoints cost (?:no throughput|[\d.]+ % of throughput)|throughput is "
-                                    r"\S+ % with checkpoints", changes),
-    Template("circle", r"(?:With NAME a checkpoint hangs, because )?tasks wait for each other: .*?; with aligned barriers they do not",
-             waits_in_a_circle),
-    Template("barriers do not get through", r"barriers do not get through in time: [^;]*?(?=\.$|;)", not_completed),
-    Template("metadata in time", r"All tasks of CHECKPOINT acknowledge it, and its metadata is not written in time", acknowledged_by_all),
-    Template("costs the same", r"A (?:failure|planned restart) costs the same under all of them", costs_the_same),
-    Template("replays", r"(?:After a (?:failure|planned restart) )?(?P<of>NAME) replays (?P<records>COUNT) "
-                        r"records, lags by up to MS and is "
-             r"disturbed \d+ % of the time(?: by COUNT failures? and COUNT planned restarts?)?", replays),
-    Template("overloaded", r"Overloaded: (?P<label>NAME): sources emit .*? that are due(?: before anything fails \(until MS\))?, and their "
-             r"backlog grows; '[^']+' is busy \d+ % over the whole run(?:\. So (?:is|are) [^.]+)?", falls_short),
+    template("finishes", r"The job finishes at (?P<at>MS)(?: with (?P<names>NAMES))?(?:, and at (?P<late_at>MS) with (?P<late>NAME))?"
+             r"(?:; with (?P<others>NAMES) it does not)?(?=\.)", finishes, some_finish),
+    template("after the last record", r"With (?P<of>NAME) (?P<ms>MS) and (?P<count>COUNT) checkpoints pass after its last record",
+             passes_after_the_last_record, finished),
+    template("holds the end", r"CHECKPOINT holds its end and takes (?P<took>MS)", holds_the_end),
+    template("no checkpoint holds the end", r"With (?P<names>NAMES) no checkpoint holds its end", no_checkpoint_holds_the_end, finished),
+    template("commits less", r"(?P<of>NAME) commits (?P<less>COUNT) records of (?P<most>COUNT)", commits_less),
+    template("checkpoints fail", r"With (?P<of>NAME) " + FATE, most_fail_so),
+    template("other reasons", r"(?P<count>\d+) (?:expire|fail \((?P<reason>[\w ]+)\))", others_fail_so),
+    template("completes all", r"(?P<of>NAME) completes (?:its one|all (?P<n>\d+)) in (?P<ms>MS)(?: and stores (?P<size>SIZE) of in-flight "
+             r"data each)?", completes, stores),
+    template("hangs", r"With (?P<of>NAME) a checkpoint hangs", stands_still),
+    template("job fails", rf"With (?P<of>NAME) the job fails \((?P<why>.*?)\)(?: after {FATE})?(?=[;.,])", job_fails,
+             has_status("FAILED", "RESTARTING")),
+    template("restarts for ever", r"With (?P<of>NAME) the job restarts for ever: .*?(?:; with (?P<others>NAME(?: or NAME)*) it does not)?"
+             r"(?=\.$)", restarts_for_good, has_status("RESTARTING")),
+    template("cannot begin", r"With (?P<of>NAME) job (?P<instance>\d+) cannot begin[^;]*?(?:; with [\w ]+ it goes on)?(?=\.)",
+             cannot_begin),
+    template("none completed", r"After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run "
+             r"longer", none_completed, interrupted),
+    template("none completed or failed", r"No checkpoint was completed or failed after the warm-up: run longer, or set an interval",
+             nothing_ended),
+    template("checkpoints end", r"With (?P<names>NAMES) checkpoints end while the job runs on: none is triggered after (?P<at>MS), "
+             r"and a failure goes back to that one", ends_with_one_that_completed, runs_on),
+    template("none triggered", r"With (?P<names>NAMES) no checkpoint is triggered", none_triggered, runs_on),
+    template("takes", r"Checkpoints take (?P<ms>MS)(?: in the median, the longest (?P<longest>MS))?", takes),
+    template("nothing holds barriers up", r"nothing holds the barriers up" + LOAD, nothing_holds_barriers_up),
+    template("differ by noise", r"the strategies differ by less than noise \((?P<low>MS)(?: to (?P<high>MS))?\)", medians_are),
+    template("medians alike", r"Medians are alike \((?P<low>MS)(?: to (?P<high>MS))?\), tails are not", medians_are),
+    template("tail", r"the (?P<quantile>p99|longest) of (?P<of>NAME) is (?P<early>MS) instead of (?P<late>MS)", quantile_is),
+    template("instead", r"(?P<of>NAME) checkpoints take (?P<early>MS) instead of (?P<late>MS)(?: and store (?P<size>SIZE) of in-flight "
+             r"data each)?", median_is),
+    template("queue", rf"Barriers of CHECKPOINT wait behind (?P<took>MS) of queued data in front of {AT}{LOAD}", largest(*QUEUES), exists),
+    template("source thread", rf"{AT} takes the trigger of CHECKPOINT only after (?P<took>MS): its task thread is held up{LOAD}",
+             largest(*QUEUES), exists),
+    template("overtaking barriers", r"Even barriers that overtake data, as in CHECKPOINT, wait (?P<took>MS) for the task thread of "
+             rf"{AT}{LOAD}", largest(*QUEUES), exists),
+    template("alignment timeout", rf"Barriers of CHECKPOINT wait (?P<took>MS) in front of {AT} until the alignment timeout lets them "
+             rf"overtake{LOAD}", largest("until the timeout"), exists),
+    template("alignment", rf"In CHECKPOINT {AT} waits (?P<took>MS) from its first to its last barrier: one of its inputs is behind{LOAD}",
+             largest("alignment"), exists),
+    template("before the barrier", rf"Work before the barrier {TOOK}, one vertex after the other", largest(*KINDS[3]), exists),
+    template("sync", rf"The synchronous phase {TOOK}, on the task threads", largest("sync"), exists),
+    template("async queue", r"Snapshots wait (?P<took>MS) of the (?P<whole>MS) of CHECKPOINT for the asynchronous thread "
+             rf"of {AT}, at work for older checkpoints", largest("async queue"), exists),
+    template("async work", rf"Asynchronous work of {AT} {TOOK}, beside its files: neither storage nor barriers decide",
+             largest("async work"), exists),
+    template("upload", rf"Writing (?:(?P<size>SIZE)|files) {TOOK}: storage decides, not the barriers", written, exists),
+    template("channel state", rf"Writing in-flight data of {AT} {TOOK}: storage decides, once barriers are through",
+             largest("own output", "channel state"), exists),
+    template("messages", r"Messages to and from the coordinator take (?P<took>MS) of the (?P<whole>MS) of CHECKPOINT",
+             largest("trigger", "acknowledgement"), exists),
+    template("first upload", r"CHECKPOINT uploads everything, (?P<size>SIZE) in (?P<took>MS): it has a row of its own, and all else is "
+             r"about later ones", first_upload),
+    template("serves", r"(?P<high>NAME) serves (?P<more>COUNT/s), (?P<low>NAME) (?P<less>COUNT/s)", serves, none_is_over),
+    template("throughput", r"throughput (?P<word>is the same|rises|drops) \((?P<change>[±+-][\d.]+) %\)", throughput_changes, none_is_over),
+    template("cost of checkpoints", r"checkpoints cost (?:no throughput|(?P<cost>[\d.]+) % of throughput)|throughput is "
+             r"(?P<change>[+-][\d.]+) % with checkpoints", checkpoints_cost),
+    template("circle", r"tasks wait for each other: .*?; with aligned barriers they do not", passes_when_aligned, stands_still),
+    template("metadata", r"All tasks of CHECKPOINT acknowledge it, and its metadata cannot be written", metadata_fails, exists),
+    template("costs the same", r"A (?:failure|planned restart) costs the same under all of them", costs_the_same, some_restart),
+    template("replays", r"(?:After a (?:failure|planned restart) )?(?P<of>NAME) replays (?P<records>COUNT) records, lags by up to "
+             r"(?P<lag>MS) and is disturbed (?P<share>\d+) % of the time(?: by COUNT failures? and "
+             r"COUNT planned restarts?)?", replays, some_restart),
+    template("overloaded", r"Overloaded: (?P<label>NAME): sources emit (?P<emitted>COUNT/s) of (?P<due>COUNT/s) that are due(?: before "
+             r"anything fails \(until (?P<until>MS)\))?, and their backlog grows; (?P<load>'[^']+' is busy \d+ %) over the whole run"
+             r"(?:\. So (?:is|are) [^.]+)?", falls_short),
 )  # fmt: skip
+"""Each sentence that `run` prints is in the table of templates; each has a precondition, and its words hold in tables and journal."""

@@ -46,14 +46,15 @@ class Singles(NamedTuple):
     median: Single | None  # of two in the middle the quicker
     slowest: Single | None
     first_upload: Single | None  # of the first run that has one
-    failed: Single | None = None  # the first that failed, and that neither a restart nor the end of the job interrupted
+    failed: Single | None = None  # the first that failed for the most frequent reason
+    failures: tuple[tuple[str, int], ...] = ()  # (reason, how many), the most frequent first; without what a restart or the end interrupted
 
 
 def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
     """Median and slowest of those that `summarize` counts, over all runs."""
     counted: list[tuple[float, int, int]] = []  # duration, run, position in its table
     firsts: list[tuple[int, int]] = []
-    failures: list[tuple[int, int]] = []
+    failures: dict[str, list[tuple[int, int]]] = {}  # by reason
     for run, tables in enumerate(runs):
         rows = tables["checkpoints"]
         is_first = first_uploads(rows)
@@ -63,13 +64,16 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         durations = rows["end_to_end_duration"].to_numpy(dtype=float)
         counted += [(float(durations[i]), run, int(i)) for i in np.flatnonzero(is_counted)]
         firsts += [(run, int(i)) for i in np.flatnonzero(is_first)]
-        failures += [(run, int(i)) for i in np.flatnonzero(is_failure)]
+        for i in np.flatnonzero(is_failure):
+            failures.setdefault(str(rows["failure_message"].iloc[i]), []).append((run, int(i)))
     counted.sort()
+    reasons = sorted(failures, key=lambda reason: (-len(failures[reason]), reason))
     return Singles(
         median=_single(runs, *counted[(len(counted) - 1) // 2][1:]) if counted else None,
         slowest=_single(runs, *max(counted, key=lambda row: row[0])[1:]) if counted else None,
         first_upload=_single(runs, *firsts[0]) if firsts else None,
-        failed=_single(runs, *failures[0]) if failures else None,
+        failed=_single(runs, *failures[reasons[0]][0]) if reasons else None,
+        failures=tuple((reason, len(failures[reason])) for reason in reasons),
     )
 
 

@@ -155,7 +155,7 @@ def test_single_checkpoints_are_those_that_exist(made):
     )  # fmt: skip
     assert (3, 1, "finalisation", 5.0) == (found.failed.number, found.failed.replication, found.failed.cut_off, found.failed.path.sync_ms)
     assert found.first_upload is None
-    assert (None, None, None, None) == tuple(singles([first.tables()], warmup_s=1.001))
+    assert (None, None, None, None, ()) == tuple(singles([first.tables()], warmup_s=1.001))
     assert (1, None) == (singles([first.tables()], warmup_s=1.0).median.number - 2, singles([first.tables()]).median.replication)
 
 

@@ -96,36 +96,41 @@ def _tail(lines: Sequence[StrategyRow]) -> _Tail:
 
 
 def _failing(worst: StrategyRow, sound: Sequence[StrategyRow]) -> str:
-    row = worst.summary
-    share = f"{_failures(worst)} of {row.completed + _failures(worst)} checkpoints"
-    expired = "expire" in row.failure.lower()
-    fate = f"{share} expire" if expired else f"{share} fail ({row.failure.rstrip('.') or 'no reason given'})"
+    row, failed, fates = worst.summary, worst.singles.failed, _fates(worst)
+    begun, more = f"With {worst.called} {fates[0] if fates else 'a checkpoint hangs'}", "".join(f"; {fate}" for fate in fates[1:])
     if worst.failed:
         reason = (worst.status.partition(": ")[2] or worst.status).rstrip(".")
-        fate = f"the job fails ({reason})" + (f" after {share} {'expired' if expired else 'failed'}" if _failures(worst) else "")
         if worst.status.startswith("RESTARTING"):
             goes_on = f"; with {' or '.join(line.called for line in sound)} it does not" if sound else ""
             hung = f"; {row.standstill}" if row.standstill else ""
             return f"With {worst.called} the job restarts for ever: {reason}{hung}{goes_on}"
         if "cannot begin" in reason:  # no checkpoint failed: a job of a chain found no snapshot to begin from
             return f"With {worst.called} {reason}" + (f"; with {' or '.join(line.called for line in sound)} it goes on" if sound else "")
-    text = f"With {worst.called} {fate if worst.failed or _failures(worst) else 'a checkpoint hangs'}"
+        begun = f"With {worst.called} the job fails ({reason})" + (f" after {fates[0]}" if fates else "")
     if row.standstill:
-        text += f", because {_circle(worst)}"
-    elif expired and (failed := worst.singles.failed) is not None and failed.cut_off:
-        text += f", because {_lower(_cause_of(worst, failed, several=True))}"
-    elif worst.failed and not _failures(worst):
-        pass  # its own reason stands there, and no checkpoint is to blame
-    elif not row.completed:
-        text += f", because barriers do not get through in time: {_load(worst)}"
-    elif expired or worst.failed:  # failures for other reasons are their own cause
-        text += f", because {_lower(_cause(worst, several=True))}"
+        begun += f", because {_circle(worst)}"
+    elif failed is not None and (failed.cut_off == FINALISATION or (failed.cut_off and _is_expiry(worst.singles.failures[0][0]))):
+        begun += f", because {_lower(_cause_of(worst, failed, several=True))}"
     if not sound:
-        return text
+        return begun + more
     fast = _best(sound, _median_ms)
     count = fast.summary.completed
     completes = "its one" if count == 1 else f"all {count}"
-    return f"{text}; {fast.called} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
+    return f"{begun}{more}; {fast.called} completes {completes} in {ms_text(fast.summary.end_to_end_p50_ms)}{_stored(fast, 'stores')}"
+
+
+def _fates(line: StrategyRow) -> list[str]:
+    """``3 of 9 checkpoints expire``, ``2 fail (IO_EXCEPTION)``: each reason with its number."""
+    expire, fail = ("expired", "failed") if line.failed else ("expire", "fail")
+    return [
+        f"{count}{'' if i else f' of {line.summary.completed + _failures(line)} checkpoints'} "
+        + (expire if _is_expiry(message) else f"{fail} ({message.rstrip('.') or 'no reason given'})")
+        for i, (message, count) in enumerate(line.singles.failures)
+    ]
+
+
+def _is_expiry(message: str) -> bool:
+    return "expire" in message.lower()
 
 
 def _circle(line: StrategyRow) -> str:
@@ -184,7 +189,7 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
         "channel state": way.channel_state_ms, "messages": way.messages_ms,
     }  # fmt: skip
     if single.cut_off == FINALISATION:
-        return f"All tasks of {called} acknowledge it, and its metadata is not written in time"
+        return f"All tasks of {called} acknowledge it, and its metadata cannot be written"
     if all(math.isnan(value) for value in parts.values()):
         return f"Nothing was recorded of the path of {called} ({_load(line)})"
     part = max(parts, key=lambda name: parts[name])
