@@ -71,21 +71,16 @@ class OptionValue(NamedTuple):
 
 def option_values(scenario: Scenario, *, without_effect: bool = False) -> Iterator[OptionValue]:
     """Every option that this version of Flink has a key for; `without_effect`: those that another option makes void, too."""
-    profile = scenario.cluster.profile
+    profile, whole = scenario.cluster.profile, list(_records(scenario))
+    vertices = [(vertex.name, list(_records(vertex))) for vertex in scenario.job.vertices]
     for key in modelled_keys().values():
-        for part, names in _parts(scenario, key):
-            for holder in _holders(part, key.model) if _is_in(key.flink, profile) else ():
-                if without_effect or _has_effect(key, holder):
-                    yield OptionValue(key_of(names), key, getattr(holder, key.record.field))
-
-
-def _parts(scenario: Scenario, key: FlinkKey) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """(part of the scenario, place of the option in the document)."""
-    if key.path[0] != "job":
-        yield scenario, key.path
-        return
-    for vertex in scenario.job.vertices:
-        yield vertex, (key.path[0], vertex.name, *key.path[2:])
+        if not _is_in(key.flink, profile):
+            continue
+        in_job = [((key.path[0], name, *key.path[2:]), records) for name, records in vertices]
+        for path, records in in_job if key.path[0] == "job" else [(key.path, whole)]:
+            for holder in records:
+                if isinstance(holder, key.model) and (without_effect or _has_effect(key, holder)):
+                    yield OptionValue(key_of(path), key, getattr(holder, key.record.field))
 
 
 def _has_effect(key: FlinkKey, holder: Any) -> bool:
@@ -99,7 +94,7 @@ def _has_effect(key: FlinkKey, holder: Any) -> bool:
 
 def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
     """The lines in the order of Flink's documentation, checkpoints first.  Options that this version has no key for are left out."""
-    profile, usual = scenario.cluster.profile, _usual(scenario.cluster.profile)
+    profile, usual, records = scenario.cluster.profile, _usual(scenario.cluster.profile), list(_records(scenario))
     for key in sorted(modelled_keys().values(), key=_rank):
         if not _is_in(key.flink, profile):
             continue
@@ -108,7 +103,7 @@ def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
             yield from _of_barriers(scenario, option) if key.flink.name == UNALIGNED else ()
             continue
         default = key.flink.default or next(iter(_texts(key, usual)), None) or _text(key, key.record.default, None)
-        found = [text for text in _texts(key, scenario) if text is not None]
+        found = [text for text in _texts(key, records) if text is not None]
         if len(others := set(found) - {default}) < 2 and found:  # vertices may differ: a job has one
             text = others.pop() if others else found[0]
             yield _FlinkLine(option, key.flink.name, text, text == default)
@@ -126,21 +121,20 @@ def _of_barriers(scenario: Scenario, option: str) -> Iterator[_FlinkLine]:
         yield _FlinkLine(option, name, value.replace(DEADLINE, _duration(barriers.timeout_ns)), value == "false")
 
 
-def _texts(key: FlinkKey, scenario: Scenario) -> list[str | None]:
-    """The value of an option as Flink writes it, at each place of the scenario that has it."""
-    return [_text(key, getattr(holder, key.record.field), holder) for holder in _holders(scenario, key.model)]
+def _texts(key: FlinkKey, records: list[Any]) -> list[str | None]:
+    """The value of an option as Flink writes it, at each of the records of a scenario that has it."""
+    return [_text(key, getattr(holder, key.record.field), holder) for holder in records if isinstance(holder, key.model)]
 
 
-def _holders(part: Any, model: type) -> Iterator[Any]:
-    """Values of `model` in a scenario."""
-    if isinstance(part, model):
-        yield part
+def _records(part: Any) -> Iterator[Any]:
+    """The records that a scenario, or a part of it, is made of: one walk serves all of its options."""
     if is_dataclass(part):
+        yield part
         for at in fields(part):
-            yield from _holders(getattr(part, at.name), model)
+            yield from _records(getattr(part, at.name))
     elif isinstance(part, tuple) and part and is_dataclass(part[0]):
         for inner in part:
-            yield from _holders(inner, model)
+            yield from _records(inner)
 
 
 def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
@@ -158,9 +152,9 @@ def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
 
 
 @lru_cache(maxsize=8)
-def _usual(profile: str) -> Scenario:
-    """A scenario that says nothing of checkpoints, of this version."""
-    return loads(_LITTLE % profile, "usual").scenarios[0]
+def _usual(profile: str) -> list[Any]:
+    """The records of a scenario that says nothing of checkpoints, of this version."""
+    return list(_records(loads(_LITTLE % profile, "usual").scenarios[0]))
 
 
 def _is_in(key: Flink, profile: str) -> bool:
