@@ -73,7 +73,7 @@ def imports(path: Path) -> list[tuple[int, str]]:
 
 
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
-    package = ("sim", *path.relative_to(SIM).parts[:-1])
+    package = path.relative_to(ROOT).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)

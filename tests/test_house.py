@@ -78,12 +78,11 @@ INSIDE: dict[str, set[str]] = {
     "model/catalogs": set(),
     "model/randomness": {"model", "model/catalogs"},
     "plane/seam": set(),
-    "plane/kernel": {"plane/seam"},  # the twins never meet
+    "plane/kernel": {"plane/seam"},
     "plane/kernel/text": {"plane/seam", "plane/kernel/rows"},
     "plane/kernel/text/channels": {"plane/kernel/rows", "plane/kernel/text"},
     "plane/kernel/text/task": {"plane/kernel/rows", "plane/kernel/text", "plane/kernel/text/channels"},
     "plane/kernel/text/verbs": {"plane/kernel/rows", "plane/kernel/text", "plane/kernel/text/channels", "plane/kernel/text/task"},
-    "plane/reference": {"plane/seam"},
     "protocol/barriers": {"protocol"},
     "protocol/strategies": {"protocol", "protocol/barriers"},
     "protocol/task": {"protocol", "protocol/strategies", "protocol/barriers"},  # coordinator and tasks meet as events only
@@ -121,7 +120,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 }
 
 # Folders of tests that belong to no room: whole runs, a real Flink, broken rules, and what the benchmarks compare with.
-NO_ROOM = {"benchmarks", "claims", "fuzz", "injections", "laws", "live", "mutations", "worlds"}
+NO_ROOM = {"benchmarks", "claims", "fuzz", "injections", "laws", "live", "mutations", "oracle", "worlds"}
 
 SUBJECT_LINES = 60  # so many lines of definitions that refer to no other definition of their file are a subject of their own
 TWO_LISTS = {"sim/protocol/task_vocabulary.py": "events and commands of one machine: they meet in it"}
@@ -165,6 +164,27 @@ def test_flat_files_of_a_room_point_one_way(folder):
     ]
 
     assert wrong == []
+
+
+def test_the_oracle_knows_the_seam_and_not_the_kernel():
+    """Else it would repeat the kernel's mistakes."""
+    allowed = ("sim.plane.seam", "sim.model", "tests.oracle")
+
+    assert [] == [
+        f"{path.relative_to(ROOT)}:{line}: must not import {name}"
+        for path in sorted((ROOT / "tests" / "oracle").glob("*.py"))
+        for line, name in imports(path)
+        if name.startswith(("sim", "tests")) and not f"{name}.".startswith(tuple(f"{place}." for place in allowed))
+    ]
+
+
+def test_the_package_imports_neither_tests_nor_benchmarks():
+    assert [] == [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in modules()
+        for line, name in imports(path)
+        if name.split(".")[0] in {"tests", "benchmarks", "docs"}
+    ]
 
 
 def _stands_for(allowed: str, name: str, folder: str) -> bool:

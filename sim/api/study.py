@@ -134,7 +134,7 @@ class Study(Guessed, RunAgain):
         """Simulate every combination, and the same job without checkpoints beside them.
 
         `folder` keeps everything as `ckptsim run --out` does.  `jobs`: processes side by side, by default one per core, and none for what
-        is over at once.  `engine`: "compiled", "interpreted" or "reference", the results are the same.  `checks`: watch runs for what
+        is over at once.  `engine`: "compiled" or "interpreted", the results are the same.  `checks`: watch runs for what
         checkpoints promise.  `try_assumptions`: at most two more short runs say which values that the scenario leaves out decide.
         `prices`: a price list of an object store (YAML).  A combination that breaks is in `errors`.
         """

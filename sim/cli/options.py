@@ -20,11 +20,10 @@ T = TypeVar("T")
 
 
 class Engine(StrEnum):
-    """The engine of the data plane.  All give the same bytes."""
+    """The engine of the data plane.  Both give the same bytes."""
 
     COMPILED = "compiled"
     INTERPRETED = "interpreted"
-    REFERENCE = "reference"
 
 
 ChecksOption = Annotated[bool, typer.Option("--checks/--no-checks", help="Watch every run for lost, duplicated or inconsistent data.")]
@@ -35,7 +34,7 @@ ConfOption = Annotated[
 DeadlineOption = Annotated[
     str | None, typer.Option("--deadline", metavar="DURATION", help="Live jobs: for all questions. (--sample + 10 min)", show_default=False)
 ]
-EngineOption = Annotated[Engine, typer.Option(help="How the data plane runs; all give the same results, the last two slowly.")]
+EngineOption = Annotated[Engine, typer.Option(help="How the data plane runs; both give the same results, interpreted slowly.")]
 EnvironmentOption = Annotated[
     str | None, typer.Option(metavar="NAME|FILE", help="Whose constants hold: a file written by calibrate.", show_default=False)
 ]

@@ -1,28 +1,29 @@
 """The data plane moves buffers and markers between tasks; `build` makes one.
 
-The hosts of `sim.runtime` call the verbs of `sim.plane.seam` and take its notices; two engines stand behind them.
-``RULES.md`` says what both do.  It knows no checkpoint, no barrier, no storage and no clock but its own.
+The hosts of `sim.runtime` call the verbs of `sim.plane.seam` and take its notices; the kernel stands behind them, compiled or interpreted.
+``RULES.md`` says what it does.  It knows no checkpoint, no barrier, no storage and no clock but its own.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, get_args
 
 from sim.plane.seam.interface import DataPlane, PlaneSpec, SourceSpec, VertexSpec
 
-__all__ = ["Engine", "build", "compiled_kernel", "warm"]
+__all__ = ["Engine", "PlaneFactory", "build", "compiled_kernel", "warm"]
 
-Engine = Literal["compiled", "interpreted", "reference"]
+Engine = Literal["compiled", "interpreted"]
+PlaneFactory = Callable[[PlaneSpec], DataPlane]
+"""Builds another implementation of the rules: tests run `tests.oracle` beside the kernel."""
 
 
-def build(spec: PlaneSpec, engine: Engine = "compiled") -> DataPlane:
+def build(spec: PlaneSpec, engine: Engine | PlaneFactory = "compiled") -> DataPlane:
     """The plane of a specification; every engine behaves the same, the compiled one is fast."""
-    if engine == "reference":
-        from sim.plane.reference import ReferencePlane
-
-        return ReferencePlane(spec)
-    if engine not in ("compiled", "interpreted"):
-        raise ValueError(f"{engine!r} is no engine of the data plane: compiled, interpreted, reference")
+    if callable(engine):
+        return engine(spec)
+    if engine not in get_args(Engine):
+        raise ValueError(f"unknown engine {engine!r}: one of {', '.join(get_args(Engine))}")
     from sim.plane.kernel.plane import KernelPlane
 
     return KernelPlane(spec, engine)

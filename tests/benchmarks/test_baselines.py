@@ -16,7 +16,7 @@ from benchmarks.simpy_lean import LeanModel
 from benchmarks.workloads import SECOND, Outcome, Workload, chain, with_total, workload
 from sim.model.randomness.streams import draw, stream
 from sim.plane import build
-from sim.plane.reference import ReferencePlane
+from tests.oracle import ReferencePlane
 
 BASELINES = [pytest.param(IdiomaticModel, id="idiomatic"), pytest.param(LeanModel, id="lean")]
 LATENCY_NS = 100_000

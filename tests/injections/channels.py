@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from sim.plane.reference.captures import Captures
-from sim.plane.reference.late import LateOutputs
-from sim.plane.reference.output import RecordWriter
-from sim.plane.reference.plane import ReferencePlane
-from sim.plane.reference.receiving import Receiving
-from sim.plane.reference.restarts import Restarts
-from sim.plane.reference.sending import Sending
 from tests.injections.injection import Injections
 from tests.injections.least_worlds import KILL, chain, reader, sink, source, world
+from tests.oracle.captures import Captures
+from tests.oracle.late import LateOutputs
+from tests.oracle.output import RecordWriter
+from tests.oracle.plane import ReferencePlane
+from tests.oracle.receiving import Receiving
+from tests.oracle.restarts import Restarts
+from tests.oracle.sending import Sending
 
 INJECTIONS = Injections("plane")
 add = INJECTIONS.add

@@ -15,6 +15,7 @@ import pytest
 from sim.runtime.run.result import Result
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads, write
+from tests.oracle import oracle
 from tests.worlds.draw import Document
 from tests.worlds.generator import FOLDER
 from tests.worlds.trial import limited_cpu
@@ -110,7 +111,7 @@ def ran(world: Document, *, reference: bool = False, most_cpu_s: float = MOST_CP
     (scenario,) = loads(write(world, "A world."), folder=FOLDER).scenarios
     try:
         with limited_cpu(most_cpu_s):
-            result = simulate(scenario, engine="reference" if reference else "compiled")
+            result = simulate(scenario, engine=oracle if reference else "compiled")
     except TimeoutError as error:
         return Verdict("hangs", str(error)), None
     except Exception as error:  # noqa: BLE001  # whatever a broken program raises

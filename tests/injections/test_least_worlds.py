@@ -7,6 +7,7 @@ from sim.scenario import loads, write
 from tests.injections.catalogue import INJECTIONS, UNNOTICED
 from tests.injections.injection import judged
 from tests.injections.random_worlds import Noticed, Rate, Trial, noticed_in, sums, table
+from tests.oracle import oracle
 from tests.worlds.generator import FOLDER
 from tests.worlds.trial import differences
 
@@ -18,7 +19,7 @@ def run(text, *, reference):
     """(result, the files at the end)"""
     instances = []
     (scenario,) = loads(text, folder=FOLDER).scenarios
-    result = simulate(scenario, engine="reference" if reference else "compiled", attach=instances.append)
+    result = simulate(scenario, engine=oracle if reference else "compiled", attach=instances.append)
     return result, [(file.name, file.size_bytes, file.durable_ns, file.deleted_ns) for file in instances[-1].storage.files]
 
 

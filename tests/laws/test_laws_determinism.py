@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from sim.model.job import Job, Source, Vertex
 from sim.model.randomness.streams import draw, stream
 from tests.laws.small_jobs import SECOND, chain, run, scenario, scenarios
+from tests.oracle import oracle
 
 
 def _trace(world):
@@ -29,7 +30,7 @@ def test_law_41_engines_agree(world_of):
     One second has checkpoints of every interval, and deadlines that pass; the reference takes long for more.
     """
     world_of = replace(world_of, run=replace(world_of.run, duration_ns=SECOND))
-    assert _trace(run(world_of, "reference")) == _trace(run(world_of, "compiled"))
+    assert _trace(run(world_of, oracle)) == _trace(run(world_of, "compiled"))
 
 
 def test_law_41_another_seed_is_another_run():

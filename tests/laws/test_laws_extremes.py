@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sim.model.job import Distribution, Input, Job, Source, Vertex
-from sim.runtime.run.simulate import ENGINES
 from tests.laws.small_jobs import AT_LEAST_ONCE, UNALIGNED, run, scenario
+from tests.oracle import ENGINES
 
 RECORDS = 200  # of each source subtask
 SIZES = [  # bytes

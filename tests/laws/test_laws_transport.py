@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from sim.metrics.journal import Happening
 from sim.model.job import Job, Rate, Snapshot, Source
 from sim.plane import build
-from sim.plane.reference import ReferencePlane
-from sim.plane.reference.parts import Slice
 from sim.plane.seam.interface import BARRIERS, NoticeKind, ThreadState, Trait
 from sim.plane.seam.layout import layout
 from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import MS, SECOND, chain, run, scenario, scenarios
+from tests.oracle import ReferencePlane, oracle
+from tests.oracle.parts import Slice
 from tests.plane.worlds import drive, scripts, worlds
 
-ENGINES = pytest.mark.parametrize("engine", ["reference", "interpreted"])
+ENGINES = pytest.mark.parametrize("engine", [oracle, "interpreted"])
 thorough = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example])
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 
@@ -163,7 +163,7 @@ def test_laws_02_and_05_nobody_sends_blocked_or_without_credit(spec, script):
 @given(scenarios())
 def test_laws_02_03_and_05_on_whole_runs(world_of):
     """Under every protocol: senders obey credits and blocks, credits and buffers add up at every twentieth control event."""
-    instance = JobInstance(world_of, "reference")
+    instance = JobInstance(world_of, oracle)
     watch = Watch(instance.plane)
     instance.start()
     events = 0
@@ -179,7 +179,7 @@ def test_laws_02_03_and_05_on_whole_runs(world_of):
 
 def test_law_05_counts_something():
     """The law is not vacuous: aligned runs block channels, and all of them are resumed."""
-    instance = JobInstance(scenario(chain(), seconds=2), "reference")
+    instance = JobInstance(scenario(chain(), seconds=2), oracle)
     watch = Watch(instance.plane)
     instance.start()
     instance.env.run(until=instance.env.timeout(2 * SECOND))
@@ -299,7 +299,7 @@ def test_law_07_on_whole_runs(world_of):
         assert {until} == set((tasks["busy_ns"] + tasks["idle_ns"] + tasks["soft_ns"] + tasks["hard_ns"]).tolist())
 
 
-@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize("engine", [oracle, "compiled"])
 def test_law_4_a_thread_full_of_snapshots_serves_its_input(engine):
     """Each takes 20 ms of the source's thread, one is triggered every 10 ms: an element comes between two batches of mails."""
     base = scenario(chain(1, sink_ns=MS), seconds=4, interval_ms=10)

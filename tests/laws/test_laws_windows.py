@@ -14,8 +14,9 @@ from sim.model.job import Job, Source, Watermark, Window
 from sim.model.scenario import Scenario
 from sim.runtime.run.job_instance import JobInstance
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, barriers, chain, completed, perhaps_killed, run, scenario
+from tests.oracle import oracle
 
-ENGINES = ("compiled", "reference")
+ENGINES = ("compiled", oracle)
 quick = settings(max_examples=settings.default.max_examples // 4)  # whole runs
 SIZE = 500 * MS
 FIRE = 2 * MS

@@ -33,10 +33,10 @@ FINISHED = (
     ),
     Rule(
         "FINAL counts for later numbers",
-        "plane/reference/markers.py",
+        "tests/oracle/markers.py",
         "gate.counts.append(Count(marker.series, marker.number, set(gate.closed)))",
         "gate.counts.append(Count(marker.series, marker.number, set()))",
-        f"{PLANE}markers.py::test_M4_a_closed_channel_counts_for_every_number[reference]",
+        f"{PLANE}markers.py::test_M4_a_closed_channel_counts_for_every_number[oracle]",
     ),
 )
 
@@ -50,17 +50,17 @@ FAILURES = (
     ),
     Rule(
         "draws go on where the position is",
-        "plane/reference/restarts.py",
+        "tests/oracle/restarts.py",
         "        task.served = position.served\n",
         "        task.served = 0\n",
-        f"{PLANE}restarts.py::test_P4_draws_go_on_where_the_position_is[reference]",
+        f"{PLANE}restarts.py::test_P4_draws_go_on_where_the_position_is[oracle]",
     ),
     Rule(
         "in-flight data is read again",
-        "plane/reference/restarts.py",
+        "tests/oracle/restarts.py",
         "            c.taken = c.consumed = c.sent - captured\n",
         "            c.taken = c.consumed = c.sent\n",
-        f"{PLANE}restarts.py::test_P5_offsets[reference]",
+        f"{PLANE}restarts.py::test_P5_offsets[oracle]",
     ),
     Rule(
         "nothing restarts a job that has made the savepoint it stops with",
@@ -88,10 +88,10 @@ EVENTS = (
     ),
     Rule(
         "a task that waits for its late outputs takes nothing else",
-        "plane/reference/thread.py",
+        "tests/oracle/thread.py",
         "        elif task.waits_for_late:\n",
         "        elif task.waits_for_late and not task.late:\n",
-        f"{PLANE}late.py::test_who_waits_for_late_outputs_takes_nothing_before_them[reference]",
+        f"{PLANE}late.py::test_who_waits_for_late_outputs_takes_nothing_before_them[oracle]",
     ),
     Rule(
         "an operator that waits lets notifications through and nothing else",

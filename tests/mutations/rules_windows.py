@@ -18,24 +18,24 @@ _IMPORT = "tests/recordings/infer/test_windows.py::test_"
 WINDOWS = (
     Rule(
         "a record without outputs takes no firing",
-        "plane/reference/late.py",
+        "tests/oracle/late.py",
         "        if outputs == 0:\n            return False\n",
         "",
-        f"{_FIRING}a_record_without_outputs_takes_no_firing[reference]",
+        f"{_FIRING}a_record_without_outputs_takes_no_firing[oracle]",
     ),
     Rule(
         "nothing passes a firing that does not yield",
-        "plane/reference/late.py",
+        "tests/oracle/late.py",
         "task.vertex.lag is None or not task.vertex.lag.yields",
         "task.vertex.lag is None",
-        f"{_FIRING}nothing_passes_while_a_task_fires[reference]",
+        f"{_FIRING}nothing_passes_while_a_task_fires[oracle]",
     ),
     Rule(
         "what was let go is reported when it is written",
-        "plane/reference/thread.py",
+        "tests/oracle/thread.py",
         "        if task.reports_written:  # L9\n",
         "        if task.reports_written and not task.late:  # L9\n",
-        f"{_FIRING}what_was_let_go_is_reported_when_it_is_written[reference]",
+        f"{_FIRING}what_was_let_go_is_reported_when_it_is_written[oracle]",
     ),
     Rule(
         "event time is that of the slowest channel",
@@ -214,10 +214,10 @@ WINDOWS = (
     ),
     Rule(
         "a source that is paused begins no record",
-        "plane/reference/thread.py",
+        "tests/oracle/thread.py",
         "        if task.paused:\n",
         "        if task.paused and at > self.plane.now:\n",
-        "tests/plane/test_rules_thread.py::test_T6_a_paused_source_begins_no_record_and_is_idle[reference]",
+        "tests/plane/test_rules_thread.py::test_T6_a_paused_source_begins_no_record_and_is_idle[oracle]",
     ),
     Rule(
         "nobody waits for a source that is idle",
@@ -235,10 +235,10 @@ WINDOWS = (
     ),
     Rule(
         "a full bundle leaves at once",
-        "plane/reference/late.py",
+        "tests/oracle/late.py",
         "len(task.late) == lag.capacity:  # L10\n",
         "len(task.late) > lag.capacity:  # L10\n",
-        "tests/plane/test_rules_late.py::test_L10_a_full_bundle_leaves_at_once[reference]",
+        "tests/plane/test_rules_late.py::test_L10_a_full_bundle_leaves_at_once[oracle]",
     ),
     Rule(
         "sessions of processing time wait for their gap",

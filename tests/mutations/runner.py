@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
 
 def mistakes(rule: Rule) -> Iterator[str]:
     """Why a rule's row cannot be used: its text has moved, its break does not compile, its test is gone."""
-    path = ROOT / "sim" / rule.file
+    path = ROOT / rule.path
     source = path.read_text() if path.exists() else ""
     if (count := source.count(rule.text)) != 1:
         yield f"{rule.rule}: its text stands {count} times in {rule.file}"
@@ -103,12 +103,12 @@ def _make_copy() -> tempfile.TemporaryDirectory[str]:
 @contextmanager
 def _broken(copy: Path, rule: Rule) -> Iterator[None]:
     """The rule is broken in the copy, and whole again afterwards, with the time of its file."""
-    path = copy / "sim" / rule.file
+    path = copy / rule.path
     path.write_text(path.read_text().replace(rule.text, rule.broken))
     try:
         yield
     finally:
-        shutil.copy2(ROOT / "sim" / rule.file, path)
+        shutil.copy2(ROOT / rule.path, path)
 
 
 def _start_server() -> subprocess.Popen[str]:

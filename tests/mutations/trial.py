@@ -229,9 +229,9 @@ def unchanged() -> None:
 def functions_by_place() -> Functions:
     """(file, qualified name, first line) -> the functions of the package, wherever they are kept."""
     found: Functions = {}
+    places = tuple(str(ROOT / place) for place in ("sim", "tests/oracle"))
     for function in gc.get_objects():
-        if isinstance(function, FunctionType) and function.__code__.co_filename.startswith(str(ROOT / "sim")):
-            code = function.__code__
+        if isinstance(function, FunctionType) and (code := function.__code__).co_filename.startswith(places):
             found.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno), []).append(function)
     return found
 

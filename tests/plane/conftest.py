@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import sim.plane
-from sim.plane.reference import ReferencePlane
 from sim.plane.seam.interface import DataPlane, PlaneSpec
+from tests.oracle import oracle
 
-ENGINES = ["reference", "interpreted", "compiled"] if callable(getattr(sim.plane, "build", None)) else ["reference"]
+ENGINES = [oracle, "interpreted", "compiled"]
 
 
 @pytest.fixture(params=ENGINES, scope="session")
@@ -22,7 +22,7 @@ def build(engine: str) -> Iterator[Callable[[PlaneSpec], DataPlane]]:
     planes: list[DataPlane] = []
 
     def make(spec: PlaneSpec) -> DataPlane:
-        planes.append(ReferencePlane(spec) if engine == "reference" else sim.plane.build(spec, engine))
+        planes.append(sim.plane.build(spec, engine))
         return planes[-1]
 
     yield make

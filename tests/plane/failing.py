@@ -16,6 +16,7 @@ from sim.plane import build
 from sim.plane.seam.interface import DataPlane, Notice, NoticeKind, PlaneSpec, Position, Trait
 from sim.plane.seam.layout import Layout, layout
 from sim.plane.seam.positions import channels_in, channels_out
+from tests.oracle import oracle
 from tests.plane.worlds import Driver, Script, Step, Trigger, scripts
 
 __all__ = ["Failing", "FailingScript", "cutting_scripts", "drive_failing", "failing_scripts", "parting", "recover", "region", "zero"]
@@ -237,7 +238,7 @@ def recover(plane: DataPlane, spec: PlaneSpec, script: FailingScript, *, after: 
 
 def parting(spec: PlaneSpec, script: FailingScript, engine: str) -> str:
     """The first step in which an engine leaves the reference, to be read; empty: none."""
-    expected, actual = (drive_failing(build(spec, name), spec, script) for name in ("reference", engine))
+    expected, actual = (drive_failing(build(spec, name), spec, script) for name in (oracle, engine))
     for i, (left, right) in enumerate(zip(expected, actual, strict=False)):
         if left != right:
             lines = [f"{engine} parts at step {i}", f"  after {expected[i - 1][:2]}"]

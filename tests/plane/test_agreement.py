@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from sim.plane import build
 from sim.plane.kernel import assembly
 from sim.plane.kernel.tables import column
-from sim.plane.reference import ReferencePlane
 from sim.plane.seam.interface import Debloating, EdgeSpec, PlaneSpec, RateSegment, Ship, SourceSpec, VertexSpec
+from tests.oracle import ReferencePlane, oracle
 from tests.plane.difference import differences, first_difference, run_freely
 from tests.plane.test_worlds import owed, served
 from tests.plane.worlds import SHAPES, drive, scripts, worlds
@@ -29,8 +29,8 @@ def story(spec, script):
     def drive_to(plane, until):
         return drive(plane, spec, replace(script, until=until))
 
-    make = {engine: partial(build, spec, engine) for engine in ("reference", *ENGINES)}
-    found = {engine: first_difference(make["reference"], make[engine], script.until, drive_to) for engine in ENGINES}
+    make = {engine: partial(build, spec, engine) for engine in (oracle, *ENGINES)}
+    found = {engine: first_difference(make[oracle], make[engine], script.until, drive_to) for engine in ENGINES}
     return "\n".join(f"{engine}: {difference}" for engine, difference in found.items() if difference)
 
 
@@ -72,7 +72,7 @@ def shuffle(parallelism: int, **options) -> PlaneSpec:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_is_fetched_ahead_changes_nothing(engine, monkeypatch):
     """Channels of a job beyond the processor's cache are asked for before a record is written; asking chooses no channel."""
-    reference = build(shuffle(4), "reference")
+    reference = build(shuffle(4), oracle)
     monkeypatch.setattr(assembly, "FIT_INTO_CACHE", 0)
     plane = build(shuffle(4), engine)
 
@@ -85,7 +85,7 @@ def test_engines_agree_on_a_longer_run():
     spec = shuffle(
         6, latency_ns=2_000, nic=(1, 2), buffer_timeout_ns=40_000, debloating=Debloating(period_ns=90_000, target_ns=150_000, min_bytes=64)
     )
-    reference, *others = (build(spec, engine) for engine in ("reference", *ENGINES))
+    reference, *others = (build(spec, engine) for engine in (oracle, *ENGINES))
     output = run_freely(reference, 1_000_000)
 
     for plane in others:

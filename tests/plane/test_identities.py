@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from sim.plane.reference import ReferencePlane
 from sim.plane.seam.interface import Lag, Ship
+from tests.oracle import ReferencePlane
 from tests.plane.lab import edge, run, source, vertex, world
 
 

@@ -12,6 +12,7 @@ from sim.plane.kernel import assembly
 from sim.plane.kernel.assembly import runs_ahead
 from sim.plane.seam.interface import EdgeSpec, Lag, Marker, PlaneSpec, RateSegment, Ship, SourceSpec, Trait, VertexSpec, Wait
 from sim.plane.seam.layout import layout
+from tests.oracle import oracle
 from tests.plane.difference import differences
 from tests.plane.lab import edge, run, source, vertex, world
 
@@ -27,14 +28,14 @@ def small_records(*, local=False, service=7, **options):
 
 def compared(spec, act=lambda plane: []):
     """What the kernel does otherwise than the reference; `act` runs a plane and answers."""
-    twins = build(spec, "reference"), build(spec, "interpreted")
+    twins = build(spec, oracle), build(spec, "interpreted")
     answers = [[*act(plane), *run(plane, UNTIL)] for plane in twins]
     return list(differences(*answers, *twins))
 
 
 def test_a_table_shows_this_moment():
     """The source is ahead by the records that fit into its buffer; no look at it finds more than were served by now."""
-    plane, reference = (build(small_records(), engine) for engine in ("interpreted", "reference"))
+    plane, reference = (build(small_records(), engine) for engine in ("interpreted", oracle))
     for until in range(0, 400, 3):
         plane.advance(until)
         reference.advance(until)
@@ -47,7 +48,7 @@ def test_a_table_shows_this_moment():
 
 def test_a_position_takes_back_only_what_its_own_task_has_ahead():
     """A checkpoint of n tasks asks for n positions: with a look at all tasks for each it cost n times n."""
-    plane, reference = (build(small_records(), engine) for engine in ("interpreted", "reference"))
+    plane, reference = (build(small_records(), engine) for engine in ("interpreted", oracle))
     for until in range(0, 400, 3):
         plane.advance(until)
         reference.advance(until)
@@ -64,7 +65,7 @@ def test_a_position_takes_back_only_what_its_own_task_has_ahead():
 
 
 def test_looks_see_nothing_that_is_ahead():
-    plane, reference = (build(small_records(), engine) for engine in ("interpreted", "reference"))
+    plane, reference = (build(small_records(), engine) for engine in ("interpreted", oracle))
     seen, expected = ([plane.look(1 + 21 * i, 7, 3)[0].tolist() for i in range(60)] for plane in (plane, reference))
 
     assert expected == seen

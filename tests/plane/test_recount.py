@@ -12,6 +12,7 @@ from sim.model.randomness.quantiles import quantile_table
 from sim.model.randomness.streams import draw, stream
 from sim.runtime.run.job_instance import JobInstance
 from sim.scenario import loads, write
+from tests.oracle import oracle
 from tests.plane.recount import due_times, key_group_shares, quantiles, recount, uniform
 
 LAWS = [("exponential", 1.0), ("uniform", 1.0), ("lognormal", 0.4), ("lognormal", 2.0), ("erlang", 0.5), ("shifted-exponential", 0.3)]
@@ -125,7 +126,7 @@ def test_restarts_change_no_total(document, times, barriers):
 @settings(max_examples=10)
 @given(documents())
 def test_the_reference_agrees_with_the_recount(document):
-    assert_counts(document, ended(document, "reference"))
+    assert_counts(document, ended(document, oracle))
 
 
 @pytest.mark.parametrize(("kind", "cv"), LAWS)

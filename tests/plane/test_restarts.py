@@ -5,8 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sim.plane import build
-from sim.plane.reference import ReferencePlane
 from sim.plane.seam.layout import layout
+from tests.oracle import ReferencePlane
 from tests.plane.failing import cutting_scripts, drive_failing, failing_scripts, parting, recover
 from tests.plane.test_worlds import owed, served
 from tests.plane.worlds import SHAPES, worlds

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sim.plane.reference import ReferencePlane
 from sim.plane.seam.interface import PlaneSpec, Ship
 from sim.plane.seam.layout import layout
+from tests.oracle import ReferencePlane
 from tests.plane.worlds import SHAPES, drive, scripts, worlds
 
 shapes = pytest.mark.parametrize("shape", SHAPES)

@@ -53,7 +53,7 @@ from sim.scenario.text.problems import Reading
 
 recording, scenario = Path(sys.argv[1]), sys.argv[2]
 (study,) = loads(scenario).scenarios
-simulated = predicted(sim.simulate(study, engine="reference"))
+simulated = predicted(sim.simulate(study, engine="interpreted"))
 truth = join_observed_predicted(simulated, simulated).assign(recording="r", family="f")
 graph = [SimpleNamespace(id=name, inputs=(), is_even=True) for name in ("source", "sink")]
 row = next(row for row in agreements(simulated, simulated) if row.quantity == "subtask-written" and row.vertex == "sink")

@@ -5,10 +5,10 @@ from functools import partial
 import pytest
 import simpy
 
-from sim.plane.reference import ReferencePlane
 from sim.plane.seam.interface import NoticeKind
 from sim.runtime.clock import FOREVER, TwoPlaneEnvironment
 from sim.storage.work import in_own_turn
+from tests.oracle import ReferencePlane
 from tests.plane.lab import pipe
 from tests.runtime.fakes import FakePlane, clock, notice
 

@@ -8,11 +8,12 @@ import pytest
 from sim.metrics.journal import Happening
 from sim.model.faults import Rescale
 from sim.model.job import Job
-from sim.runtime.run.simulate import ENGINES, simulate
+from sim.runtime.run.simulate import simulate
 from sim.runtime.task.operator.sink import SinkWriter
 from sim.runtime.task.parts import TaskParts
 from sim.scenario import load, loads
 from tests.laws.small_jobs import MS
+from tests.oracle import ENGINES
 
 WORLDS = Path(__file__).parents[1] / "data" / "worlds"
 COMMITTED = {

@@ -13,6 +13,7 @@ from sim.model.actions import Action
 from sim.model.faults import Fault, JobManagerDown, Kill, When
 from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import MS
+from tests.oracle import oracle
 from tests.worlds.strategies import base
 
 
@@ -40,7 +41,7 @@ def test_a_failure_before_the_savepoint_is_complete_restarts_the_job():
     assert () == run.violations
 
 
-ENGINES = ("reference", "compiled")
+ENGINES = (oracle, "compiled")
 STOPS = ("drain", "no-drain")
 
 

@@ -13,17 +13,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 from unittest.mock import patch
 
-from sim.plane.reference import ReferencePlane
 from sim.runtime.run.instances import Chain
 from sim.runtime.run.job_instance import JobInstance
+from tests.oracle import ReferencePlane, oracle
 
 if TYPE_CHECKING:
     from sim.model.scenario import Scenario
-    from sim.plane.reference.parts import Channel, Identity
     from sim.plane.seam.interface import PlaneSpec
     from sim.protocol.commit.committables import Committable
     from sim.runtime.contents import TaskSnapshot
     from sim.runtime.run.beginning import Beginning
+    from tests.oracle.parts import Channel, Identity
 
 __all__ = ["Lineage", "Traced", "traced"]
 
@@ -77,7 +77,7 @@ class _TracedChain(Chain):
     """Jobs in planes that know the identity of every record."""
 
     def __init__(self, scenario: Scenario, result: Traced) -> None:
-        super().__init__(scenario, "reference", check=False)
+        super().__init__(scenario, oracle, check=False)
         self.result = result
 
     def instance(self, scenario: Scenario, beginning: Beginning | None) -> JobInstance:

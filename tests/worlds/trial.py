@@ -19,6 +19,7 @@ from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.result import Result
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads, write
+from tests.oracle import oracle
 from tests.worlds.account import account, undisturbed
 from tests.worlds.draw import Document
 from tests.worlds.generator import FOLDER
@@ -92,7 +93,7 @@ def differences(first: Result, second: Result) -> list[str]:
 
 def _run(scenario: Scenario, *, compare: bool, patience: int) -> Outcome:
     result = simulate(scenario)
-    if compare and (names := differences(result, simulate(scenario, engine="reference"))):
+    if compare and (names := differences(result, simulate(scenario, engine=oracle))):
         return Outcome("differ", f"reference and compiled: {', '.join(names[:3])}")
     if compare and result.job_status == "FINISHED" and not result.violations and (lines := account(scenario)):
         twin = undisturbed(scenario)

@@ -14,7 +14,7 @@ from sim.metrics.stats import CheckpointStats, stopped_with
 from sim.model.directories import Directories
 from sim.model.scenario import Scenario
 from sim.model.stored import StateFile, StoredSnapshot
-from sim.plane import Engine
+from sim.plane import Engine, PlaneFactory
 from sim.protocol.reasons import FailureReason
 from sim.protocol.snapshots.relocation import broken_by, restorable
 from sim.protocol.vocabulary import SchedulerStopped
@@ -49,12 +49,12 @@ class Chain:
     """
 
     def __init__(
-        self, scenario: Scenario, engine: Engine, *,
+        self, scenario: Scenario, engine: Engine | PlaneFactory, *,
         check: bool, progress: Callable[[int], None] | None = None, attach: Callable[[JobInstance], None] = lambda _: None,
         series: Collection[str] | None = None,
     ) -> None:  # fmt: skip
         self.scenario = scenario
-        self.engine: Engine = engine
+        self.engine = engine
         self.check = check
         self.progress = progress
         self.attach = attach

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sim.checkers.violation import Violation
 from sim.model.scenario import Scenario
-from sim.plane import Engine, build
+from sim.plane import Engine, PlaneFactory, build
 from sim.plane.seam.interface import Notice
 from sim.protocol.forced import forced_aligned_edges
 from sim.runtime.accounts.accounts import Accounts
@@ -32,7 +32,7 @@ class JobInstance:
     """A job instance with its plane, its clock, its tasks and its JobManager.  `simulate` runs it."""
 
     def __init__(
-        self, scenario: Scenario, engine: Engine, *,
+        self, scenario: Scenario, engine: Engine | PlaneFactory, *,
         digests: bool = False, check: bool = True, beginning: Beginning | None = None,
     ) -> None:  # fmt: skip
         begin_ns = 0 if beginning is None else beginning.at_ns

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.oracle import oracle
 from tests.runtime.jobmanager.adaptive_runs import JOB, run
 
 
@@ -127,7 +128,7 @@ def test_both_engines_do_the_same_and_nothing_is_lost(seed):
     """Times of losses that are drawn, under every law."""
     losses = f"faults=[{{task-manager: random, every: {{exponential: {15 + 5 * seed} s}}}}]"
     overrides = losses, f"run.seed={seed}", "restart.replacement={exponential: 20 s}", "run.duration=100 s"
-    kernel, reference = (run(*overrides, engine=engine) for engine in ("compiled", "reference"))
+    kernel, reference = (run(*overrides, engine=engine) for engine in ("compiled", oracle))
 
     assert kernel.recoveries.equals(reference.recoveries)
     assert kernel.checkpoints.equals(reference.checkpoints)

@@ -6,6 +6,7 @@ from sim.metrics.journal import Happening
 from sim.protocol.recovery.regions import regions
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
+from tests.oracle import oracle
 
 SLICES = """
   source: {{source: {{rate: 2k/s, record: 1 kB}}, parallelism: 2}}
@@ -115,7 +116,7 @@ def test_a_part_that_does_not_fit_the_others_is_refused():
 
 
 def test_engines_agree():
-    first, *others = [run(engine=engine)[0] for engine in ("compiled", "interpreted", "reference")]
+    first, *others = [run(engine=engine)[0] for engine in ("compiled", "interpreted", oracle)]
 
     for other in others:
         assert all(table.equals(other.tables[name]) for name, table in first.tables.items())

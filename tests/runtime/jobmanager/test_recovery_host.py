@@ -14,6 +14,7 @@ from sim.plane.seam.interface import ThreadState
 from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
+from tests.oracle import oracle
 
 ENGINE = "compiled"
 FIXED = Restart(
@@ -126,7 +127,7 @@ def test_engines_agree_on_failures(kind):
     story = failing(
         (Kill("stage0", 1), 700), (TaskManagerLost(2), 1800), (StorageOutage(200 * MS), 2500), kind=kind, job=chain(2, sink_ns=8 * MS)
     )
-    first, *others = [simulate(story, engine=engine) for engine in ("interpreted", "compiled", "reference")]
+    first, *others = [simulate(story, engine=engine) for engine in ("interpreted", "compiled", oracle)]
 
     assert 2 == len(first.recoveries)
     for other in others:

@@ -4,6 +4,7 @@ import pytest
 
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
+from tests.oracle import oracle
 
 JOB = """\
 job:
@@ -58,4 +59,4 @@ def test_a_process_that_was_brought_in_before_is_not_fresh_again():
 def test_engines_agree():
     rescaled = "rescale=[{at: 8200 ms, parallelism: {b: 3}}]"
 
-    assert restart(rescaled) == restart(rescaled, engine="reference")
+    assert restart(rescaled) == restart(rescaled, engine=oracle)

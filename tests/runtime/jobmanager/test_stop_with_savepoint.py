@@ -10,8 +10,9 @@ from sim.model.cluster import Storage
 from sim.model.faults import Fault, Kill, Restart, When
 from sim.model.job import Job
 from sim.model.sink import Commit
-from sim.runtime.run.simulate import ENGINES, simulate
+from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario
+from tests.oracle import ENGINES
 
 ENGINE = "compiled"
 

@@ -15,6 +15,7 @@ from sim.runtime.observe.standstill import Blocked, circle
 from sim.runtime.run.job_instance import JobInstance
 from sim.runtime.run.simulate import simulate
 from sim.scenario import load
+from tests.oracle import oracle
 from tests.worlds.trial import run_text
 
 WORLD = Path(__file__).parents[2] / "data" / "worlds" / "early-barrier-before-a-forced-alignment.yaml"
@@ -38,7 +39,7 @@ def ran(*changes, engine="compiled"):
     return simulate(read(WORLD, *changes), engine=engine)
 
 
-@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("engine", ["compiled", oracle])
 def test_an_early_barrier_before_a_forced_alignment_hangs(engine):
     """Expired ones and the one under way at the end: each is told, and nothing has moved since."""
     result = ran(engine=engine)

@@ -8,6 +8,7 @@ from sim.model.actions import Action
 from sim.model.directories import Directories
 from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import SECOND, UNALIGNED
+from tests.oracle import oracle
 from tests.runtime.job_chains import jobs
 
 ENGINE = "compiled"
@@ -137,7 +138,7 @@ def test_engines_agree_about_chains():
     """In-flight data travels from job to job as well; every engine tells the same story."""
     base = jobs("no-claim", count=3, seconds=5)
     unaligned = replace(base, checkpoint=replace(base.checkpoint, barriers=UNALIGNED))
-    results = [simulate(unaligned, engine=engine) for engine in ("compiled", "reference")]
+    results = [simulate(unaligned, engine=engine) for engine in ("compiled", oracle)]
 
     assert () == results[0].violations
     assert results[0].recoveries["recovered_bytes"].gt(0).all()

@@ -10,13 +10,14 @@ import pytest
 
 from sim.runtime.run import instances as room
 from sim.runtime.run.simulate import simulate
+from tests.oracle import oracle
 
 
 def resident_mb():
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
-@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("engine", ["compiled", oracle])
 def test_a_run_that_is_over_keeps_no_channels(monkeypatch, study, engine):
     """They are most of what it took, and are gone before anybody looks for cycles."""
     instances = []

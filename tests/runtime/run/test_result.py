@@ -14,6 +14,7 @@ from sim.protocol.reasons import FailureReason
 from sim.runtime.run.result import Result
 from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import UNALIGNED, chain, scenario
+from tests.oracle import oracle
 
 FILES = {"checkpoints.parquet", "subtasks.parquet", "tasks.parquet", "series.parquet", "commits.parquet", "recoveries.parquet",
          "files.parquet", "snapshots.parquet", "restores.parquet", "path.parquet", "requests.parquet",
@@ -55,7 +56,7 @@ def test_every_file_and_then_the_folder_is_brought_to_the_disk(result, tmp_path,
 
 def test_the_same_run_is_the_same_bytes(result, tmp_path):
     """Same manifest, same bytes: whoever ran it."""
-    again = simulate(result.scenario, engine="reference")
+    again = simulate(result.scenario, engine=oracle)
     result.write(tmp_path / "first")
     again.write(tmp_path / "second")
 

@@ -12,6 +12,7 @@ from sim.runtime.parallelism import with_parallelism
 from sim.runtime.run.segments import segments
 from sim.runtime.run.simulate import simulate
 from tests.laws.small_jobs import ALIGNED, MS, SECOND, UNALIGNED, chain, scenario, source
+from tests.oracle import oracle
 
 ENGINE = "compiled"
 LOG = Source((Rate(0, Fraction(100)),), 500)  # 5 s of records
@@ -86,7 +87,7 @@ def test_more_is_read_than_was_captured():
 
 
 def test_engines_agree_on_rescaling():
-    first, *others = [rescaling(UNALIGNED, engine=engine) for engine in ("interpreted", "compiled", "reference")]
+    first, *others = [rescaling(UNALIGNED, engine=engine) for engine in ("interpreted", "compiled", oracle)]
     for other in others:
         assert first.journal == other.journal
         for name, table in first.tables.items():

@@ -5,6 +5,7 @@ import pytest
 
 import sim
 from sim.scenario import loads
+from tests.oracle import oracle
 
 TEXT = """# Who is slow?
 version: 1
@@ -31,7 +32,7 @@ def test_services_of_a_subtask_take_its_factor_times_as_long():
     assert [1, 2] == each_ms(result(SLOW).tasks)
 
 
-@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("engine", ["compiled", oracle])
 def test_engines_agree(engine):
     first, other = result(SLOW), result(SLOW, engine=engine)
 

@@ -5,6 +5,7 @@ import pytest
 from sim.evidence.envelope.load import utilisation
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
+from tests.oracle import oracle
 
 SPLIT = """\
 # How many records reach each reader?
@@ -20,7 +21,7 @@ run: {duration: 4 s}
 """
 
 
-@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize("engine", [oracle, "compiled"])
 def test_readers_of_one_vertex_count_what_their_edge_carries(engine):
     """Readers count shares of what their writer reads or, a source, emits; nothing is lost, and checkpoints hold it."""
     (scenario,) = loads(SPLIT).scenarios
@@ -45,7 +46,7 @@ def test_the_load_of_a_reader_is_that_of_its_edge():
     assert 5 == pytest.approx(load("fan-out: 0.5"))
 
 
-@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize("engine", [oracle, "compiled"])
 def test_readers_of_a_window_count_what_their_edge_carries(engine):
     """What fires goes to every edge, by its own amount; the time of firing is by that of the vertex."""
     window = SPLIT.replace(

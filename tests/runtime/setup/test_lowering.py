@@ -12,10 +12,10 @@ from sim.model.key_groups import owners
 from sim.model.randomness.quantiles import size_table
 from sim.model.randomness.streams import draw, stream
 from sim.model.scenario import Overheads, Run, Scenario
-from sim.plane.reference.thread import due
 from sim.plane.seam.interface import RateSegment, Ship
 from sim.runtime.setup.lowering import hosts, plane_spec
 from sim.scenario import loads
+from tests.oracle.thread import due
 
 SECOND = 1_000_000_000
 THIRDS = (Fraction(1, 3), Fraction(2, 3))

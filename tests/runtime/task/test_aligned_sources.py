@@ -4,6 +4,7 @@ import pytest
 
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
+from tests.oracle import oracle
 from tests.runtime.task.windowed_runs import sizes
 
 JOB = """# What does a source that is slow do to windows?
@@ -139,7 +140,7 @@ run: {duration: 1 min}
 """
 
 
-@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize("engine", [oracle, "compiled"])
 def test_the_watermark_of_a_source_that_waits_stands_still(engine):
     """A record without a rate bears the time of its emission: while none leaves, the watermark does not follow the clock.
 

@@ -4,6 +4,7 @@ import pytest
 
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
+from tests.oracle import oracle
 
 JOB = """\
 job:
@@ -41,7 +42,7 @@ def test_a_barrier_that_waits_behind_data_is_taken_at_once(barriers):
 
 def test_engines_agree_and_nothing_is_lost():
     changes = ("cluster.barrier-wake-up=10 ms", "storage.in-flight-bandwidth=5 MB/s", "faults=[{kill: c, at: 7 s}]", "run.duration=12 s")
-    compiled, reference = (ran(*changes, engine=engine) for engine in ("compiled", "reference"))
+    compiled, reference = (ran(*changes, engine=engine) for engine in ("compiled", oracle))
 
     assert () == compiled.violations == reference.violations
     assert all(table.equals(reference.tables[name]) for name, table in compiled.tables.items())

@@ -5,6 +5,7 @@ import pytest
 from sim.plane import build
 from sim.runtime.clock import TwoPlaneEnvironment
 from sim.runtime.task.thread import TaskThread
+from tests.oracle import oracle
 from tests.plane.lab import pipe
 from tests.runtime.fakes import FakePlane
 
@@ -205,7 +206,7 @@ def test_what_an_operator_waits_for_at_its_end_comes_before_mails(thread, plane)
     assert 2 == plane.verbs.count(("hold", 3))
 
 
-@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize("engine", [oracle, "compiled"])
 def test_a_mail_never_runs_inside_a_record(engine):
     """Posted at 13 while the record of 10 to 20 is served: it runs at 20."""
     times = []
@@ -218,7 +219,7 @@ def test_a_mail_never_runs_inside_a_record(engine):
     assert [20] == times
 
 
-@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize("engine", [oracle, "compiled"])
 def test_an_occupied_thread_serves_nothing(engine):
     """Held from 20 for 45 ns: the records of 20 to 60 are made up from 65 on."""
     plane = build(pipe(), engine)

@@ -5,6 +5,7 @@ import pytest
 from sim.comparison.cores import scarce_cores
 from sim.runtime.run.simulate import simulate
 from sim.scenario import loads
+from tests.oracle import oracle
 
 JOB = """
 version: 1
@@ -60,7 +61,7 @@ def test_a_thread_that_waits_for_answers_takes_no_core():
 
 
 def test_both_planes_see_the_same_contention():
-    tables = [ran("run.duration=4 s", "run.warmup=0 s", engine=engine).tasks for engine in ("compiled", "reference")]
+    tables = [ran("run.duration=4 s", "run.warmup=0 s", engine=engine).tasks for engine in ("compiled", oracle)]
 
     assert tables[0].equals(tables[1])
 

@@ -16,6 +16,7 @@ from sim.recordings.infer.flows import flows
 from sim.recordings.source.rest.job import RestJob
 from sim.runtime.run.simulate import simulate
 from sim.runtime.taskmanager.processor import Busy, Processor
+from tests.oracle import oracle
 
 MS, S = 1_000_000, 1_000_000_000
 USERS = Path(__file__).parents[2] / "data" / "users-jobs"
@@ -129,7 +130,7 @@ run: {duration: 30 s}
 """
 
 
-@pytest.mark.parametrize("engine", ["reference", "compiled"])
+@pytest.mark.parametrize("engine", [oracle, "compiled"])
 def test_asynchronous_phases_are_longer_where_cores_are_short(engine):
     """50 MB at 400 MB/s are 125 ms.  Two sinks are busy for 1.6 of 2 cores, and two snapshots make it 3.6 threads."""
     took = {}

@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import Any
 
-from sim.plane.reference.parts import Channel, Event, Task
 from sim.plane.seam.interface import Notice, NoticeKind
+from tests.oracle.parts import Channel, Event, Task
 
 
 class Agenda(ABC):

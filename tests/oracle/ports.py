@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from sim.model.randomness.streams import Stream
-from sim.plane.reference.parts import Buffer, Channel, Event, Gate, Identity, Partition, Slice, Task
 from sim.plane.seam.interface import Marker, NoticeKind, PlaneSpec, ThreadState, VertexSpec
 from sim.plane.seam.layout import Layout
+from tests.oracle.parts import Buffer, Channel, Event, Gate, Identity, Partition, Slice, Task
 
 
 class OutputPort(Protocol):

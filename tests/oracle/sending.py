@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sim.plane.reference.parts import Channel, Slice, fold
-from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import Marker, NoticeKind, Trait
+from tests.oracle.parts import Channel, Slice, fold
+from tests.oracle.ports import Plane
 
 
 class Sending:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sim.model.randomness.streams import draw
-from sim.plane.reference.parts import Channel, Gate, Identity, Slice, Task, fold, law
-from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import Marker, NoticeKind, ThreadState, Wait
+from tests.oracle.parts import Channel, Gate, Identity, Slice, Task, fold, law
+from tests.oracle.ports import Plane
 
 
 def waits(task: Task) -> Wait:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sim.plane.reference.parts import Buffer, Channel, Gate, Slice, Task
-from sim.plane.reference.ports import Plane
 from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import NoticeKind, Position, ThreadState
 from sim.plane.seam.positions import nothing
+from tests.oracle.parts import Buffer, Channel, Gate, Slice, Task
+from tests.oracle.ports import Plane
 
 KEPT = {  # what a start leaves as it is (P3), beside what never changes
     "Task": {"partitions", "gates", "state", "since", "spent", "slow", "records_out", "buffers_in", "buffers_out", "digest",

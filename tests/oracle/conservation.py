@@ -1,13 +1,11 @@
 """What is never lost: records, bytes, segments, receive buffers, credits, places in the ready lists, time.  Assertions are its product."""
 
-# ruff: noqa: S101
-
 from __future__ import annotations
 
-from sim.plane.reference.parts import Buffer, Channel, Gate, Partition, Slice, Task
-from sim.plane.reference.ports import Plane
-from sim.plane.reference.tables import spent
 from sim.plane.seam.interface import Marker
+from tests.oracle.parts import Buffer, Channel, Gate, Partition, Slice, Task
+from tests.oracle.ports import Plane
+from tests.oracle.tables import spent
 
 
 def equal(story: str, expected: int, actual: int) -> None:

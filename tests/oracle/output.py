@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sim.model.randomness.streams import draw
-from sim.plane.reference.parts import Buffer, Channel, Partition, Task
-from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import Ship, ThreadState
+from tests.oracle.parts import Buffer, Channel, Partition, Task
+from tests.oracle.ports import Plane
 
 
 class RecordWriter:

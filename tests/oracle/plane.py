@@ -9,19 +9,6 @@ from typing import cast
 import numpy as np
 
 from sim.model.randomness.streams import Stream, draw, stream
-from sim.plane.reference.agenda import Agenda
-from sim.plane.reference.captures import Captures
-from sim.plane.reference.conservation import check
-from sim.plane.reference.debloat import BufferSizing
-from sim.plane.reference.late import LateOutputs
-from sim.plane.reference.markers import Markers
-from sim.plane.reference.output import RecordWriter
-from sim.plane.reference.parts import Channel, Event, Gate, Identity, Partition, Slice, Task
-from sim.plane.reference.receiving import Receiving
-from sim.plane.reference.restarts import Restarts
-from sim.plane.reference.sending import Sending
-from sim.plane.reference.tables import channel_table, gate_table, partition_table, sums, task_table
-from sim.plane.reference.thread import Thread, waits
 from sim.plane.seam.counted import Counted
 from sim.plane.seam.interface import (
     ANY_NUMBER,
@@ -38,6 +25,19 @@ from sim.plane.seam.interface import (
 )
 from sim.plane.seam.layout import Layout, layout
 from sim.plane.seam.positions import require_closed
+from tests.oracle.agenda import Agenda
+from tests.oracle.captures import Captures
+from tests.oracle.conservation import check
+from tests.oracle.debloat import BufferSizing
+from tests.oracle.late import LateOutputs
+from tests.oracle.markers import Markers
+from tests.oracle.output import RecordWriter
+from tests.oracle.parts import Channel, Event, Gate, Identity, Partition, Slice, Task
+from tests.oracle.receiving import Receiving
+from tests.oracle.restarts import Restarts
+from tests.oracle.sending import Sending
+from tests.oracle.tables import channel_table, gate_table, partition_table, sums, task_table
+from tests.oracle.thread import Thread, waits
 
 
 class ReferencePlane(Agenda):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sim.plane.reference.parts import Late, Task, law
-from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import NoticeKind, ThreadState
+from tests.oracle.parts import Late, Task, law
+from tests.oracle.ports import Plane
 
 
 class LateOutputs:

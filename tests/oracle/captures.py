@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from sim.plane.reference.parts import Buffer, Channel, Slice, Task
-from sim.plane.reference.ports import Plane
+from tests.oracle.parts import Buffer, Channel, Slice, Task
+from tests.oracle.ports import Plane
 
 
 class Captures:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sim.plane.reference.parts import Gate, Slice
-from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import Debloating, Marker
+from tests.oracle.parts import Gate, Slice
+from tests.oracle.ports import Plane
 
 UNIT = 1 << 32
 """The fixed point of D3."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from sim.plane.reference.parts import Task
-from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import OF_VERTICES, ThreadState
+from tests.oracle.parts import Task
+from tests.oracle.ports import Plane
 
 TASKS = ("state", "served", "records_out", "bytes_in", "bytes_out", "buffers_in", "buffers_out",
          "busy_ns", "idle_ns", "soft_ns", "hard_ns", "digest")  # fmt: skip

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sim.plane.reference.parts import Channel, Count, Gate, Task
-from sim.plane.reference.ports import Plane
 from sim.plane.seam.interface import BARRIERS, OPEN_COUNTS, SINGLES, Marker, NoticeKind, Trait
+from tests.oracle.parts import Channel, Count, Gate, Task
+from tests.oracle.ports import Plane
 
 
 class Markers:
