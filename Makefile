@@ -8,6 +8,7 @@ PY ?= python3
 VENV ?= .venv
 SCENARIO ?= scenarios/p4-severe.yaml
 PROFILE ?= dev
+TESTS ?= not slow
 WORLDS ?= 10000
 EXPERIMENT ?= shuffle
 SWEEPS ?=
@@ -27,18 +28,20 @@ help:
 	@sed -n 's/^\([A-Z]*\) ?= */    \1=/p' Makefile
 
 # Compiling the kernel takes three seconds and is kept on disk: once here, not in every process of the suite.
-# So is bytecode, which every `ckptsim` of a test would make again where PYTHONDONTWRITEBYTECODE is set.
+# So is bytecode, which every `ckptsim` of a test would make again where PYTHONDONTWRITEBYTECODE is set, and every process of pytest, for
+# its own form of the tests: 15 CPU seconds in each.
+PYTEST = PYTHONDONTWRITEBYTECODE= HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2
 WARM = $(BIN)/python -m compileall -q sim tests benchmarks && $(BIN)/python -c "from sim.plane import warm; warm()"
 
 # The quick tests; ruff and mypy run among them (tests/test_lint.py): one summary says all.
 test: $(VENV)/.made-test
 	$(WARM)
-	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 -m "not slow"
+	$(PYTEST) -m "$(TESTS)"
 
 # The tests that need Spark, Jupyter, a browser or a real Flink.
 test-slow: $(VENV)/.made-slow
 	$(WARM)
-	HYPOTHESIS_PROFILE=$(PROFILE) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "(slow or extra) and not nightly"
+	$(PYTEST) --dist loadgroup -m "(slow or extra) and not nightly"
 
 # A real job: imported while it runs, its other protocols predicted, switched to each and compared.  Needs a JDK 17 or newer.
 flink: $(VENV)/.made-flink

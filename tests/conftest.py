@@ -20,6 +20,8 @@ PHASES = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.e
 # dev: quick, while writing.  ci: as many, but the same ones every time, whatever the machine's mood.  deep: nightly.
 hypothesis.settings.register_profile("dev", max_examples=25, deadline=None, phases=PHASES)
 hypothesis.settings.register_profile("ci", max_examples=25, derandomize=True, deadline=None, print_blob=True, phases=PHASES)
+# again: a third of these, on one more Python, which is what is tested there.
+hypothesis.settings.register_profile("again", max_examples=8, derandomize=True, deadline=None, print_blob=True, phases=PHASES)
 hypothesis.settings.register_profile(
     "deep", max_examples=2000, deadline=None, phases=PHASES, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )

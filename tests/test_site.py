@@ -20,6 +20,7 @@ PAGES = (
     "index", "tutorial", "protocols", "architecture", "truth", "your-own-job", "gallery/index", "gallery/khaos-iot",
     "reference/scenario", "reference/command", "reference/tables", "reference/python",
 )  # fmt: skip
+pytestmark = pytest.mark.xdist_group("site")
 
 
 @pytest.fixture(scope="module")

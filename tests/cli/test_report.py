@@ -199,6 +199,7 @@ def pages(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("pages of results")
 @needs_browser
 @pytest.mark.parametrize(
     ("width", "dark", "printed"),

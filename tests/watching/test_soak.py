@@ -18,6 +18,7 @@ QUICK = [
     "None in lists", "UTF-16", "nothing", "NaN and Infinity",
 ]  # fmt: skip
 """Modes that do not wait on purpose."""
+pytestmark = pytest.mark.xdist_group("soak")
 
 
 class Moody(PlayedFlink):
