@@ -37,6 +37,16 @@ def quantile(ended: Durations, unfinished: Durations, share: float) -> Duration:
     return _least(ended, late, share)
 
 
+def quantiles(ended: Durations, unfinished: Durations, *shares: float) -> list[Duration]:
+    """The quantiles of ascending shares: one that may still grow makes those above it grow."""
+    found: list[Duration] = []
+    for share in shares:
+        own = quantile(ended, unfinished, share)
+        is_bound = bool(found) and found[-1].is_bound
+        found.append(Duration(max(found[-1].value, own.value), is_bound=True) if is_bound else own)
+    return found
+
+
 def _least(ended: Durations, unfinished: Durations, share: float) -> Duration:
     """The quantile if all unfinished ones ended now, and whether it would be another one if they took ten times the longest."""
     least = np.concatenate([ended, unfinished])

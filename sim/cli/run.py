@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -121,11 +121,17 @@ def show_run(found: RunOutcome) -> None:
         put(outcome)
 
 
+_MORE_STORIES: Final = 6
+"""Violations that are named; the first is told in full."""
+
+
 def _tell(strategy: str, stories: Sequence[str]) -> None:
-    """Print the first story in full; the others are in the folder."""
+    """Print the first story in full, and what the next ones are about; whole they are in the folder."""
     put(f"\nviolation: {strategy}: {stories[0]}")
+    for story in stories[1:_MORE_STORIES]:
+        print(f"  also {story.partition(chr(10))[0]}")
     if len(stories) > 1:
-        print(f"  and {len(stories) - 1} more, in the file violations.txt of its folder below")
+        print(f"  {len(stories)} violations in all, in the file violations.txt of its folder below")
 
 
 VERB = Verb("run", Purpose.BEGIN, 2, "Simulate a scenario and compare its strategies.", run_scenarios)

@@ -23,6 +23,7 @@ from sim.analysis.strategies.consequences import (
 from sim.analysis.strategies.ending import finish, last_trigger_s
 from sim.analysis.strategies.not_completed import not_completed
 from sim.analysis.strategies.rates import KeepingUp, keeping_up
+from sim.analysis.strategies.schedule import late_triggers, long_savepoint
 from sim.analysis.strategies.sentences.finishing import overload_sentence
 from sim.analysis.strategies.sentences.verdict import verdict
 from sim.analysis.strategies.side_by_side import StrategyRow, table
@@ -35,7 +36,9 @@ from sim.cells.plan import baseline
 from sim.comparison.assumption import DecidingAssumption
 from sim.comparison.cores import scarce_cores
 from sim.comparison.outage import outage_sentence
+from sim.model.catalogs.sinks import SINKS
 from sim.model.faults import TaskManagerLost
+from sim.model.instances import Instances
 from sim.model.job import Job
 from sim.model.scenario import Scenario
 from sim.quantities.prices import S3_STANDARD, Prices
@@ -190,6 +193,19 @@ class Comparison:
         return {name: f"{rows[0].where}: {rows[0].fact}" + _others(len(rows) - 1) for name, rows in found.items() if rows}
 
     @cached_property
+    def replays(self) -> list[str]:
+        """By sink: what readers see of records that a restart had the job process again, where that is more than once."""
+        vertices = {vertex.name: vertex for results in self.results.values() for vertex in results[0].scenario.job.vertices}
+        kinds = {name: kind for name, vertex in vertices.items() if (kind := SINKS.get(vertex.known_connector)) is not None}
+        restarted = {name for name, results in self.results.items() if any(not result.recoveries.empty for result in results)}
+        if not restarted:
+            return []
+        again = "writes at once: what is replayed after a restart is written again"
+        twice = [f"'{name}' {again}" for name, kind in kinds.items() if kind.committer == "none"]
+        committed = [name for name in kinds if vertices[name].commit is not None]
+        return [*twice, *(f"'{name}': {readers}" for name in committed if (readers := kinds[name].readers))]
+
+    @cached_property
     def refusals(self) -> dict[str, str]:
         """By label of the strategy: what users asked of the job in vain."""
         found = {name: [row for result in results for row in result.refused] for name, results in self.results.items()}
@@ -198,11 +214,14 @@ class Comparison:
     @cached_property
     def outage(self) -> str:
         """How long a killed task manager's tasks have no slots, whenever heartbeats fall; empty: none is killed by plan."""
-        first = next((results[0].scenario for results in self.results.values()), None)
-        if first is None:
-            return ""
-        killed = any(isinstance(fault.what, TaskManagerLost) and not fault.what.silent and not fault.what.orderly for fault in first.faults)
-        return outage_sentence(first) if killed else ""
+        sentences: dict[str, list[str]] = {}
+        for name, results in self.results.items():
+            faults = [fault.what for fault in results[0].scenario.faults]
+            if any(isinstance(what, TaskManagerLost) and not what.silent and not what.orderly for what in faults):
+                sentences.setdefault(outage_sentence(results[0].scenario), []).append(name)
+        if len(sentences) == 1:
+            return next(iter(sentences))
+        return "\n".join(f"{', '.join(names)}: {sentence}" for sentence, names in sentences.items())
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -226,6 +245,8 @@ class Comparison:
         finished = all(result.job_status == "FINISHED" for result in results) and not is_stopped
         runs_on = all(result.job_status == "RUNNING" for result in results)
         warmup_s, interval_ns = self.warm_ups[name].ns / 1e9, scenario.checkpoint.interval_ns
+        options = scenario.checkpoint
+        committers = [vertex for vertex in scenario.job.vertices if vertex.commit is not None]
         return StrategyRow(
             label=name,
             axes=scenario.axes,
@@ -242,6 +263,14 @@ class Comparison:
             first=_summary(results, of_first_uploads=True) if summary.first_uploads else None,
             finish=finish(runs, ends_s, self.consequences[name].committed_records) if finished else None,
             last_trigger_s=last_trigger_s(runs, ends_s, interval_ns / 1e9) if runs_on and interval_ns else math.nan,
+            late=late_triggers(
+                runs, interval_ms=(interval_ns or 0) / 1e6, min_pause_ms=options.min_pause_ns / 1e6, max_concurrent=options.max_concurrent,
+            ) if options.interval_during_backlog_ns is None else None,
+            savepoint=long_savepoint(runs[0]),
+            interval_ms=(interval_ns or 0) / 1e6,
+            committers=tuple(vertex.name for vertex in committers),
+            without_interval=not interval_ns and not scenario.actions and scenario.instances == Instances(),
+            hidden=tuple(vertex.name for vertex in committers) if not self.consequences[name].commits else (),
             not_completed=not_completed(runs, [1e3 * end_s for end_s in ends_s], warmup_s=warmup_s),
             sinks=_without_readers(scenario.job),
             sources=tuple(vertex.name for vertex in scenario.job.vertices if vertex.source is not None),

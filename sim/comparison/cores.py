@@ -10,6 +10,8 @@ from sim.runtime.setup.lowering import hosts
 
 _LEAST = 0.05
 """A smaller slowdown is not worth a sentence."""
+_LEAST_BELOW = 0.25
+"""Nor is this one where threads want fewer cores than there are: they collide by chance."""
 
 _COLUMNS = ("vertex", "index", "accumulateBusyTimeMs", "numRecordsIn")
 
@@ -33,11 +35,11 @@ def scarce_cores(result: Result) -> str:
         busy[cluster.host(manager)].append(worked_ns / result.ended_ns)
     host = max(busy, key=lambda host: sum(busy[host]))
     slower = slowdown(busy[host], cluster.cores)
-    if slower < 1 + _LEAST:
+    if slower < 1 + (_LEAST if sum(busy[host]) >= cluster.cores else _LEAST_BELOW):
         return ""
     load = f"{sum(busy[host]):.1f} threads of tasks are busy at once on {cluster.cores} {'core' if cluster.cores == 1 else 'cores'}"
     if cluster.tasks_contend:
-        return f"{load}, so records take {slower:.2g} times as long as on idle ones; more subtasks there share the same cores"
+        return f"{load}, so records take {slower:.2g} times as long as on idle ones; subtasks added there would share these cores"
     return (
         f"{load}, and none of them waits: cluster: services does not say how services were measured. If on idle cores (idle-core), "
         f"throughput is up to {slower:.2g} times lower; if with all tasks at work, or if tasks sleep (side-by-side), it is as here"

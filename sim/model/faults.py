@@ -175,7 +175,7 @@ class Restart:
         flink=Flink("heartbeat.timeout", form="milliseconds"),
     )
     heartbeat_interval_ns: int = option(
-        Kind.DURATION, 10 * SECOND, "Between two heartbeats; default: 10 s, or the timeout if that is less.", above_zero=True,
+        Kind.DURATION, 10 * SECOND, "Between two heartbeats; at most the timeout.", above_zero=True,
         flink=Flink("heartbeat.interval", form="milliseconds"),
     )  # fmt: skip
     heartbeat_failures: int | None = option(

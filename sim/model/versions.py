@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+OLDEST_PROFILE: Final = "1.15"
 
 _Key = tuple[int, ...]
 """Four numbers, then 1 for a release, or 0 and a number for what came before it (1.1.0-rc2)."""
@@ -57,4 +59,25 @@ def _behind(branch: _Key) -> _Key:
 def profile_of(version: str) -> str:
     """The profile of `cluster:` whose constants hold in a version of Flink."""
     low = version_span(version).low
-    return "2.x" if low >= (2,) else "1.20" if low >= (1, 16) else "1.15"
+    return "2.x" if low >= (2,) else "1.20" if low >= (1, 16) else OLDEST_PROFILE
+
+
+class OlderDefault(NamedTuple):
+    """The default of an option in releases before `since`, where it differs from the oldest profile's."""
+
+    since: str
+    section: str
+    key: str
+    value: str | int
+    why: str
+
+
+OLDER_DEFAULTS = (
+    OlderDefault("1.15", "checkpoint", "finish", "off", "checkpoints after tasks finished, FLIP-147, are on since 1.15"),
+    OlderDefault("1.14", "restart", "heartbeat-failures", 0, "refused heartbeats count since 1.14, FLINK-23209"),
+)
+
+
+def older_defaults(version: str) -> list[OlderDefault]:
+    """Those that hold in all releases that the version can mean."""
+    return [older for older in OLDER_DEFAULTS if version_span(version).high <= version_span(older.since).low]

@@ -9,13 +9,14 @@ from pathlib import Path as FilePath
 
 from sim.model.directories import Directories
 from sim.model.scenario import Overheads, Run, Scenario
+from sim.model.versions import OLDEST_PROFILE, older_defaults, version_span
 from sim.scenario import document as doc
 from sim.scenario.actions import build_actions
 from sim.scenario.checkpoint.builder import build_checkpoint
 from sim.scenario.cluster import Cluster, build_cluster
 from sim.scenario.environment import chosen
 from sim.scenario.faults.builder import build_faults, build_rescale, build_restart, parallelisms
-from sim.scenario.grammar.options import built
+from sim.scenario.grammar.options import attribute_of, built
 from sim.scenario.history.residuals import build_residuals
 from sim.scenario.instances import build_instances
 from sim.scenario.job.builder import build_job
@@ -41,6 +42,7 @@ def build(
         for metric, given in (document.expect or {}).items()
         for condition in (given if isinstance(given, list) else [given])
     ]
+    document = _as_of_version(document, reading)
     check(document, reading)
     job = build_job(document.job, reading, folder, duration_ns=document.run.duration)
     cluster = build_cluster(document.cluster or Cluster(), reading)
@@ -72,6 +74,23 @@ def build(
         directories=built(Directories, document.directories, ("directories",), reading),
         residuals=build_residuals(document.residuals, job.vertices, reading),
     )
+
+
+def _as_of_version(document: doc.Document, reading: Reading) -> doc.Document:
+    """The document with the defaults of a Flink that is older than the oldest profile; what is written stays."""
+    version = document.cluster.version if document.cluster is not None else None
+    if version is None or version_span(version).high > version_span(OLDEST_PROFILE).low:
+        return document
+    differing = []
+    for older in older_defaults(version):
+        given = getattr(document, older.section) or doc.Restart()
+        if getattr(given, attribute_of(older.key)) is None:
+            given = given.model_copy(update={attribute_of(older.key): older.value})
+            document = document.model_copy(update={older.section: given})
+            differing.append(f"{older.section}.{older.key} is {older.value} ({older.why})")
+    but = f", but for {' and '.join(differing)}" if differing else ""
+    reading.warn(("cluster", "version"), f"{version} is simulated as {OLDEST_PROFILE}, the oldest modelled{but}")
+    return document
 
 
 def _run(given: doc.Run, reading: Reading) -> Run:

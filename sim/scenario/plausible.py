@@ -93,9 +93,13 @@ def _check_restart(given: Restart | None, reading: Reading) -> None:
         reading.wrong(("restart", "max"), f"is less than initial, {format_duration(given.initial)}")
     if given.warm_up_factor is not None and not 1 <= given.warm_up_factor <= _MOST_SLOWER:
         reading.wrong(("restart", "warm-up-factor"), f"must lie between 1 and {_MOST_SLOWER}: a cold task is slower, not stopped")
-    timeout_ns = given.heartbeat_timeout or faults.Restart().heartbeat_timeout_ns
-    if given.heartbeat_interval is not None and given.heartbeat_interval > timeout_ns:
+    usual = faults.Restart()
+    interval_ns, timeout_ns = given.heartbeat_interval or usual.heartbeat_interval_ns, given.heartbeat_timeout or usual.heartbeat_timeout_ns
+    if interval_ns > timeout_ns and given.heartbeat_interval is not None:
         reading.wrong(("restart", "heartbeat-interval"), f"is more than the timeout, {format_duration(timeout_ns)}: Flink does not start")
+    elif interval_ns > timeout_ns:
+        more = f"is less than heartbeat-interval, {format_duration(interval_ns)} by default: Flink does not start; write both"
+        reading.wrong(("restart", "heartbeat-timeout"), more)
 
 
 def _rescales(document: Document) -> list[tuple[DocumentPath, Rescale]]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim.analysis.unfinished import median_of_few, quantile
+from sim.analysis.unfinished import median_of_few, quantile, quantiles
 
 
 @pytest.mark.parametrize(("ended", "unfinished", "expected"), [
@@ -33,6 +33,13 @@ def test_median_of_failures(ended, unfinished, expected):
 def test_quantiles_of_checkpoints(ended, unfinished, share, expected):
     """Those that expired are beyond all others; those that are under way say nothing until they are late."""
     assert expected == tuple(quantile(np.array(ended), np.array(unfinished), share))
+
+
+def test_a_quantile_is_a_bound_if_a_lower_one_is():
+    """One that waits for 60.2 s counts beyond the median of 60 s, and not beyond the longest, 60.5 s: that may grow as well."""
+    ended, unfinished = np.array([60.0, 60.0, 60.5]), np.array([60.2, 60.2, 60.2])
+
+    assert [(pytest.approx(60.2), True), (60.5, True)] == quantiles(ended, unfinished, 0.5, 1.0)
 
 
 def test_hiding_slow_ones_never_makes_a_quantile_smaller():

@@ -48,7 +48,8 @@ def _world(barriers: str, *, commit: Document | None = None, changelog: bool = T
         "storage": {"bandwidth": "20 MB/s", "inline-threshold": "0 B"},
         "overheads": {"trigger": "1 ms", "acknowledge": "1 ms", "complete": "1 ms", "notify": "1 ms", "first-trigger": "10 ms",
                       "fail": "3 ms", "restart": "1 ms", "deploy": "4 ms"},
-        "restart": {"strategy": "fixed-delay", "delay": "10 ms", "replacement": "20 ms", "heartbeat-timeout": "150 ms",
+        "restart": {"strategy": "fixed-delay", "delay": "10 ms", "replacement": "20 ms",
+                    "heartbeat-interval": "150 ms", "heartbeat-timeout": "150 ms",
                     "state-start": "0 ms", "fresh-start": "0 s"},
         "faults": [{"kill": "sink[0]", "at": "650 ms"}, {"kill": "count[1]", "at": "1130 ms"}],
     }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from statistics import fmean, median
 
 import numpy as np
@@ -12,6 +13,7 @@ from sim.analysis.number_texts import bytes_text
 from sim.metrics.journal import Happening
 from sim.model.catalogs.barriers import Barriers
 from sim.quantities.populations import PLANNED_RESTARTS
+from sim.runtime.run.result import Result
 from sim.runtime.run.simulate import simulate
 from tests.claims.printed import (
     CUT_SHORT,
@@ -347,7 +349,7 @@ def throughput_changes(told: Printed, match: re.Match[str]) -> bool:
 
 def checkpoints_cost(told: Printed, match: re.Match[str]) -> bool:
     """Beside the same job without checkpoints."""
-    (run, *_), (bare,) = told.runs(None), told.comparison.baselines.values()
+    (run, *_), (bare,) = next(runs for runs in told.all_runs if runs[0].scenario.checkpoint.interval_ns), told.comparison.baselines.values()
     change = run.tasks["numRecordsIn"].sum() / run.ended_ns / (bare.tasks["numRecordsIn"].sum() / bare.ended_ns) - 1
     printed = 0.0 if match["cost"] is None and match["change"] is None else -float(match["cost"] or 0) or float(match["change"] or 0)
     return abs(change - printed / 100) < 0.03
@@ -380,6 +382,47 @@ def falls_short(told: Printed, match: re.Match[str]) -> bool:
     return False
 
 
+def medians_are_the_same(told: Printed, match: re.Match[str]) -> bool:
+    return all(same_ms(match["all"], median(told.durations(runs))) for runs in told.all_runs if told.durations(runs))
+
+
+def triggers_ms(run: Result) -> list[float]:
+    return [entry.time_ns / 1e6 for entry in run.journal if entry.happening is Happening.TRIGGERED]
+
+
+def none_due(told: Printed, match: re.Match[str]) -> bool:
+    """The journal of no run has a trigger, and nothing of the vertices that are named became visible."""
+    hidden, job = re.findall(r"'([^']+)'", match["hidden"] or ""), told.all_runs[0][0].scenario.job
+    if any(job.vertex(name).commit is None for name in hidden):
+        return False
+    return not any(triggers_ms(run) or run.commits["vertex"].isin(hidden).any() for runs in told.listed(match["names"]) for run in runs)
+
+
+def triggered_late(told: Printed, match: re.Match[str]) -> bool:
+    """Triggers are so far apart in the median, and interval and pause are those of the scenario."""
+    runs = told.runs(match["of"])
+    options = runs[0].scenario.checkpoint
+    apart = [b - a for run in runs for a, b in pairwise(triggers_ms(run))]
+    is_pause = match["pause"] is None or same_ms(match["pause"], options.min_pause_ns / 1e6)
+    return same_ms(match["apart"], median(apart)) and same_ms(match["interval"], options.interval_ns / 1e6) and is_pause
+
+
+def as_many_fail(told: Printed, match: re.Match[str]) -> bool:
+    runs = told.runs(match["of"])
+    failed = sum(told.failures(runs).values())
+    return int(match["n"]) == failed and int(match["m"]) == failed + len(told.durations(runs))
+
+
+def long_savepoint(told: Printed, match: re.Match[str]) -> bool:
+    """Some run has that savepoint with that duration; if no checkpoint is triggered meanwhile, no trigger lies within it."""
+    for run in (run for runs in told.all_runs for run in runs):
+        rows = run.checkpoints[(run.checkpoints["id"] == int(match["id"])) & (run.checkpoints["savepointFormat"] != "")]
+        for began, took in zip(rows["trigger_timestamp"], rows["end_to_end_duration"], strict=True):
+            if same_ms(match["took"], took) and not (match["alone"] and any(began < at < began + took for at in triggers_ms(run))):
+                return True
+    return False
+
+
 def template(name: str, pattern: str, claim: Claim, when: Claim = always) -> Template:
     return Template(name, pattern, when, claim)
 
@@ -407,14 +450,24 @@ TEMPLATES = (
              cannot_begin),
     template("none completed", r"After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run "
              r"longer", none_completed, interrupted),
-    template("none completed or failed", r"No checkpoint was completed or failed after the warm-up: run longer, or set an interval",
+    template("none completed or failed", r"No checkpoint was completed or failed after the warm-up: (?:run longer|set checkpoint.interval)",
              nothing_ended),
     template("checkpoints end", r"With (?P<names>NAMES) checkpoints end while the job runs on: none is triggered after (?P<at>MS), "
              r"and a failure goes back to that one", ends_with_one_that_completed, runs_on),
+    template("none is due", r"With (?P<names>NAMES) no checkpoint is due \(checkpoint.interval\): (?:output of (?P<hidden>'.*') never "
+             r"becomes visible, and )?a failure begins the job anew", none_due),
     template("none triggered", r"With (?P<names>NAMES) no checkpoint is triggered", none_triggered, runs_on),
     template("takes", r"Checkpoints take (?P<ms>MS)(?: in the median, the longest (?P<longest>MS))?", takes),
     template("nothing holds barriers up", r"nothing holds the barriers up" + LOAD, nothing_holds_barriers_up),
     template("differ by noise", r"the strategies differ by less than noise \((?P<low>MS)(?: to (?P<high>MS))?\)", medians_are),
+    template("same for all", r"checkpoints take (?P<all>MS) with all strategies", medians_are_the_same),
+    template("triggered late", r"(?:Checkpoints are triggered )?every (?P<apart>MS)(?: with (?P<of>NAME))? instead of every "
+             r"(?P<interval>MS)(?: \((?:min-pause, (?P<pause>MS), begins at the end of the one before|each waits for the one before, "
+             r"as max-concurrent is 1)\))?",
+             triggered_late),
+    template("so do others", r"(?:so do )?(?P<n>\d+) of (?P<m>\d+) with (?P<of>NAME)", as_many_fail),
+    template("long savepoint", r"(?:Canonical|Native) savepoint (?P<id>\d+)(?: \(NAME\))? takes (?P<took>MS)"
+             r"(?P<alone>, and no checkpoint is triggered meanwhile)?", long_savepoint),
     template("medians alike", r"Medians are alike \((?P<low>MS)(?: to (?P<high>MS))?\), tails are not", medians_are),
     template("tail", r"the (?P<quantile>p99|longest) of (?P<of>NAME) is (?P<early>MS) instead of (?P<late>MS)", quantile_is),
     template("instead", r"(?P<of>NAME) checkpoints take (?P<early>MS) instead of (?P<late>MS)(?: and store (?P<size>SIZE) of in-flight "
@@ -428,7 +481,7 @@ TEMPLATES = (
              rf"overtake{LOAD}", largest("until the timeout"), exists),
     template("alignment", rf"In CHECKPOINT {AT} waits (?P<took>MS) from its first to its last barrier: one of its inputs is behind{LOAD}",
              largest("alignment"), exists),
-    template("before the barrier", rf"Work before the barrier {TOOK}, one vertex after the other", largest(*KINDS[3]), exists),
+    template("before the barrier", rf"Work before the barrier {TOOK}", largest(*KINDS[3]), exists),
     template("sync", rf"The synchronous phase {TOOK}, on the task threads", largest("sync"), exists),
     template("async queue", r"Snapshots wait (?P<took>MS) of the (?P<whole>MS) of CHECKPOINT for the asynchronous thread "
              rf"of {AT}, at work for older checkpoints", largest("async queue"), exists),
@@ -447,7 +500,8 @@ TEMPLATES = (
              r"(?P<change>[+-][\d.]+) % with checkpoints", checkpoints_cost),
     template("circle", r"tasks wait for each other: .*?; with aligned barriers they do not", passes_when_aligned, stands_still),
     template("metadata", r"All tasks of CHECKPOINT acknowledge it, and its metadata cannot be written", metadata_fails, exists),
-    template("costs the same", r"A (?:failure|planned restart) costs the same under all of them", costs_the_same, some_restart),
+    template("costs the same", r"A (?:failure|planned restart) stops the job and replays as much under all of them", costs_the_same,
+             some_restart),
     template("replays", r"(?:After a (?:failure|planned restart) )?(?P<of>NAME) replays (?P<records>COUNT) records, lags by up to "
              r"(?P<lag>MS) and is disturbed (?P<share>\d+) % of the time(?: by COUNT failures? and "
              r"COUNT planned restarts?)?", replays, some_restart),

@@ -75,7 +75,7 @@ def test_the_json_has_what_the_screen_says(printed):
     screen, machine = printed
 
     assert [] == list(unsaid(screen, machine))
-    assert "A failure costs the same under all of them." == machine["after_a_failure"]
+    assert "A failure stops the job and replays as much under all of them." == machine["after_a_failure"]
     assert {"failed", "unknown", "lost"} == {line.split()[1].rstrip(":") for line in machine["outcomes"]}
     assert ["task"] == [row["kind"] for row in machine["recoveries"]["aligned"]]
 

@@ -172,7 +172,10 @@ def draw_restart(draw: Draw) -> Document:
     strategy = draw.pick(
         "fixed-delay", "fixed-delay", "fixed-delay", "exponential-delay", "failure-rate", "none" if draw.chance(0.3) else "fixed-delay"
     )
-    restart: Document = {"strategy": strategy, "connection-reset": "10 ms", "heartbeat-timeout": draw.pick("150 ms", "500 ms")}
+    heartbeat = draw.pick("150 ms", "500 ms")
+    restart: Document = {
+        "strategy": strategy, "connection-reset": "10 ms", "heartbeat-interval": heartbeat, "heartbeat-timeout": heartbeat,
+    }  # fmt: skip
     if strategy == "fixed-delay":
         restart |= {"delay": draw.ms(1, 60)} | draw.section(0.05, attempts=lambda: draw.pick(0, 2, 5))
     elif strategy == "exponential-delay":

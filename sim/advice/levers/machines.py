@@ -34,7 +34,7 @@ def more_subtasks(situation: Situation, name: str, factor: int) -> Point:
         if vertex.parallelism * factor > vertex.max_parallelism or "rate-per-subtask" in (_source(situation, other)):
             return {}
         point[key_of(("job", other, "parallelism"))] = vertex.parallelism * factor
-        for inlet, written in (situation.plain["job"][other].get("input") or {}).items():
+        for inlet, written in (situation.plain["job"].get(other, {}).get("input") or {}).items():
             weights = written.get("weights") if isinstance(written, dict) else None
             if isinstance(weights, list):
                 point[key_of(("job", other, "input", inlet, "weights"))] = {"counted": list(weights)}
@@ -42,7 +42,7 @@ def more_subtasks(situation: Situation, name: str, factor: int) -> Point:
 
 
 def _source(situation: Situation, name: str) -> dict[str, object]:
-    return situation.plain["job"][name].get("source") or {}
+    return situation.plain["job"].get(name, {}).get("source") or {}
 
 
 def _forwarded(job: Job, name: str) -> list[str]:

@@ -45,7 +45,7 @@ def _slower(situation: Situation, vertices: list[Vertex], more_ns: int) -> Point
     point: Point = {}
     for vertex in vertices:
         point[key_of(("job", vertex.name, "service"))] = _written(_longer(vertex.service, more_ns))
-        written = situation.plain["job"][vertex.name].get("input") or {}
+        written = situation.plain["job"].get(vertex.name, {}).get("input") or {}
         for name, inlet in zip(written, vertex.inputs, strict=False):
             if isinstance(written[name], dict) and "service" in written[name]:
                 point[key_of(("job", vertex.name, "input", name, "service"))] = _written(_longer(inlet.service, more_ns))

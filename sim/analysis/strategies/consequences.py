@@ -20,7 +20,7 @@ from sim.analysis.number_texts import NONE, count_text, ms_text
 from sim.analysis.section import TextTable
 from sim.analysis.strategies.first_upload import periodic
 from sim.analysis.strategies.summary import Tables
-from sim.analysis.unfinished import Duration, median_of_few, quantile
+from sim.analysis.unfinished import Duration, median_of_few, quantiles
 from sim.quantities.populations import PLANNED_RESTARTS, Population
 from sim.quantities.results import has_sample
 
@@ -97,7 +97,7 @@ def consequences(
     failures = [restart for restart in restarts if not restart.is_planned]
     late = np.array([age for run, end_ms in zip(runs, durations_ms, strict=True) for age in _open_ms(run, end_ms, committers)])
     visible = fresh.loc[fresh["visible_latency"] >= 0, "visible_latency"].to_numpy(dtype=float)
-    p50, p99, longest = (quantile(visible, late, share) for share in (0.5, 0.99, 1.0))
+    p50, p99, longest = quantiles(visible, late, 0.5, 0.99, 1.0)
     bounds = {"visible_p50_ms": p50, "visible_p99_ms": p99, "visible_max_ms": longest}
     bounds |= _duration_columns("", failures) | _duration_columns("planned_", planned)
     delays = pd.concat([_delays_s(run["series"], warmup_ms / 1e3) for run in runs])
@@ -294,7 +294,7 @@ def consequences_sentence(labels: Sequence[str], rows: Sequence[Consequences], *
     ranked = sorted(compared, key=lambda line: (line[1].disturbed_share, line[2].replayed_records))
     best, worst = ranked[0], ranked[-1]
     if worst[1].disturbed_share < 1.1 * best[1].disturbed_share + 0.01 and worst[2].replayed_records < 1.1 * best[2].replayed_records:
-        return "" if _may_differ([cost for *_, cost in compared]) else f"A {what} costs the same under all of them."
+        return "" if _may_differ([cost for *_, cost in compared]) else f"A {what} stops the job and replays as much under all of them."
     also = " and ".join(label for label, *_ in (worst, best) if label in overloaded)
     also = f" {also} cannot keep up before the {what} either: lag and disturbed time are not its cost alone." if also else ""
     return f"After a {what} {_cost_sentence(*worst, population)}; {_cost_sentence(*best, population)}.{also}"

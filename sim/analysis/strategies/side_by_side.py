@@ -17,6 +17,7 @@ from sim.analysis.number_texts import NONE, bytes_text, change_text, ms_text, pe
 from sim.analysis.strategies.ending import Finish
 from sim.analysis.strategies.not_completed import NotCompleted
 from sim.analysis.strategies.rates import FALLS_SHORT, KeepingUp
+from sim.analysis.strategies.schedule import LateTriggers, LongSavepoint
 from sim.analysis.strategies.single import Singles
 from sim.analysis.strategies.summary import Summary
 from sim.foreign import one_line
@@ -47,6 +48,12 @@ class StrategyRow:
     first: Summary | None = None  # of its first uploads alone; None: it has none
     finish: Finish | None = None  # None: some job of it does not finish
     last_trigger_s: float = math.nan  # checkpoints end then, and the job runs on; NaN: they go on
+    late: LateTriggers | None = None  # than the interval says; None: they are not
+    savepoint: LongSavepoint | None = None  # None: none outlasts the checkpoints
+    interval_ms: float = math.nan
+    committers: tuple[str, ...] = ()  # vertices whose thread commits
+    without_interval: bool = False  # no checkpoint is ever due, nor a savepoint
+    hidden: tuple[str, ...] = ()  # vertices that commit, if nothing of theirs became visible
     not_completed: tuple[NotCompleted, ...] = ()  # by fate
     sinks: tuple[str, ...] = ()  # the vertices whose throughput it is
     sources: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pandas as pd
 
 from sim.analysis.strategies.first_upload import first_uploads, periodic
-from sim.analysis.unfinished import Duration, quantile
+from sim.analysis.unfinished import Duration, quantiles
 
 _SHARES = {"end_to_end_p50_ms": 0.5, "end_to_end_p90_ms": 0.9, "end_to_end_p99_ms": 0.99, "end_to_end_max_ms": 1.0}
 
@@ -24,4 +24,4 @@ def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms
     seen = durations.where(rows["status"] != "IN_PROGRESS", end_ms - rows["trigger_timestamp"])
     completed = (rows["status"] == "COMPLETED").to_numpy()
     ended, late = seen.to_numpy(dtype=float)[completed], seen.to_numpy(dtype=float)[~completed]
-    return {column: quantile(ended, late, share) for column, share in _SHARES.items()}
+    return dict(zip(_SHARES, quantiles(ended, late, *_SHARES.values()), strict=True))

@@ -37,6 +37,7 @@ class SinkKind:
     retries: int = 0
     gives_up: Literal["restart", "drop"] = "restart"
     failed_commit: str = ""  # source of these two
+    readers: str = ""  # what they have to set, so that output counts once
     answers_to: tuple[str, ...] = ()  # parts of operators' names that it is known by, in small letters and digits alone
 
     @property
@@ -62,6 +63,7 @@ SINKS: Catalog[SinkKind] = Catalog(
         "and the longest downtime",
         timeout="transaction.timeout.ms, 1 h by KafkaSink; brokers allow transaction.max.timeout.ms, 15 min",
         committer="chained", transaction_timeout_ns=_HOUR_NS, component="flink-connector-kafka", retries=10,
+        readers="readers need isolation.level=read_committed: by default they also see records of transactions that were aborted",
         failed_commit="KafkaCommitter: a RetriableException is tried again (sink.committer.retries, FLINK-36455), others restart the job; "
         "a fenced or aborted transaction is logged and lost",
     ),
@@ -87,7 +89,9 @@ SINKS: Catalog[SinkKind] = Catalog(
         failed_commit="IcebergFilesCommitter#notifyCheckpointComplete throws, after the retries of the table (commit.retry.num-retries)",
     ),
     SinkKind(
-        "iceberg-v2", "Iceberg's IcebergSink", "an aggregator and a committer behind the writers commit all files of the checkpoint",
+        "iceberg-v2", "Iceberg's IcebergSink",
+        "an aggregator and a committer behind the writers commit all files of the checkpoint; of checkpoints without any, every tenth in a "
+        "row commits an empty snapshot (flink.max-continuous-empty-commits), which is not simulated",
         "aligned inside", "apache/iceberg#10179; FLINK-36287", why="before FLINK-36287 a file may arrive after the commit",
         committer="global", component="iceberg", failed_commit="IcebergCommitter#commit throws, after the retries of the table",
     ),

@@ -1,7 +1,10 @@
 """Which levers apply to a job, in which order, and what they change."""
 
+import re
+
 import pytest
 
+from sim.advice.job import prepared
 from sim.advice.levers.catalogue import LEVERS, ranked
 from sim.advice.levers.lever import CHANNEL_STATE, LOSS, PARTS, QUEUE, RESTORE, UPLOAD, Situation
 from sim.advice.levers.machines import more_subtasks
@@ -42,6 +45,17 @@ def test_upload_of_state_on_the_heap_calls_for_rocksdb():
     assert found.index("RocksDB incremental") < found.index("changelog")
     assert "barriers" not in found
     assert "incremental" not in found
+
+
+@pytest.mark.parametrize("connector", ["hudi", "iceberg-v1", "file-sink-compaction"])
+def test_committers_that_stand_in_no_file_are_no_obstacle(tmp_path, connector):
+    """Vertices that a connector brings have no section of their own."""
+    sink = f"sink: {{input: {{count: hash}}, connector: {connector}, commit: as-connector, flush: {{share: 100 %, files: 1}}}}"
+    text = re.sub(r"sink: .*", sink, JOB)
+    (tmp_path / "job.yaml").write_text(text)
+
+    assert prepared(tmp_path / "job.yaml", [], [], recovery_ms=None).unasked_updates
+    assert names(situation(text, **{UPLOAD: 1.0}))
 
 
 def test_the_changelog_is_pulled_with_its_log_in_files():

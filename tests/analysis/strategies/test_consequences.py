@@ -160,7 +160,7 @@ def test_the_sentence_sets_the_worst_beside_the_best():
         "After a failure a replays 5000 records, lags by up to 7 s and is disturbed 80 % of the time; "
         "b replays 50 records, lags by up to 2 s and is disturbed 30 % of the time."
     ) == consequences_sentence(["a", "b", "c"], [slow, quick, calm])
-    assert "A failure costs the same under all of them." == consequences_sentence(["a", "b"], [slow, slow])
+    assert "A failure stops the job and replays as much under all of them." == consequences_sentence(["a", "b"], [slow, slow])
     assert "" == consequences_sentence(["a", "c"], [slow, calm])
 
 
@@ -175,7 +175,7 @@ def test_what_counts_as_the_same_cost(caught_up, replayed, is_same):
         for up, records in ((6_000.0, 100), (caught_up, replayed))
     )
 
-    assert is_same == (consequences_sentence(["a", "b"], [base, other]) == "A failure costs the same under all of them.")
+    assert is_same == (consequences_sentence(["a", "b"], [base, other]) == "A failure stops the job and replays as much under all of them.")
 
 
 def test_costs_that_a_bound_hides_are_not_called_the_same():
@@ -218,7 +218,7 @@ def test_downtimes_are_alike_up_to_a_tenth_of_the_longer_one(slower_ms, is_same)
     """1000 ms beside them, so a tenth is more than 100 ms."""
     quick, slow = (consequences([run(recoveries=[(1_000.0, 1_000 + ms, 9_000.0, ms, 50)])], [10_000.0]) for ms in (1_000.0, slower_ms))
 
-    assert is_same == (consequences_sentence(["a", "b"], [quick, slow]) == "A failure costs the same under all of them.")
+    assert is_same == (consequences_sentence(["a", "b"], [quick, slow]) == "A failure stops the job and replays as much under all of them.")
 
 
 def test_one_bound_hides_the_cost():

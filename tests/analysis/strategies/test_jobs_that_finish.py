@@ -111,7 +111,7 @@ def test_net_throughput_tells_strategies_apart(made, edges):
 
     text = verdict([failing("slow", 500), failing("good", 0)])
 
-    assert text.endswith("the strategies differ by less than noise (40 ms); good serves 100/s, slow 50/s.")
+    assert text.endswith("checkpoints take 40 ms with all strategies; good serves 100/s, slow 50/s.")
     assert 50 == pytest.approx(failing("slow", 500).summary.throughput_per_second)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sim.analysis.strategies.ending import Finish
-from sim.analysis.strategies.sentences.finishing import finish_sentence, stopped_sentence
+from sim.analysis.strategies.sentences.finishing import finish_sentence, off_sentence, stopped_sentence
 from sim.analysis.strategies.sentences.verdict import verdict
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.single import Singles, singles
@@ -200,6 +200,14 @@ def test_who_finishes_and_who_stops_is_empty_of_jobs_that_go_on(saturated, edges
     assert stopped_sentence(repeated[:4]).startswith("With a, b, a and b checkpoints end")
     assert "none is triggered after 3 s" in stopped_sentence([*repeated, replace(rows[0], last_trigger_s=3.0)])
     assert math.isnan(rows[0].last_trigger_s)
+
+
+def test_without_checkpoints_output_that_waits_for_one_never_becomes_visible(saturated, edges):
+    off = replace(line("off", saturated(70, 0), edges), without_interval=True)
+
+    assert off_sentence([off]) == "With off no checkpoint is due (checkpoint.interval): a failure begins the job anew. "
+    assert "output of 'sink' never becomes visible, and a failure" in off_sentence([replace(off, hidden=("sink",))])
+    assert off_sentence([replace(off, without_interval=False)]) == ""
 
 
 def test_the_longest_first_upload_is_named(made, edges):

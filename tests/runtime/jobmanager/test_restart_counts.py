@@ -12,7 +12,7 @@ job:
   sink: {input: {source: hash}, service: 1500 us, state: {size: 20 MB}}
 checkpoint: {interval: 1 s, barriers: aligned}
 storage: {bandwidth: 40 MB/s, read-bandwidth: 5 MB/s}
-restart: {strategy: fixed-delay, delay: 3 s, heartbeat-timeout: HEARTBEAT}
+restart: {strategy: fixed-delay, delay: 3 s, heartbeat-interval: 2 s, heartbeat-timeout: HEARTBEAT}
 faults: [FAULTS]
 run: {duration: 30 s}
 """

@@ -66,6 +66,16 @@ def _less(found: _Found) -> str:
     return f"{capitalised(line.called)} commits {count_text(end.committed)} records of {count_text(most)}. "
 
 
+def off_sentence(lines: Sequence[StrategyRow]) -> str:
+    """Under which strategies no checkpoint is due, and what that means for output and failures; empty: under none."""
+    off = [line for line in lines if line.without_interval]
+    if not off:
+        return ""
+    hidden = listed([f"'{vertex}'" for vertex in off[0].hidden])
+    output = f"output of {hidden} never becomes visible, and " if hidden else ""
+    return f"With {_names(off)} no checkpoint is due (checkpoint.interval): {output}a failure begins the job anew. "
+
+
 def stopped_sentence(lines: Sequence[StrategyRow]) -> str:
     """Under which strategies checkpoints end although the job runs on; empty: under none."""
     stopped = [line for line in lines if not math.isnan(line.last_trigger_s)]

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text, share_text
 from sim.analysis.strategies.noise import is_noise
-from sim.analysis.strategies.sentences.finishing import finish_sentence, stopped_sentence
+from sim.analysis.strategies.schedule import late_triggers_sentence, long_savepoint_sentence
+from sim.analysis.strategies.sentences.finishing import finish_sentence, off_sentence, stopped_sentence
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.single import FINALISATION, Single
 from sim.prose import capitalised
@@ -22,6 +23,8 @@ from sim.quantities.results import STATISTICS
 
 QUICK_MS = 150.0
 NOISE_THROUGHPUT = 0.015
+_NAMED = 4
+"""So many strategies are named."""
 
 
 def verdict(strategies: Sequence[StrategyRow]) -> str:
@@ -29,7 +32,7 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
     groups: dict[str, list[StrategyRow]] = {}
     for line in strategies:
         groups.setdefault(line.group, []).append(line)
-    uploads = _first_uploads(strategies)
+    uploads = _first_uploads(strategies) + _schedule(strategies)
     if len(groups) == 1 or all(len(lines) == 1 for lines in groups.values()):
         return f"{_ends(strategies)}{_sentence(strategies)}.{uploads}"
     group, lines = max(groups.items(), key=lambda item: _stakes(item[1]))
@@ -38,7 +41,7 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
 
 
 def _ends(lines: Sequence[StrategyRow]) -> str:
-    return finish_sentence(lines) + stopped_sentence(lines)
+    return finish_sentence(lines) + off_sentence(lines) + stopped_sentence(lines)
 
 
 def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
@@ -52,6 +55,14 @@ def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
     return f" {name} uploads everything, {written}: it has a row of its own, and all else is about later ones."
 
 
+def _schedule(strategies: Sequence[StrategyRow]) -> str:
+    """Checkpoints that come later than their interval, and a savepoint that outlasts them; empty: neither."""
+    several = len(strategies) > 1
+    late = [(line.called, line.late) for line in strategies if line.late is not None]
+    long = [(line.called, line.savepoint, line.interval_ms) for line in strategies if line.savepoint is not None]
+    return late_triggers_sentence(late[:_NAMED], several=several) + long_savepoint_sentence(long, several=several)
+
+
 def _stakes(lines: Sequence[StrategyRow]) -> tuple[int, int, float]:
     """The weight of the choice: failed jobs, failed checkpoints, ratio of durations."""
     durations = [line.summary.end_to_end_p50_ms for line in lines if line.summary.completed]
@@ -62,14 +73,15 @@ def _stakes(lines: Sequence[StrategyRow]) -> tuple[int, int, float]:
 def _sentence(lines: Sequence[StrategyRow]) -> str:
     running = [line for line in lines if line.summary.completed + line.summary.failed or line.failed or line.summary.standstill]
     if not running:
-        return "No checkpoint was completed or failed after the warm-up: run longer, or set an interval"
+        is_off = all(line.without_interval for line in lines)
+        return f"No checkpoint was completed or failed after the warm-up: {'set checkpoint.interval' if is_off else 'run longer'}"
     if any(math.isnan(line.last_trigger_s) for line in running):
         running = [line for line in running if math.isnan(line.last_trigger_s)]  # a few checkpoints are no match for many
     several = len(lines) > 1
     worst = max(running, key=lambda line: (line.failed, bool(line.summary.standstill), _failed_share(line)))
     sound = [line for line in running if line.summary.completed and not (line.failed or _failures(line) or line.summary.standstill)]
     if worst.failed or _failures(worst) or worst.summary.standstill:
-        return _failing(worst, sound)
+        return _failing(worst, running, sound)
     if not sound:
         return "After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run longer"
     slow, fast = max(sound, key=_median_ms), _best(sound, _median_ms)
@@ -95,7 +107,7 @@ def _tail(lines: Sequence[StrategyRow]) -> _Tail:
     return _Tail("longest", lambda line: line.summary.end_to_end_max_ms)
 
 
-def _failing(worst: StrategyRow, sound: Sequence[StrategyRow]) -> str:
+def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[StrategyRow]) -> str:
     row, failed, fates = worst.summary, worst.singles.failed, _fates(worst)
     begun, more = f"With {worst.called} {fates[0] if fates else 'a checkpoint hangs'}", "".join(f"; {fate}" for fate in fates[1:])
     if worst.failed:
@@ -111,6 +123,10 @@ def _failing(worst: StrategyRow, sound: Sequence[StrategyRow]) -> str:
         begun += f", because {_circle(worst)}"
     elif failed is not None and (failed.cut_off == FINALISATION or (failed.cut_off and _is_expiry(worst.singles.failures[0][0]))):
         begun += f", because {_lower(_cause_of(worst, failed, several=True))}"
+    others = [line for line in lines if line is not worst and line not in sound and _failures(line)][:_NAMED]
+    if others:
+        shares = [f"{_failures(line)} of {line.summary.completed + _failures(line)} with {line.called}" for line in others]
+        more += f"; so do {'; '.join(shares)}"
     if not sound:
         return begun + more
     fast = _best(sound, _median_ms)
@@ -150,8 +166,8 @@ def _equal(slow: StrategyRow, lines: Sequence[StrategyRow], several: bool) -> st
         change = slow.throughput_change
         return text if math.isnan(change) else f"{text}; {_cost(change)}"
     low, high = ms_text(fast.summary.end_to_end_p50_ms), ms_text(row.end_to_end_p50_ms)
-    span = low if low == high else f"{low} to {high}"
-    return _joined(text, f"the strategies differ by less than noise ({span})", _throughputs(slow, fast, lines))
+    alike = f"checkpoints take {low} with all strategies" if low == high else f"the strategies differ by less than noise ({low} to {high})"
+    return _joined(text, alike, _throughputs(slow, fast, lines))
 
 
 def _cost(change: float) -> str:
@@ -202,6 +218,9 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
         case "queue" if single.persisted_bytes > 0:
             spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
             return f"Even barriers that overtake data, as in {called}, wait {spent} for the task thread of {queue} ({load})"
+        case "queue" if way.queue_vertex in line.committers:
+            spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
+            return f"Barriers of {called} wait {spent} for the thread of {queue}, which commits an older checkpoint ({load})"
         case "queue":
             spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
             return f"Barriers of {called} wait behind {spent} of queued data in front of {queue} ({load})"
@@ -214,7 +233,7 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
             spent = ms_text(way.alignment_vertex_ms)
             return f"In {called} {join} waits {spent} from its first to its last barrier: one of its inputs is behind ({load})"
         case "pre-barrier":
-            return f"Work before the barrier takes {took}, one vertex after the other"
+            return f"Work before the barrier takes {took}"
         case "sync":
             return f"The synchronous phase takes {took}, on the task threads"
         case "async queue":
