@@ -40,6 +40,6 @@ def _part(account: Account, line: AccountLine) -> dict[str, Any]:
 
 
 def _change(account: Account, change: WhatIf, simulated: Mapping[str, int | None]) -> dict[str, Any]:
-    """A bound from the path, and what a simulation gave."""
-    values = {"change": change.change, "duration_at_least_ns": account.path.duration_ns - change.saved_ns}
+    """The rest of the path, and what a simulation gave."""
+    values = {"change": change.change, "rest_of_path_ns": account.path.duration_ns - change.saved_ns}
     return values | ({"simulated_duration_ns": simulated[change.change]} if change.change in simulated else {})

@@ -107,10 +107,12 @@ def _notes(account: Account) -> Iterator[str]:
 
 
 def _effects(account: Account, simulated: Mapping[str, int | None]) -> Iterator[str]:
-    """The path gives a bound: another way may be the longest then."""
+    """What is left of the path; another way may be the longest then, and the rest may become shorter."""
+    now = duration(account.path.duration_ns)
     for change in account.changes:
-        effect = f"{capitalised(change.change)}: at least {duration(account.path.duration_ns - change.saved_ns)}"
-        effect += f" instead of {duration(account.path.duration_ns)} (a bound from the path)"
+        if (rest := duration(account.path.duration_ns - change.saved_ns)) == now and change.change not in simulated:
+            continue
+        effect = f"{capitalised(change.change)}: the rest of the path takes {rest} of {now}"
         if change.change in simulated:
             took_ns = simulated[change.change]
             effect += "; simulated, it does not complete" if took_ns is None else f"; simulated, {duration(took_ns)}"

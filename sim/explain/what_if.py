@@ -1,6 +1,6 @@
-"""What a checkpoint would take without a part of its path: a bound from the path, and the scenario that shows it when simulated.
+"""What is left of a path without some of its parts, and the scenario that shows what the checkpoint would take when simulated.
 
-Without a part the path is shorter by it, but another one may be the longest then: a part saves at most what it takes.
+Another path may be the longest then, and the change may shorten what is left: only the simulation says what the checkpoint takes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _UNLIMITED = 10**15
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """A change of a scenario, and the time that it would save at most."""
+    """A change of a scenario, and the time that the path is shorter by."""
 
     change: str  # what would be different: "without ..." or "with ..."
-    saved_ns: int  # at most
+    saved_ns: int  # of the path
     scenario: Scenario | None  # the same run with the change; None: no setting says that
 
 
@@ -51,7 +51,7 @@ def what_if(kind: PathKind, parts: Sequence[PathPart], slow: SlowPlace | None, c
 
 
 def bound(kind: PathKind, spent_ns: int, *, overtakes: bool) -> WhatIf | None:
-    """What a checkpoint of a real job would spare at most; `overtakes`: its barriers do so already.  None: no setting spares it."""
+    """What the path of a real job's checkpoint would be spared; `overtakes`: its barriers do so already.  None: no setting spares it."""
     if kind not in _RULES or kind in NO_SETTING or (overtakes and _RULES[kind][1] is _unaligned):
         return None
     return WhatIf(_RULES[kind][0], spent_ns, None)

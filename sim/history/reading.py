@@ -119,13 +119,13 @@ def _contention(job: RestJob, places: Mapping[SubtaskId, str | None]) -> str:
     worst = max(slower, key=lambda host: slower[host], default=None)
     if worst is None or slower[worst] < _SCARCE:
         return ""
-    where = "" if len(busy) == 1 else " of one host"
+    where = f"{cores[worst]} core{'s' if cores[worst] > 1 else ''}{'' if len(busy) == 1 else ' of one host'}"
     used = cores_used_by(job, {name for name in places.values() if name in managers and managers[name].address == worst})
     if used is not None and threads_block(used, sum(busy[worst]), slower[worst]):
         return ""
     doubt = " It is not so if tasks block or sleep: Flink counts that as busy, too."
     return (
-        f"Cores are scarce: {sum(busy[worst]):.2g} threads of tasks are busy at once on the {cores[worst]} cores{where}, so records take "
+        f"Cores are scarce: {sum(busy[worst]):.2g} threads of tasks are busy at once on the {where}, so records take "
         f"{slower[worst]:.2g} times as long as on idle ones, "
         f"and other work of the host waits as well.{doubt if used is None else ''}"
     )

@@ -97,11 +97,12 @@ def choice_text(answer: HistoryAnswer) -> str:
         if known.slow:
             verb = "is" if len(known.slow) == 1 else "are"
             parts.append(f"{len(known.slow)} of {known.completed} completed ones {verb} slow (over {ms_text(known.limit_ms)}).")
-        elif known.completed > 1:
+        else:
             longest = max(point.end_to_end_duration for point in known.others)
             limit = ms_text(known.limit_ms)
             before = "Before that, none" if silence is not None else "None"
             parts.append(f"{before} of the {known.completed} completed ones is slow (over {limit}); the longest took {ms_text(longest)}.")
+        parts += _left_out(answer)
     if (outside := slowest_outside(answer.history)) >= 0:
         parts.append(f"The slowest of all took {ms_text(outside)} (Flink's summary); it is not in the history that is known.")
     if known.failed:
@@ -111,6 +112,19 @@ def choice_text(answer: HistoryAnswer) -> str:
     if answer.history.restored:
         parts.append(f"The job was restored {'once' if answer.history.restored == 1 else f'{answer.history.restored} times'}.")
     return fill(" ".join(parts), WIDTH)
+
+
+def _left_out(answer: HistoryAnswer) -> Iterator[str]:
+    """Completed ones that tell nothing of how long one usually takes: the first, which uploads everything, and savepoints."""
+    counted = (*answer.split.slow, *answer.split.others)
+    left = [point for point in answer.history.checkpoints if point.status == "COMPLETED" and point not in counted]
+    savepoints = [point for point in left if point.is_savepoint]
+    texts = [f"the first ({ms_text(point.end_to_end_duration)})" for point in left if not point.is_savepoint and point.id == 1]
+    if savepoints:
+        number = f"{len(savepoints)} savepoint{'s' if len(savepoints) > 1 else ''}"
+        texts.append(f"{number} (up to {ms_text(max(point.end_to_end_duration for point in savepoints))})")
+    if texts:
+        yield f"Not among them: {' and '.join(texts)}."
 
 
 def slowest_outside(history: History) -> int:
@@ -157,12 +171,11 @@ def _cut(line: str) -> str:
 
 def _profile(answer: HistoryAnswer) -> Iterator[str]:
     """Where the time goes: beside the others, if there are any to be beside."""
+    known, others = (sum(bool(point.tasks) for point in points) for points in (answer.split.slow, answer.split.others))
     if answer.asked_for is not None:
         heads = (f"checkpoint {answer.asked_for}", "others")
-    elif answer.split.slow:
-        heads = (f"{len(answer.split.slow)} slow", f"{len(answer.split.others)} others")
     else:
-        heads = ("", f"all {len(answer.split.others)}")
+        heads = (f"{known} slow", f"{others} others") if known else ("", f"{others}{' others' if answer.split.slow else ''}")
     rows = [row for row in answer.profile if is_notable(row, answer.profile)][:_ROWS]
     if not rows:
         return

@@ -33,8 +33,8 @@ class Explanation:
 
     @property
     def what_if(self) -> pd.DataFrame:
-        """A row per change: how long the checkpoint would take with it at least [ms]; simulated, if that was asked for."""
-        names = {"duration_at_least_ns": "at_least_ms", "simulated_duration_ns": "simulated_ms"}
+        """A row per change: what is left of the path [ms], and the duration that was simulated, if that was asked for."""
+        names = {"rest_of_path_ns": "rest_of_path_ms", "simulated_duration_ns": "simulated_ms"}
         return self._frame(
             "what_if",
             lambda row: (

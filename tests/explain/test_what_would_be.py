@@ -228,7 +228,7 @@ def test_changes_that_save_a_twentieth_are_told(saved_ms, is_told):
 
     assert ([WhatIf("with x", saved_ms * MS, None)] if is_told else []) == list(found.changes)
     assert () == account_of(*lines, is_open=True).changes
-    effect = "With x: at least 950 ms instead of 1 s (a bound from the path); simulated, 960 ms."
+    effect = "With x: the rest of the path takes 950 ms of 1 s; simulated, 960 ms."
     assert is_told == (effect in " ".join(text(found, {"with x": 960 * MS}).split()))
 
 

@@ -1,0 +1,507 @@
+"""The sentences of `ckptsim explain` about a real job: a pattern each, and what it means, from Flink's answers or lines of its log."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+from sim.analysis.number_texts import bytes_text, share_text
+from sim.foreign import one_line
+from sim.history.history import History, subtasks_of
+from tests.claims.printed import Claim, Template, number, same_ms
+
+SUB = r"[^\s,;:()]+\[\d+\]"
+
+
+@dataclass
+class ToldJob:
+    """A history, and the checkpoint that the sentences are about; it is set when one is named as their subject."""
+
+    history: History
+    point: Any = None
+
+    @property
+    def done(self) -> list[Any]:
+        return [point for point in self.history.checkpoints if point.status == "COMPLETED" and point.end_to_end_duration >= 0]
+
+    @property
+    def usual(self) -> list[Any]:
+        """Neither the first, which uploads everything, nor a savepoint; if there is nothing else, all."""
+        return [point for point in self.done if point.id != 1 and not point.is_savepoint] or self.done
+
+    @property
+    def limit_ms(self) -> float:
+        usual = median(point.end_to_end_duration for point in self.usual)
+        return max(1.5 * usual, usual + 60)
+
+    @property
+    def slow(self) -> list[Any]:
+        return [point for point in self.usual if point.end_to_end_duration > self.limit_ms]
+
+    def key(self, name: str) -> tuple[str, int]:
+        """``vertex[0]``, or a long name as it is shortened."""
+        vertex, _, index = name.rpartition("[")
+        return next(each.name for each in self.history.vertices if vertex in (each.name, one_line(each.name, 24))), int(index.rstrip("]"))
+
+    def of(self, name: str, point: Any = None) -> Any:
+        """The statistics of ``vertex[0]`` in the checkpoint; None: Flink has none."""
+        return subtasks_of(point or self.point).get(self.key(name))
+
+    def all_of(self, name: str) -> list[Any]:
+        """The statistics of a subtask in all other checkpoints."""
+        rows = [self.of(name, point) for point in self.history.detailed if point.id != self.point.id]
+        return [row for row in rows if row is not None and row.checkpoint.async_ >= 0]
+
+
+def always(told: ToldJob, match: re.Match[str]) -> bool:
+    return True
+
+
+def known(told: ToldJob, match: re.Match[str]) -> bool:
+    points, counted = told.history.checkpoints, told.history.counted
+    detailed = sum(bool(point.tasks) for point in points)
+    return (int(match["n"]) == len(points) and (int(match["of"]) == counted > len(points) if match["of"] else counted <= len(points))
+            and (int(match["detailed"]) == detailed if match["detailed"] else detailed == len(points)))  # fmt: skip
+
+
+def median_is(told: ToldJob, match: re.Match[str]) -> bool:
+    return same_ms(match["ms"], median(point.end_to_end_duration for point in told.usual))
+
+
+def are_slow(told: ToldJob, match: re.Match[str]) -> bool:
+    return int(match["n"]) == len(told.slow) > 0 and int(match["of"]) == len(told.usual) and same_ms(match["limit"], told.limit_ms)
+
+
+def none_is_slow(told: ToldJob, match: re.Match[str]) -> bool:
+    longest = max(point.end_to_end_duration for point in told.usual)
+    return (
+        not told.slow and int(match["of"]) == len(told.usual) and same_ms(match["limit"], told.limit_ms) and same_ms(match["ms"], longest)
+    )
+
+
+def left_out(told: ToldJob, match: re.Match[str]) -> bool:
+    """With those that are counted, they are all that completed."""
+    first = [point for point in told.done if point.id == 1 and not point.is_savepoint]
+    savepoints = [point for point in told.done if point.is_savepoint]
+    return (len(first) == bool(match["first"]) and (not first or same_ms(match["first"], first[0].end_to_end_duration))
+            and len(savepoints) == int(match["n"] or 0) and len(told.usual) + len(first) + len(savepoints) == len(told.done)
+            and (not savepoints or same_ms(match["most"], max(point.end_to_end_duration for point in savepoints))))  # fmt: skip
+
+
+def slowest_outside(told: ToldJob, match: re.Match[str]) -> bool:
+    return same_ms(match["ms"], told.history.slowest_ms) and told.history.slowest_ms > max(point.end_to_end_duration for point in told.done)
+
+
+def failed(told: ToldJob, match: re.Match[str]) -> bool:
+    parts = [int(count) for count in re.findall(r"(\d+) ended at", match["ends"] or "")]
+    count = sum(point.status == "FAILED" for point in told.history.checkpoints)
+    return int(match["n"]) == count >= sum(parts)
+
+
+def under_way(told: ToldJob, match: re.Match[str]) -> bool:
+    return int(match["n"]) == sum(point.status == "IN_PROGRESS" for point in told.history.checkpoints)
+
+
+def restored(told: ToldJob, match: re.Match[str]) -> bool:
+    return told.history.restored == int(match["n"] or 1)
+
+
+def subject(told: ToldJob, match: re.Match[str]) -> bool:
+    """The checkpoint took, or has taken, so long, and its fate is as is said."""
+    told.point = told.history.checkpoint(int(match["id"]))
+    status = {"took": "COMPLETED", "was given up after": "FAILED", "has been under way for": "IN_PROGRESS"}[match["fate"]]
+    size = match["size"] is None or match["size"] == bytes_text(told.point.state_size)
+    return (told.point.status == status and same_ms(match["ms"], told.point.end_to_end_duration) and size
+            and (match["barriers"] == (told.history.strategy or "barriers not known")))  # fmt: skip
+
+
+def no_end(told: ToldJob, match: re.Match[str]) -> bool:
+    told.point = told.history.checkpoint(int(match["id"]))
+    return told.point.status == "IN_PROGRESS"
+
+
+def part_of_it(told: ToldJob, match: re.Match[str]) -> bool:
+    share = number(match["ms"]) / told.point.end_to_end_duration
+    return abs(share - int(match["share"]) / 100) <= 0.06
+
+
+def earlier(told: ToldJob, match: re.Match[str]) -> bool:
+    """Some subtask of a vertex had its first barrier as much later than the median of the others."""
+    gaps = []
+    for task in told.point.tasks.values():
+        delays = [row.start_delay for row in task.subtasks if row.start_delay >= 0]
+        gaps += [delay - median(delays[:i] + delays[i + 1 :]) for i, delay in enumerate(delays) if len(delays) > 1]
+        ends = [row.end_to_end_duration for row in task.subtasks]
+        gaps += [end - delay for end in (*ends, told.point.end_to_end_duration) for delay in delays]
+    return any(same_ms(match["ms"], gap) for gap in gaps)
+
+
+def thread_is(told: ToldJob, match: re.Match[str]) -> bool:
+    """Shares of the time since the thread was started; the one that it waits for reads its output, or that of one behind it."""
+    threads = told.history.threads
+    if match["back"]:
+        reached, front = set(), {told.key(match["waiting"])[0]}
+        while front := {vertex.name for name in front for vertex in told.history.readers(name)} - reached:
+            reached |= front
+        is_pressed = share_text(threads[told.key(match["waiting"])].back_pressured) == match["back"]
+        if not (is_pressed and told.key(match["name"])[0] in reached):
+            return False
+    return share_text(threads[told.key(match["name"])].busy) == match["busy"]
+
+
+def share_read(told: ToldJob, match: re.Match[str]) -> bool:
+    shares = []
+    for vertex in {name for name, _ in told.history.served}:
+        counts = [count for (name, _), count in told.history.served.items() if name == vertex]
+        shares += [share_text(count / sum(counts)) for count in counts if count > 1.2 * fmean(counts)]
+    return match["share"] in shares
+
+
+def other_checkpoints(told: ToldJob, match: re.Match[str]) -> bool:
+    """The medians of some subtask over so many others, and that it took longer here."""
+    for name in (f"{vertex}[{index}]" for vertex, index in subtasks_of(told.point)):
+        rows, own = told.all_of(name), told.of(name)
+        if len(rows) == int(match["n"]) and same_ms(match["ms"], median(row.checkpoint.async_ for row in rows)):
+            bytes_ = median(row.checkpointed_size for row in rows)
+            if match["size"] == bytes_text(bytes_) and own.checkpoint.async_ >= 1.5 * median(row.checkpoint.async_ for row in rows):
+                return True
+    return False
+
+
+def bytes_do_not(told: ToldJob, match: re.Match[str]) -> bool:
+    """Some subtask took half as long again as usual, and wrote less than half more, or far longer than its bytes would elsewhere."""
+    for name in (f"{vertex}[{index}]" for vertex, index in subtasks_of(told.point)):
+        rows, own = told.all_of(name), told.of(name)
+        if rows and own.checkpoint.async_ >= 1.5 * median(row.checkpoint.async_ for row in rows):
+            usual = median(row.checkpointed_size for row in rows)
+            rate, usually = (own.checkpointed_size / max(own.checkpoint.async_, 1),
+                             median(row.checkpointed_size / max(row.checkpoint.async_, 1) for row in rows))  # fmt: skip
+            if own.checkpointed_size <= 1.5 * usual or rate < usually / 1.5:
+                return True
+    return False
+
+
+def wrote_as_quickly(told: ToldJob, match: re.Match[str]) -> bool:
+    row = told.of(match["name"])
+    place = told.history.task_managers[told.key(match["name"])]
+    return (match["size"] == bytes_text(row.checkpointed_size) and same_ms(match["ms"], row.checkpoint.async_) and match["there"] == place
+            and match["here"] != place)  # fmt: skip
+
+
+def writes(told: ToldJob, match: re.Match[str]) -> bool:
+    """Some subtask wrote so much."""
+    return match["size"] in {bytes_text(row.checkpointed_size) for row in subtasks_of(told.point).values()}
+
+
+def writes_in_flight(told: ToldJob, match: re.Match[str]) -> bool:
+    return match["size"] in {bytes_text(max(row.alignment.persisted, 0)) for row in subtasks_of(told.point).values()}
+
+
+def reads(told: ToldJob, match: re.Match[str]) -> bool:
+    return match["size"] in {bytes_text(row.alignment.processed) for row in subtasks_of(told.point).values()}
+
+
+def of_its_manager(told: ToldJob, match: re.Match[str]) -> bool:
+    own = [row for name, row in subtasks_of(told.point).items() if told.history.task_managers.get(name) == match["manager"]]
+    return match["size"] == bytes_text(sum(max(row.alignment.persisted, 0) for row in own))
+
+
+def late(told: ToldJob) -> set[tuple[str, int]]:
+    rows = subtasks_of(told.point)
+    expected = {(vertex.name, i) for vertex in told.history.vertices if vertex.name in told.point.tasks for i in range(vertex.parallelism)}
+    return {name for name in expected | set(rows) if not (row := rows.get(name)) or row.status != "completed" or row.aborted}
+
+
+def not_acknowledged(told: ToldJob, match: re.Match[str]) -> bool:
+    named = {told.key(name) for name in re.findall(SUB, match["names"])}
+    total = sum(vertex.parallelism for vertex in told.history.vertices if vertex.name in told.point.tasks)
+    return len(late(told)) == int(match["n"]) == len(named) + int(match["more"] or 0) and named <= late(told) and int(match["of"]) == total
+
+
+def had_first_barrier(told: ToldJob, match: re.Match[str]) -> bool:
+    return all(told.key(name) in late(told) and told.of(name).start_delay >= 0 for name in re.findall(SUB, match["names"]))
+
+
+def did_not_complete(told: ToldJob, match: re.Match[str]) -> bool:
+    before = max((point for point in told.history.checkpoints if point.id < told.point.id), key=lambda point: point.id)
+    return before.id == int(match["n"]) and before.status == "FAILED"
+
+
+def had_failed(told: ToldJob, match: re.Match[str]) -> bool:
+    return any(same_ms(match["ms"], told.point.trigger_timestamp - at) for at in told.history.failures_ms)
+
+
+def after_gap(told: ToldJob, match: re.Match[str]) -> bool:
+    before = told.history.checkpoint(told.point.id - 1)
+    return same_ms(match["ms"], told.point.trigger_timestamp - before.trigger_timestamp) and number(match["ms"]) > number(match["usual"])
+
+
+def at_the_same_time(told: ToldJob, match: re.Match[str]) -> bool:
+    other, own = told.history.checkpoint(int(match["n"])), told.point
+    first, second = sorted((other, own), key=lambda point: point.trigger_timestamp)
+    return second.trigger_timestamp < first.trigger_timestamp + first.end_to_end_duration
+
+
+def shortened(told: ToldJob, match: re.Match[str]) -> bool:
+    """It is less than the whole."""
+    return number(match["least"]) < number(match["now"]) and same_ms(match["now"], told.point.end_to_end_duration)
+
+
+def sample(told: ToldJob, match: re.Match[str]) -> bool:
+    """Checkpoints with statistics of their subtasks."""
+    slow = sum(bool(point.tasks) for point in told.slow)
+    return int(match["slow"] or 0) == slow and int(match["others"]) == sum(bool(point.tasks) for point in told.usual) - slow
+
+
+def counts(told: ToldJob, match: re.Match[str]) -> bool:
+    slow = sum(bool(point.tasks) for point in told.slow)
+    return int(match["a"]) <= int(match["slow"]) == slow and int(match["b"]) <= int(match["others"])
+
+
+def medians_of_ids(told: ToldJob, match: re.Match[str]) -> bool:
+    detailed = [point for point in told.usual if point.tasks]
+    slow = median(point.id for point in detailed if point in told.slow)
+    others = median(point.id for point in detailed if point not in told.slow)
+    return (f"{slow:.0f}", f"{others:.0f}") == (match["a"], match["b"]) and (slow < others) == (match["word"] == "earlier")
+
+
+def is_cold(told: ToldJob, match: re.Match[str]) -> bool:
+    """One of the first three is among the slow ones."""
+    return min(point.id for point in told.slow if point.tasks) <= 3
+
+
+def cores_are_scarce(told: ToldJob, match: re.Match[str]) -> bool:
+    """So many threads are busy, of one host or of all."""
+    busy = sum(thread.busy for thread in told.history.threads.values())
+    return float(match["n"]) <= 1.03 * busy and float(match["n"]) > 0.5 * int(match["cores"])
+
+
+def collects(told: ToldJob, match: re.Match[str]) -> bool:
+    garbage = told.history.garbage[match["name"]]
+    return same_ms(match["ms"], garbage.ms) and (not match["n"] or int(match["n"]) == garbage.collections)
+
+
+def silent_times(told: ToldJob, match: re.Match[str]) -> bool:
+    return not told.history.threads
+
+
+def without_statistics(told: ToldJob, match: re.Match[str]) -> bool:
+    return not told.history.detailed
+
+
+@dataclass
+class ToldLog(ToldJob):
+    """A log of which it is known what was written: (second, kind, number or reason), oldest first."""
+
+    written: tuple[tuple[int, str, Any], ...] = ()
+
+    def since(self, kind: str) -> list[Any]:
+        """What was written of this kind since the last completion."""
+        last = max((at for at, own, _ in self.written if own == "completed"), default=-1)
+        return [value for at, own, value in self.written if own == kind and at > last]
+
+
+def silent_since(told: ToldLog, match: re.Match[str]) -> bool:
+    """The last completion, the first RUNNING, and the last line."""
+    completed = [at for at, kind, _ in told.written if kind == "completed"]
+    since = max(completed) if completed else next(at for at, kind, _ in told.written if kind == "running")
+    lasts = told.written[-1][0] - since
+    clock = f"{since // 3600:02}:{since // 60 % 60:02}:{since % 60:02}"
+    return (
+        match["at"].endswith(clock)
+        and abs(number(match["lasts"]) / 1e3 - lasts) <= 0.01 * lasts
+        and bool(match["begun"]) == (not completed)
+    )
+
+
+def all_silent_failures(told: ToldLog, match: re.Match[str]) -> bool:
+    return int(match["n"]) == told.since("failed").count(match["reason"]) > 0
+
+
+def refused(told: ToldLog, match: re.Match[str]) -> bool:
+    return int(match["n"]) == len([reason for reason in told.since("refused") if reason == match["reason"]]) > 0
+
+
+def intolerable(told: ToldLog, match: re.Match[str]) -> bool:
+    return int(match["n"] or 1) == sum(kind == "intolerable" for _, kind, _ in told.written)
+
+
+def template(name: str, pattern: str, claim: Claim = always, when: Claim = always) -> Template:
+    return Template(name, pattern.replace("SUB", SUB), when, claim)
+
+
+P = r"(?: \((?:clear|likely|a hint, may be chance): p = [\d.e-]+, [\d.e-]+\))?"
+TEMPLATES = (
+    template("known", r".+?: (?P<n>\d+)(?: of (?P<of>\d+))? checkpoints are known(?:, (?P<detailed>\d+) with statistics of their "
+             r"subtasks)?, "
+             r"[\d :-]+ to [\d :-]+ UTC", known),
+    template("median", r"Median (?P<ms>MS)", median_is),
+    template("slow", r"(?P<n>\d+) of (?P<of>\d+) completed ones (?:is|are) slow \(over (?P<limit>MS)\)", are_slow),
+    template("none is slow", r"(?:Before that, )?none of the (?P<of>\d+) completed ones is slow \(over (?P<limit>MS)\); the longest took "
+             r"(?P<ms>MS)", none_is_slow),
+    template("not among them", r"Not among them: (?:the first \((?P<first>MS)\))?(?: and )?(?:(?P<n>\d+) savepoints? \(up to "
+             r"(?P<most>MS)\))?",
+             left_out),
+    template("slowest outside", r"The slowest of all took (?P<ms>MS) \(Flink's summary\); it is not in the history that is known",
+             slowest_outside),
+    template("did not complete", r"(?P<n>\d+) did not complete(?P<ends>: (?:\d+ ended at [\w ]+[^.;]*)+)?(?=\.)", failed),
+    template("under way", r"(?P<n>\d+) under way", under_way),
+    template("restored", r"The job was restored (?:once|(?P<n>\d+) times)", restored),
+    template("subject", r"(?:\w+ savepoint|Checkpoint) (?P<id>\d+) \((?P<barriers>[^)]*)\) (?P<fate>took|was given up after|has been "
+             r"under way "
+             r"for) (?P<ms>MS)(?:, (?P<size>SIZE))?(?: \(.*?\))?(?=\. |\.$)", subject),
+    template("no end", r"Checkpoint (?P<id>\d+) \((?P<barriers>[^)]*)\) has no end in what was read(?P<ms>)(?P<size>)", no_end),
+    template("share", r"(?P<share>\d+) % of it, (?P<ms>MS), (?:its barrier is on the way from SUB to SUB|its barrier waits .*? until "
+             r"the alignment "
+             r"timeout|SUB has its first barrier and waits for the last, from SUB|the call waits for the task thread of SUB|SUB waits "
+             r"for a "
+             r"file \([\w ]+\)|is [\w ]+ of (?:SUB|coordinator)|its barrier is on the way from  to SUB)", part_of_it),
+    template("trigger", r"the JobManager prepares the checkpoint, and its calls travel; the quickest source had its call then"),
+    template("task thread", r"the task thread was inside a record, back-pressured or at other work before it took the call"
+             r"(?:, and (?:is not through yet|was not through when the checkpoint was given up))?"),
+    template("queue", r"it lay behind data that SUB had to take first \(Flink does not say how much\)"),
+    template("overtakes", r"it overtakes data, and waited for the thread of SUB", lambda told, _: told.history.overtakes),
+    template("not arrived", r"its (?:first|last) barrier had not arrived(?: yet| when the checkpoint was given up)",
+             lambda told, _: told.point.status != "COMPLETED"),
+    template("earlier", r"(?:the other subtask|other subtasks) had theirs (?P<ms>MS) earlier", earlier),
+    template("thread", r"(?P<waiting>SUB) is back-pressured (?P<back>\d+ %) of its time, by (?P<name>SUB), which is busy (?P<busy>\d+ %)"
+             , thread_is),
+    template("busy", r"(?P<name>SUB)(?P<waiting>)(?P<back>) is busy (?P<busy>\d+ %) of its time", thread_is),
+    template("us per record", r", needs [\d,]+ us per record, the other subtasks [\d,]+ us \(median\)"),
+    template("share of records", r", and reads (?P<share>\d+ %) of the records of its vertex", share_read),
+    template("timeout", r"data lay before it; the barrier may overtake only MS after the trigger \(alignment timeout\)",
+             lambda told, _: told.history.aligned_for_ns > 0),
+    template("last", r"this barrier is taken for the last, by when it set out|it is the last that was missing"),
+    template("read meanwhile", r"(?P<size>SIZE) were read meanwhile", reads),
+    template("end of input", r"the statistics name no subtask whose barrier it could have waited for: its inputs may have "
+             r"ended.*?(?=[.;])"),
+    template("work before", r"work of the operator on the task thread, before the barrier goes on: what Flink's statistics leave of the "
+             r"checkpoint"),
+    template("sync", r"the synchronous part of the snapshot, on the task thread"),
+    template("acknowledgement", r"none of Flink's statistics covers it: the acknowledgement travels and takes its turn in the "
+             r"JobManager, or "
+             r"the process stood still, or worked before the barrier went on"),
+    template("metadata", r"every subtask had acknowledged: the JobManager writes _metadata.*?(?=[.;])", lambda told, _: not late(told)),
+    template("still", r"nothing of task manager \S+ moved for MS(?:, while others did|, and none of the others did)?: its process stood "
+             r"still or "
+             r"had no core \(garbage collection(?: \(MS since it began\))?, a stopped or swapped process, a busy host\)"),
+    template("declined", r"its asynchronous part failed, and it declined the checkpoint; the exception is in the log of (?:task manager "
+             r"\S+|its "
+             r"task manager), not in Flink's statistics", lambda told, _: told.point.status == "FAILED"),
+    template("snapshot begun", r"its snapshot had begun, and was not acknowledged(?: yet| when the checkpoint was given up)",
+             lambda told, _: told.point.status != "COMPLETED" and bool(late(told))),
+    template("through later", r"it was (?:through MS later \((?P<size>SIZE) at SIZE/s\)|aborted after SIZE)"),
+    template("upload", r"(?P<size>SIZE) at SIZE/s, with serialising them and waiting for the asynchronous thread", writes),
+    template("async work", r"work of the asynchronous part; it wrote (?:(?P<size>SIZE), too little for a file|no bytes)",
+             lambda told, match: match["size"] is None or writes(told, match)),
+    template("channel state", r"(?P<size>SIZE) of in-flight data are written to the file of channel state", writes_in_flight),
+    template("of its manager", r"with those of its task manager, (?P<manager>[^,]+), (?P<size>SIZE): SIZE/s", of_its_manager),
+    template("others wrote", r"in its other (?P<n>\d+) checkpoints (?P<ms>MS) for (?P<size>SIZE) \(median\)", other_checkpoints),
+    template("bytes", r"bytes do not explain it", bytes_do_not),
+    template("unknown why", r"the disk, the network, a pause or a shared file may"),
+    template("savepoint differs", r"a savepoint has a folder and a format of its own", lambda told, _: told.point.is_savepoint),
+    template("all end", r"those of all other subtasks (?:on all task managers|of the job) end with it: storage, the network or the "
+             r"whole machine "
+             r"kept them"),
+    template("its manager ends", r"those of its task manager end with it and others earlier: that process, its disk or its file of channel "
+             r"state kept them"),
+    template("others through", r"the other subtasks of its task manager were through MS earlier: no pause of the process does"),
+    template("quicker", r"(?P<name>SUB) wrote (?P<size>SIZE) in (?P<ms>MS) from task manager (?P<there>\S+): not all of the storage is "
+             r"slow, but "
+             r"the disk or network of (?P<here>\S+), or its process", wrote_as_quickly),
+    template("JVM", r"the JVM of (?P<name>\S+) has spent (?P<ms>MS) in garbage collection(?P<n>)", collects),
+    template("rhythm", r"long checkpoints of this history keep the rhythm of .*? \(p = [\d.e-]+\)"),
+    template("every", r"(?:- )?long checkpoints (?:of this history )?come every [\d.e+]+ s \(.*? would look the same at these "
+             r"checkpoints\): timers, "
+             r"windows, or something beside the job that Flink does not tell of(?: \(p = [\d.e-]+\))?" + P),
+    template("not acknowledged", r"Not acknowledged by (?P<n>\d+) of (?P<of>\d+) subtasks: (?P<names>SUB(?:, SUB)*)(?: and "
+             r"(?P<more>\d+) more)?",
+             not_acknowledged),
+    template("first barrier", r"Of these had their first barrier: (?P<names>SUB(?:, SUB)*)(?: and \d+ more)?", had_first_barrier),
+    template("nothing more", r"Flink tells nothing more of them: how far they were follows from those before them"),
+    template("all had", r"All subtasks of the statistics had acknowledged", lambda told, _: not late(told)),
+    template("untold", r"Nothing tells of its subtasks(?:, so not where it spent its time)?", lambda told, _: not told.point.tasks),
+    template("first", r"It is the job's first: code is not compiled yet, files and connections are new, and no earlier file can be used "
+             r"again",
+             lambda told, _: told.point.id == 1),
+    template("savepoint", r"It is a savepoint: all state is written anew, in a format and to a folder of its own, which may be slower",
+             lambda told, _: told.point.is_savepoint),
+    template("before it", r"Checkpoint (?P<n>\d+) before it did not complete", did_not_complete),
+    template("had failed", r"Tasks of the job had failed (?P<ms>MS) before it was triggered", had_failed),
+    template("savepoint before", r"Savepoint \d+ had taken MS until MS before it was triggered: periodic checkpoints wait for savepoints"),
+    template("gap", r"It was triggered (?P<ms>MS) after the one before, usually (?P<usual>MS) pass: the job may have been restarted in "
+             r"between",
+             after_gap),
+    template("same time", r"(?:Savepoint|Checkpoint) (?P<n>\d+) was under way at the same time", at_the_same_time),
+    template("change", r"With(?:out)? [\w _]+: the rest of the path takes (?P<least>MS) of (?P<now>MS)", shortened),
+    template("where", r"Where the time goes \(m[^)]*\) (?:checkpoint \d+ others|(?:(?P<slow>\d+) slow )?(?P<others>\d+)(?: others)?)",
+             lambda told, match: match["others"] is None or sample(told, match)),
+    template("too few", r"What the slow ones have in common: (?P<slow>\d+) slow and (?P<others>\d+) other checkpoints are too few to "
+             r"tell it from "
+             r"chance \(even a feature of all slow ones and no other: p = [\d.]+\)", sample),
+    template("nothing in common", r"What the slow ones have in common: nothing that chance would not explain \((?P<slow>\d+) slow ones?, "
+             r"(?P<others>\d+) others, \d+ features tried\)", sample),
+    template("in common", r"What goes with slow ones \((?P<slow>\d+) slow ones?, (?P<others>\d+) others, \d+ features tried; p as if it "
+             r"were the only "
+             r"one, then corrected for all\)", sample),
+    template("feature", r"- [^:]+: (?P<a>\d+) of (?P<slow>\d+) slow ones?, (?P<b>\d+) of (?P<others>\d+) others" + P, counts),
+    template("more of", r"- more [\w -]+: \S+ \S+ in \d+ slow ones, \S+ \S+ in \d+ others \(medians\)" + P),
+    template("ids", r"- they are (?P<word>earlier|later) in the history: ids (?P<a>\d+) in \d+ slow ones, (?P<b>\d+) in \d+ others "
+             r"\(medians\)" + P,
+             medians_of_ids),
+    template("cold", r"code may not be compiled yet, and files and connections are new" + P, is_cold),
+    template("the longer", r"- the longer a checkpoint, the more .*? \([^()]*checkpoints\)" + P),
+    template("slow subtasks", r"Slow subtasks: .*? of its time\. How many records they get does not explain it: look at what these "
+             r"records and "
+             r"keys are, and at the process, disk and host"),
+    template("cores", r"Cores are scarce: (?P<n>[\d.]+) threads of tasks are busy at once on the (?P<cores>\d+) cores?(?: of one "
+             r"host)?, so records "
+             r"take [\d.]+ times as long as on idle ones, and other work of the host waits as well", cores_are_scarce),
+    template("asleep", r"It is not so if tasks block or sleep: Flink counts that as busy, too"),
+    template("garbage", r"(?:Garbage collection: )?(?P<name>\S+) has spent (?P<ms>MS) in (?P<n>\d+) collections(?:, \d+ of them full "
+             r"\(MS\))?"
+             r"(?:, \d+ % of the time that the job has run)?", collects),
+    template("standing", r"Threads stand still meanwhile; Flink's answers do not say when that was"),
+    template("not told", r"Not in Flink's statistics: which channel a last barrier came through, what lay before it, what an "
+             r"asynchronous part "
+             r"waited for, and how long _metadata took"),
+    template("no threads", r"This source has no times of the task threads", silent_times),
+    template("no places", r"Nor where subtasks run", lambda told, _: not told.history.task_managers),
+    template("silent", r"No checkpoint has completed since (?P<begun>the job began to run at )?(?P<at>[\d :-]+): (?P<lasts>[\d.]+ "
+             r"(?:d|h|min|s)) to "
+             r"the end of the log", silent_since),
+    template("refused", r"(?P<n>\d+) triggers? (?:was|were) refused (?:at|from) [\d :-]+(?: on)?: (?P<reason>[^.]+)", refused),
+    template("silent failures", r"(?P<n>\d+) checkpoints? failed: (?P<reason>[^.]+)", all_silent_failures),
+    template("intolerable", r"The job failed (?:once|(?P<n>\d+) times): more checkpoints failed than it tolerates", intolerable),
+    template("too long", r"They take longer than execution.checkpointing.timeout; answers of the REST API tell where, see `ckptsim "
+             r"explain`",
+             lambda told, _: "expired" in told.since("failed")),
+    template("look", r"Look at why tasks do not run \(slots, a restart loop, their last exception\), not at checkpoints",
+             lambda told, _: bool(told.since("refused"))),
+    template("declined by", r"A task declined: the log of its TaskManager says why", lambda told, _: "declined" in told.since("failed")),
+    template("no statistics", r"Without statistics of subtasks no path can be told\. A log has none, and the JobManager keeps those of "
+             r"the last "
+             r"checkpoints only", without_statistics),
+)  # fmt: skip
+
+
+def sentences(text: str) -> list[str]:
+    """The printed answer without its tables, a paragraph or note each, on one line."""
+    found = []
+    for block in text.split("\n\n"):
+        lines = block.splitlines()
+        if lines[0].startswith("Where the time goes"):
+            found.append(" ".join(lines[0].split()))
+            continue
+        if "█" in block or re.match(r" +\d+  \d\d:\d\d:\d\d ", lines[0]):
+            continue
+        for line in lines:
+            if (
+                re.match(r" {1,2}\d+  \S|(?:With|Without|Of these|Flink tells|Checkpoint \d+ before|Not ack|It |Tasks|Save)|  - ", line)
+                or line is lines[0]
+            ):
+                found.append("")
+            found[-1] += " " + line.strip()
+    return [re.sub(r"(?<=\w)- (?=\w)", "-", re.sub(r"^ (?:\d+  )?", "", text)) for text in found]

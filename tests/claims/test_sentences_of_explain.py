@@ -1,0 +1,119 @@
+"""Each sentence that `explain` prints about a real job has a template, and holds of Flink's answers or of lines of its log."""
+
+import random
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from sim.history.answer import answer
+from sim.history.reading import history_of
+from sim.history.text import answer_text
+from sim.recordings.reading import read_source
+from tests.claims.job_templates import TEMPLATES, ToldJob, ToldLog, sentences
+from tests.claims.printed import false_sentences
+
+DATA = Path(__file__).parents[1] / "data"
+JOBS = [
+    *DATA.glob("planted/*.zip"), *DATA.glob("rest/*.zip"), *DATA.glob("recordings/*savepoint*.gz"), *DATA.glob("recordings/*syncflush2*"),
+    *(DATA / "users-jobs" / f"{name}.zip" for name in ("R2-burst11-aligned", "R6-grow-aligned", "R7-cores-aligned", "R10-q12-unaligned")),
+]  # fmt: skip
+ALL = [*(path for kind in ("planted-afresh", "users-jobs", "backends", "scaling", "async-io", "lost-task-managers", "changelog")
+         for path in DATA.glob(f"{kind}/*.zip")), *DATA.glob("recordings/*.gz"), *DATA.glob("held-out/*.gz"), *JOBS]  # fmt: skip
+JOB = "1f0c2b6a6a3f4d0f8d3f0a8a5f7b9c21"
+COORDINATOR = "INFO  org.apache.flink.runtime.checkpoint.CheckpointCoordinator [] -"
+REASONS = {
+    "expired": "Checkpoint {} of job {} expired before completing.",
+    "declined": "Decline checkpoint {} by task a1 of job {} at tm-0.",
+}
+
+
+def checked(histories):
+    """False sentences by job, and by template how many jobs exercised it; each checkpoint that was asked for is told as well."""
+    found, exercised = {}, Counter()
+    for name, told, ids in histories:
+        texts = [text for number in (None, *ids) for text in sentences(answer_text(answer(told.history, number)))]
+        wrong, templates = false_sentences(told, texts, ["-"], TEMPLATES)
+        found |= {name: wrong} if wrong else {}
+        exercised.update(templates)
+    return found, exercised
+
+
+def recorded(paths, *, each=1):
+    """Jobs, and every so many of their checkpoints."""
+    for path in paths:
+        history = history_of(read_source([path]))
+        yield path.name, ToldJob(history), [point.id for point in history.checkpoints][::each]
+
+
+def random_log(seed):
+    """The text of a JobManager's log, and what it has: (second of the day, kind, id or reason)."""
+    draw = random.Random(seed)
+    at, lines, written = 8 * 3600, [], []
+
+    def write(text, kind="", value=None):
+        lines.append(f"{datetime(2026, 3, 9, tzinfo=UTC):%Y-%m-%d} {at // 3600:02}:{at // 60 % 60:02}:{at % 60:02},117 {text}")
+        written.append((at, kind, value))
+
+    write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state CREATED to RUNNING.", "running")
+    silent_from = draw.choice([0, 4, 9, 99])
+    for number in range(1, 13):
+        at += 600
+        if number > silent_from and draw.random() < 0.2:
+            write(f"{COORDINATOR} Failed to trigger checkpoint for job {JOB} since Not all required tasks are currently running.",
+                  "refused", "Not all required tasks are currently running")  # fmt: skip
+            continue
+        savepoint = "SavepointType{name='Savepoint'}" if draw.random() < 0.15 else "CheckpointType{name='Checkpoint'}"
+        trigger_ms = 1000 * (int(datetime(2026, 3, 9, tzinfo=UTC).timestamp()) + at) + 117
+        write(f"{COORDINATOR} Triggering checkpoint {number} (type={savepoint}) @ {trigger_ms} for job {JOB}.", "triggered", number)
+        took = draw.randint(20, 400)
+        at += took
+        if number > silent_from or draw.random() < 0.2:
+            kind = draw.choice(list(REASONS))
+            write(f"{COORDINATOR} {REASONS[kind].format(number, JOB)}", "" if "Save" in savepoint else "failed", kind)
+            if draw.random() < 0.2:
+                write("org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold.", "intolerable")
+                write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RUNNING to RESTARTING.")
+                write(f"INFO  ExecutionGraph [] - Job orders ({JOB}) switched from state RESTARTING to RUNNING.")
+                write(f"{COORDINATOR} Restoring job {JOB} from Checkpoint 1.")
+        else:
+            write(f"{COORDINATOR} Completed checkpoint {number} for job {JOB} (2000 bytes, checkpointDuration={1000 * took} ms, "
+                  "finalizationTime=40 ms).", "completed", number)  # fmt: skip
+    at += draw.choice([10, 5000])
+    write("INFO  other line")
+    return "\n".join(lines), tuple(written)
+
+
+def logs(folder, seeds):
+    for seed in seeds:
+        text, written = random_log(seed)
+        (folder / f"{seed}.log").write_text(text)
+        yield seed, ToldLog(history_of(read_source([folder / f"{seed}.log"])), written=written), ()
+
+
+def test_sentences_about_recorded_jobs_are_true():
+    found, exercised = checked(recorded(JOBS, each=20))
+
+    assert {} == found
+    assert len(exercised) >= 55
+
+
+def test_sentences_about_random_logs_are_true(tmp_path):
+    found, exercised = checked(logs(tmp_path, range(40)))
+
+    assert {} == found
+    assert {"silent", "refused", "silent failures", "intolerable", "not among them", "none is slow", "slow"} <= {*exercised}
+
+
+@pytest.mark.slow
+def test_each_template_is_exercised_and_true(tmp_path):
+    found, exercised = checked(recorded(ALL, each=3))
+    of_logs, more = checked(logs(tmp_path, range(60, 260)))
+
+    assert {} == found | of_logs
+    assert UNEXERCISED == [template.name for template in TEMPLATES if not (exercised + more)[template.name]]
+
+
+UNEXERCISED = ["end of input", "metadata", "its manager ends"]
+"""No recording has one: unit tests of `tests/history` do."""
