@@ -49,6 +49,7 @@ class History:
     silence: Silence | None = None  # None: checkpoints complete as often as they should, or it is not known
     slowest_ms: int = -1  # of all completed checkpoints, those that Flink has forgotten included; -1: not known
     partial: tuple[str, ...] = ()  # what the source is and lacks, if it is one answer only
+    remarks: tuple[str, ...] = ()  # what else the source shows of the job, in sentences
     contention: str = ""  # that threads wait for cores, in a sentence; empty: they do not, or it is not known
 
     @property

@@ -21,7 +21,7 @@ from sim.recordings.source.job_log import LogCheckpoint
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.recordings.source.rest.answers import CheckpointConfig, Totals, parsed, with_tasks
 from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex
-from sim.recordings.source.silence import Silence, silence_of_job, silence_of_log
+from sim.recordings.source.silence import Silence, fresh_restarts, silence_of_job, silence_of_log
 from sim.units import MS, parse_flink_duration
 
 _KEPT = "web.checkpoints.history"
@@ -92,7 +92,7 @@ def _of_answers(snapshot: RestSnapshot) -> History:
         tuple(_failures_ms(snapshot)), int(kept) if kept.isdecimal() else None, job.counts.get("restored", 0),
         job.counts.get("total", 0), {name: garbage_of(collectors) for name, collectors in job.collectors.items()},
         max(0, job.job.now - job.job.start_time) if job.job.start_time > 0 else 0,
-        _silence(job, points), job.slowest_ms, (),
+        _silence(job, points), job.slowest_ms, (), (),
         _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
     )  # fmt: skip
 
@@ -191,7 +191,10 @@ def _places(recording: Recording) -> dict[SubtaskId, str]:
 
 def _of_log(log: JobLog) -> History:
     points = tuple(_of_line(point) for _, point in sorted(log.checkpoints.items()) if point.triggered_ms >= 0)
-    return History(log.name or log.job, log.version, (), points, restored=log.restored, counted=len(points), silence=silence_of_log(log))
+    return History(
+        log.name or log.job, log.version, (), points, restored=log.restored, counted=len(points), silence=silence_of_log(log),
+        remarks=tuple(fresh_restarts(log)),
+    )  # fmt: skip
 
 
 def _of_line(point: LogCheckpoint) -> RecordedCheckpoint:

@@ -44,7 +44,7 @@ def answer_text(answer: HistoryAnswer) -> str:
     blocks = [fill(" ".join(sentences), WIDTH) for sentences in (() if silence is None else silence.sentences(), answer.history.partial)]
     if answer.history.partial and not answer.history.checkpoints:
         return "\n\n".join(filter(None, blocks))
-    blocks += [head_text(answer.history)]
+    blocks += [head_text(answer.history), *(fill(remark, WIDTH) for remark in answer.history.remarks)]
     if answer.asked_for is None:
         blocks += [choice_text(answer), "\n".join(_slow_rows(answer))]
     blocks += [account_text(answer.history, explained) for explained in answer.accounts]
@@ -294,6 +294,7 @@ def plain(answer: HistoryAnswer) -> dict[str, Any]:
         },
         "silence": None if history.silence is None else list(history.silence.sentences()),
         "partial": list(history.partial),
+        "remarks": list(history.remarks),
         "slowest_outside_ns": slowest_outside(history) * MS if slowest_outside(history) >= 0 else None,
         "slow_subtasks": [slow._asdict() for slow in slow_subtasks(history)],
         "contention": history.contention,

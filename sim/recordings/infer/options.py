@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from sim.model.catalogs.barriers import barriers_of
 from sim.model.versions import profile_of
@@ -16,8 +17,8 @@ from sim.recordings.infer.draft import Draft
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestJob
-from sim.scenario.flink.keys import current_names, modelled_keys
-from sim.units import LARGEST, format_duration
+from sim.scenario.flink.keys import UNLIMITED, current_names, modelled_keys
+from sim.units import LARGEST, MS, UnitError, format_duration, parse_flink_duration
 
 SHORTEST_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
 NEVER_MS = 10**12  # Long.MAX_VALUE, or any other number that means "never"
@@ -91,15 +92,30 @@ def infer_cluster(draft: Draft, job: RestJob) -> None:
         if named := sorted(keys & job.options.keys()):
             draft.put("restart.provider", provider, f"{named[0]} in /jobmanager/config")
     _spare_slots(draft, job)
-    restart = _restart(job.job_config.execution_config.restart_strategy)
-    if restart:
-        flink = draft.document.setdefault("flink", {})
-        current = current_names()
-        for key in [key for key in flink if current.get(key, key).startswith("restart-strategy")]:
-            del flink[key]
-        flink.update(restart)
-        draft.inferred += 1
-        draft.comments["flink.restart-strategy.type"] = "from /jobs/:id/config"
+    put_restart_strategy(draft, job.job_config.execution_config.restart_strategy, "from /jobs/:id/config")
+
+
+def put_restart_strategy(draft: Draft, text: str, origin: str) -> None:
+    """Set the restart strategy that Flink describes in `text`, in place of what the configuration says; nothing if it is not known."""
+    if not (restart := _restart(text)):
+        return
+    flink = draft.document.setdefault("flink", {})
+    current = current_names()
+    for key in [key for key in flink if current.get(key, key).startswith("restart-strategy")]:
+        del flink[key]
+    flink.update(restart)
+    draft.inferred += 1
+    draft.comments["flink.restart-strategy.type"] = origin
+
+
+def configured_ms(options: Mapping[str, str], key: str) -> int:
+    """A duration of Flink's configuration under its current or an older name; 0: it is not there, or is none."""
+    names = current_names()
+    for name, value in options.items():
+        if names.get(name, name) == key:
+            with suppress(UnitError):
+                return parse_flink_duration(value) // MS
+    return 0
 
 
 def _spare_slots(draft: Draft, job: RestJob) -> None:
@@ -152,17 +168,42 @@ def _known(options: Mapping[str, str], version: str) -> Iterator[tuple[str, str 
 
 
 def _restart(text: str) -> dict[str, str | int]:
-    """The options of a restart strategy, parsed from Flink's description; empty: the cluster decides."""
-    if "deactivated" in text.lower():
+    """The options of a restart strategy, parsed from Flink's description of it; empty: the cluster decides.
+
+    The REST API has descriptions of RestartStrategies, logs those of RestartBackoffTimeStrategy.
+    """
+    if "deactivated" in text.lower() or text.startswith("NoRestartBackoff"):
         return {"restart-strategy.type": "none"}
-    fixed = re.match(r"Restart with fixed delay \((?:(\d+) ?ms|PT([\dHMS.]+))\)\. #(\d+)", text)
-    if fixed is None:
+    if fixed := re.match(r"Restart with fixed delay \((?:(\d+) ?ms|PT([\dHMS.]+))\)\. #(\d+)", text):
+        delay_ms = int(fixed[1]) if fixed[1] else _iso_ms(fixed[2])
+        return _strategy("fixed-delay", {"attempts": fixed[3], "delay": str(delay_ms)})
+    kind = re.match(r"(FixedDelay|ExponentialDelay|FailureRate)RestartBackoffTimeStrategy\(", text)
+    values = dict(re.findall(r"(\w+)=([\d.]+)", text))
+    if kind is None or not set(_LOGGED[kind[1]].values()) <= values.keys():
         return {}
-    delay_ms = int(fixed[1]) if fixed[1] else _iso_ms(fixed[2])
-    return {
-        "restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.attempts": min(int(fixed[3]), 10**9 - 1),
-        "restart-strategy.fixed-delay.delay": f"{delay_ms} ms",
-    }  # fmt: skip
+    return _strategy(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind[1]).lower(), {name: values[own] for name, own in _LOGGED[kind[1]].items()})
+
+
+def _strategy(kind: str, options: Mapping[str, str]) -> dict[str, str | int]:
+    """Times are in ms, counts of Integer.MAX_VALUE mean that there is no limit."""
+    found: dict[str, str | int] = {"restart-strategy.type": kind}
+    for name, value in options.items():
+        number: str | int = min(int(value), int(UNLIMITED)) if name in ("attempts", "max-failures-per-interval") else f"{value} ms"
+        found[f"restart-strategy.{kind}.{name}"] = value if name in ("backoff-multiplier", "jitter-factor") else number
+    return found
+
+
+_LOGGED = {
+    "FixedDelay": {"attempts": "maxNumberRestartAttempts", "delay": "backoffTimeMS"},
+    "FailureRate": {
+        "failure-rate-interval": "failuresIntervalMS", "delay": "backoffTimeMS", "max-failures-per-interval": "maxFailuresPerInterval",
+    },
+    "ExponentialDelay": {
+        "initial-backoff": "initialBackoffMS", "max-backoff": "maxBackoffMS", "backoff-multiplier": "backoffMultiplier",
+        "reset-backoff-threshold": "resetBackoffThresholdMS", "jitter-factor": "jitterFactor",
+    },
+}  # fmt: skip
+"""Class of a strategy -> an option, and what the text of its class calls it (their `toString`)."""
 
 
 def _iso_ms(text: str) -> int:

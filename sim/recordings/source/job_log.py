@@ -36,6 +36,7 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     ),
     "not running": re.compile(rf"(?P<why>Checkpoint triggering task .+? of job {_JOB} is not .*)"),  # before 1.12
     "restored": re.compile(rf"Restoring job {_JOB} from "),
+    "strategy": re.compile(rf"Using restart back off time strategy (?P<strategy>\w+(?:\(.*\))?) for .* \({_JOB}\)"),
 }
 _EXCEPTION = re.compile(r"CheckpointException: (?P<why>.*)")
 """The line after a failure, from 1.13 on."""
@@ -45,11 +46,14 @@ NOT_RUNNING = "Not all required tasks are currently running"
 _NOT_RUNNING = re.compile(r"Checkpoint triggering task (?P<task>.+?) of job [0-9a-f]{32} is not ")
 _REASON = re.compile(r"Failure reason: (?P<reason>.+)")
 _TOLERANCE = "Exceeded checkpoint tolerable failure threshold"
+_NO_CHECKPOINT = "No checkpoint found to restore"
 _STATE = re.compile(rf"Job (?P<name>.+) \({_JOB}\) switched from state (?P<before>\w+) to (?P<state>\w+)")
 ENDED = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
 _TASK = re.compile(r" - (?P<name>.+) \((?P<index>\d+)/(?P<of>\d+)\) \([0-9a-f_]+\) switched from CREATED to SCHEDULED")
 _OPTION = re.compile(r"Loading configuration property: (?P<key>[\w.-]+), (?P<value>.*)")
 _VERSION = re.compile(r"(?:Starting .*\(Version: |Flink Version: )(?P<version>\d+\.\d+[\w.-]*)")
+_JAR = re.compile(r"\bflink-(?:dist|runtime)(?:_\d\.\d+)?-(?P<version>\d+\.\d+(?:\.\d+)?(?:-[A-Za-z]\w*)*)\.jar\b")
+"""In a class path, or behind a frame of a stack trace."""
 
 
 @dataclass(slots=True)
@@ -64,6 +68,10 @@ class LogCheckpoint:
     size_bytes: int = -1
     duration_ms: int = -1  # trigger -> metadata written; failed: -> failure
     reason: str = ""  # why it failed
+
+    @property
+    def is_expired(self) -> bool:
+        return "expired" in self.reason
 
 
 @dataclass(slots=True)
@@ -84,15 +92,35 @@ class JobLog:
     checkpoints: dict[int, LogCheckpoint] = field(default_factory=dict)
     refusals: list[LogRefusal] = field(default_factory=list)  # triggers that got no id, oldest first
     completed_ms: int = -1  # line of the last completion
-    running_ms: int = -1  # line of the first switch to RUNNING
+    runs_ms: list[int] = field(default_factory=list)  # lines of the switches to RUNNING
     ended_ms: int = -1  # last line of the log
     state: str = ""  # of the job at the end
-    intolerable: int = 0  # failures of the job because too many checkpoints failed
+    failures: int = 0  # of the job, whatever the reason
+    exceeding: list[int | None] = field(default_factory=list)  # failed checkpoints in a row that failed the job; None: began before the log
+    consecutive: int | None = None  # failed checkpoints since one completed
     name: str = ""
     restored: int = 0
+    fresh_restarts: int = 0  # that found no checkpoint to restore
+    strategy: str = ""  # of restarts, in Flink's words
     vertices: dict[str, int] = field(default_factory=dict)  # name -> scheduled parallelism; empty if there are several jobs
     options: dict[str, str] = field(default_factory=dict)  # of the cluster
     version: str = ""
+
+    @property
+    def running_ms(self) -> int:
+        """Line of the first switch to RUNNING; -1: there is none."""
+        return self.runs_ms[0] if self.runs_ms else -1
+
+    @property
+    def intolerable(self) -> int:
+        """Failures of the job because too many checkpoints failed."""
+        return len(self.exceeding)
+
+    @property
+    def tolerable(self) -> int | None:
+        """Failed checkpoints in a row that the job tolerates; None: the log does not show it."""
+        counts = set(self.exceeding)
+        return max(counts.pop() or 1, 1) - 1 if len(counts) == 1 and None not in counts else None
 
 
 def read_logs(paths: Sequence[Path], job: str | None = None) -> JobLog:
@@ -126,7 +154,7 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
         raise RecordingError(f"{source}: no lines of checkpoints ('Triggering checkpoint', 'Completed checkpoint'): {unless}")
     for log in found.values():
         log.options, log.version, log.ended_ms = shared.options, shared.version, shared.ended_ms
-        log.vertices = shared.vertices if len(jobs) == 1 else {}
+        log.vertices, log.fresh_restarts = (shared.vertices, shared.fresh_restarts) if len(jobs) == 1 else ({}, 0)
     return found
 
 
@@ -162,7 +190,7 @@ Failure = LogCheckpoint | LogRefusal
 
 def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failure: Failure | None) -> Failure | None:
     """Note what a line says.  `failure`: the one that the lines before were about; returns that of this line."""
-    if "heckpoint" in line or "Restoring job" in line:
+    if "heckpoint" in line or "Restoring job" in line or "restart back off" in line:
         if failure is not None and at_ms < 0 and (match := _EXCEPTION.search(line)):
             if failure.reason in ("", "failed"):
                 _explain(failure, match["why"])
@@ -172,17 +200,25 @@ def _read(line: str, at_ms: int, jobs: dict[str, JobLog], shared: JobLog, failur
                 log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
                 return _note(kind, match.groupdict(), at_ms, log)
         if _TOLERANCE in line:
-            shared.intolerable += 1
+            shared.exceeding = [None]
+        elif _NO_CHECKPOINT in line and any(log.failures for log in jobs.values()):
+            shared.fresh_restarts += 1
     if match := _STATE.search(line):
         log = jobs.setdefault(match["job"], JobLog(shared.source, match["job"]))
         log.name, log.state = masked_text(match["name"])[:200], match["state"]
-        log.running_ms = at_ms if log.state == "RUNNING" and log.running_ms < 0 else log.running_ms
-        log.intolerable, shared.intolerable = log.intolerable + bool(shared.intolerable), 0
+        if log.state == "RUNNING":
+            log.runs_ms.append(at_ms)
+            log.consecutive = 0 if match["before"] == "CREATED" else log.consecutive
+        elif match["before"] == "RUNNING" and log.state in ("RESTARTING", "FAILING", "FAILED"):
+            log.failures += 1
+        if shared.exceeding:
+            log.exceeding.append(log.consecutive)
+            log.consecutive, shared.exceeding = 0, []
     elif (match := _TASK.search(line)) and len(shared.vertices) < 1000:
         shared.vertices[masked_text(match["name"])] = min(max(int(match["of"]), 1), 32768)
     elif match := _OPTION.search(line):
         shared.options[match["key"]] = match["value"].strip().strip("'\"")
-    elif match := _VERSION.search(line):
+    elif match := _VERSION.search(line) or (None if shared.version else _JAR.search(line)):
         shared.version = match["version"]
     return failure if at_ms < 0 else None  # a stack trace has no times
 
@@ -209,6 +245,9 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
     if kind == "restored":
         log.restored += 1
         return None
+    if kind == "strategy":
+        log.strategy = (fields["strategy"] or "")[:1000]
+        return None
     number = int(fields["id"] or 0)
     if max(number, int(fields.get("size") or 0), int(fields.get("ms") or fields.get("old") or 0), int(fields.get("at") or 0)) > LARGEST:
         return None  # no coordinator writes such numbers
@@ -221,10 +260,12 @@ def _note(kind: str, fields: dict[str, str | None], line_ms: int, log: JobLog) -
             point.status, point.size_bytes = "COMPLETED", int(fields["size"] or 0)
             point.duration_ms = int(fields["ms"] or fields["old"] or 0)
             log.completed_ms = max(log.completed_ms, line_ms)
+            log.consecutive = 0
             if point.triggered_ms < 0 <= line_ms:  # the log begins later
                 point.triggered_ms = max(line_ms - point.duration_ms, 0)
         case _ if point.status == "IN_PROGRESS":  # several lines report one failure, the first of them at once
             point.status, point.reason = "FAILED", kind
+            log.consecutive = log.consecutive if log.consecutive is None or point.is_savepoint else log.consecutive + 1
             if why := fields.get("why"):
                 _explain(point, why)
             point.duration_ms = max(line_ms - point.line_ms, 0) if line_ms >= 0 and point.line_ms >= 0 else -1

@@ -26,7 +26,10 @@ _WHAT_TO_DO = (
     ("minimum time between", "The pause is as configured (execution.checkpointing.min-pause): no fault by itself"),
     ("maximum number of concurrent", "As many are under way as max-concurrent-checkpoints allows: look at what holds them"),
     ("queued", "Requests wait for a checkpoint that does not end: look at what holds it"),
-    ("expired", "They take longer than execution.checkpointing.timeout; answers of the REST API tell where, see `ckptsim explain`"),
+    (
+        "expired",
+        "They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain http://HOST:8081`",
+    ),
     ("declined", "A task declined: the log of its TaskManager says why"),
     ("IO-problem", _STORAGE),
     ("IOException", _STORAGE),
@@ -99,6 +102,17 @@ def silence_of_log(log: JobLog) -> Silence | None:
     return Silence(
         f"{begun}{_clock(since_ms)}" if since_ms >= 0 else "", lasts_ms, is_whole, tuple(refusals), tuple(failed), log.intolerable
     )
+
+
+def fresh_restarts(log: JobLog) -> Iterator[str]:
+    """What restarts without a checkpoint mean."""
+    if count := log.fresh_restarts:
+        restarts = "1 restart" if count == 1 else f"{count} restarts"
+        yield (
+            f"{restarts} found no checkpoint to restore: the job began again with empty state, and its sources where they begin without a "
+            "position. Each time the records before are read again, and sinks that neither replace rows by key nor commit with checkpoints "
+            "get them once more."
+        )
 
 
 def silence_of_job(points: Sequence[RecordedCheckpoint], now_ms: int, interval_ms: int) -> Silence | None:

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from sim.history.answer import answer
+from sim.history.reading import history_of
+from sim.history.text import answer_text
 from sim.recordings import compared, infer, observed, read_any, read_source
 from sim.recordings.infer.log import infer_log, rhythm
 from sim.recordings.source.job_log import JobLog, LogCheckpoint
@@ -81,6 +84,113 @@ def test_expired_checkpoints_tell_the_timeout():
     assert 1 == inference.document["version"]
     assert "4 s" == inference.document["checkpoint"]["timeout"]
     assert "2 failed" in inference.comments[""]
+
+
+def log_file(folder, *lines):
+    """A log of these (second, message) lines; a line without a time follows the one before."""
+    path = folder / "jobmanager.log"
+    clock = (f"2025-12-29 {at // 3600:02}:{at // 60 % 60:02}:{at % 60:02},000 INFO  x [] - " if at is not None else "\t" for at, _ in lines)
+    path.write_text("".join(f"{time}{text}\n" for time, (_, text) in zip(clock, lines, strict=True)))
+    return read_source([path])
+
+
+JOB = "0123456789abcdef" * 2
+
+
+def switched(before, after):
+    return f"Job Orders ({JOB}) switched from state {before} to {after}."
+
+
+def expiring_run(number, start, *, first, timeout=300, failing=True):
+    """A run of a job whose only checkpoint expires, which fails the job."""
+    trigger, expiry = start + first, start + first + timeout
+    return [
+        (trigger, f"Triggering checkpoint {number} (type=CHECKPOINT) @ {trigger * 1000} for job {JOB}."),
+        (expiry, f"Checkpoint {number} of job {JOB} expired before completing."),
+        *([(None, "FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold."), (expiry, switched("RUNNING", "RESTARTING"))]
+          if failing else []),
+    ]  # fmt: skip
+
+
+def restarting_log(folder, first=(40, 55)):
+    """A job that begins again from nothing after each of its checkpoints, which all expire after 5 min."""
+    strategy = "FailureRateRestartBackoffTimeStrategy(failuresIntervalMS=60000,backoffTimeMS=2000,maxFailuresPerInterval=3)"
+    lines = [
+        (0, "Starting StandaloneSession (Version: 1.17.2, Scala: 2.12)"),
+        (1, "No checkpoint found to restore."),
+        (2, f"Using restart back off time strategy FailureRateRestartBackoffTimeStrategy({strategy} for Orders ({JOB})."),
+    ]
+    for number, delay in enumerate(first, 1):
+        start = 1000 * number
+        lines += [
+            (start, switched("CREATED" if number == 1 else "RESTARTING", "RUNNING")), (start, "No checkpoint found to restore."),
+            *expiring_run(number, start, first=delay),
+        ]  # fmt: skip
+    return log_file(folder, *lines)
+
+
+def test_gaps_over_a_restart_are_no_interval(tmp_path):
+    """Only the time from RUNNING to the first trigger tells of it: Flink draws that at random, up to the interval."""
+    inference = infer(restarting_log(tmp_path))
+
+    assert "55 s" == inference.document["checkpoint"]["interval"]
+    assert "Which execution.checkpointing.interval is configured?" in inference.unknown
+    comment = inference.comments["checkpoint.interval"].replace("\n", " ")
+    assert "the longest time from RUNNING to the first trigger, seen 2 times" in comment
+
+
+def test_an_expired_checkpoint_holds_the_next_trigger_back(tmp_path):
+    """In one run: that gap is no interval, and no shorter than one."""
+    lines = [
+        (10, switched("CREATED", "RUNNING")), *expiring_run(1, 10, first=20, failing=False), *expiring_run(2, 330, first=0, failing=False),
+        *expiring_run(3, 630, first=0, failing=False),
+    ]  # fmt: skip
+    inference = infer(log_file(tmp_path, *lines))
+
+    assert "20 s" == inference.document["checkpoint"]["interval"]
+    assert "no longer than 5 min" in inference.comments["checkpoint.interval"].replace("\n", " ")
+    assert "1k/s" == inference.document["job"]["source"]["source"]["rate"]
+
+
+def test_the_configuration_tells_the_interval_that_no_gap_does(tmp_path):
+    log = restarting_log(tmp_path)
+    log.options["execution.checkpointing.interval"] = "2min"
+    inference = infer(log)
+
+    assert "2 min" == inference.document["checkpoint"]["interval"]
+    assert "Which execution.checkpointing.interval is configured?" not in inference.unknown
+
+
+def test_a_log_tells_version_strategy_and_what_the_job_tolerates(tmp_path):
+    document = infer(restarting_log(tmp_path)).document
+
+    assert ("1.17.2", 0) == (document["cluster"]["version"], document["checkpoint"]["tolerable-failed"])
+    assert {
+        "restart-strategy.type": "failure-rate", "restart-strategy.failure-rate.failure-rate-interval": "60000 ms",
+        "restart-strategy.failure-rate.delay": "2000 ms", "restart-strategy.failure-rate.max-failures-per-interval": 3,
+    } == document["flink"]  # fmt: skip
+    assert () == loads(text(infer(restarting_log(tmp_path))), "log").warnings
+
+
+def test_failures_before_the_log_are_not_counted_as_tolerated(tmp_path):
+    """A log that begins later: the first checkpoint in it that failed the job need not be the first that failed."""
+    lines = [*expiring_run(8, 10, first=20), (400, switched("RESTARTING", "RUNNING"))]
+
+    assert "tolerable-failed" not in infer(log_file(tmp_path, *lines)).document["checkpoint"]
+
+
+def test_the_jar_of_a_stack_trace_tells_the_version(tmp_path):
+    frame = "at a.B.c(B.java:98) ~[flink-dist_2.12-1.14.1.jar:1.14.1]"
+
+    assert "1.14.1" == log_file(tmp_path, (10, switched("CREATED", "RUNNING")), *expiring_run(1, 10, first=20), (None, frame)).version
+
+
+def test_a_restart_from_nothing_is_said_with_what_follows(tmp_path):
+    """The start of the job is no restart."""
+    said = " ".join(answer_text(answer(history_of(restarting_log(tmp_path)))).split())
+
+    assert "1 restart found no checkpoint to restore: the job began again with empty state" in said
+    assert "1 restart found no checkpoint to restore" in infer(restarting_log(tmp_path)).comments[""]
 
 
 def test_checkpoints_that_were_declined_tell_no_timeout():

@@ -20,8 +20,10 @@ STRATEGY = "restart-strategy"
     ("text", "options"),
     [
         ("Restart with fixed delay (10000 ms). #3 restart attempts.", ("fixed-delay", 3, "10000 ms")),
-        ("Restart with fixed delay (PT1H2M3.5S). #2147483647 restart attempts.", ("fixed-delay", 10**9 - 1, "3723500 ms")),
+        ("Restart with fixed delay (PT1H2M3.5S). #2147483647 restart attempts.", ("fixed-delay", 2**31 - 1, "3723500 ms")),
         ("Restart with fixed delay (PT0S). #0 restart attempts.", ("fixed-delay", 0, "0 ms")),
+        ("FixedDelayRestartBackoffTimeStrategy(maxNumberRestartAttempts=7, backoffTimeMS=1000)", ("fixed-delay", 7, "1000 ms")),
+        ("NoRestartBackoffTimeStrategy", ("none",)), ("FixedDelayRestartBackoffTimeStrategy(of another version)", ()),
         ("Restart Deactivated.", ("none",)), ("Cluster level default restart strategy", ()), ("", ()),
     ],
 )  # fmt: skip
