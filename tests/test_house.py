@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checkers": LEAVES | {"metrics"},  # they read the journal
     "runtime": BELOW_RUNTIME,
     "analysis": {"condition", "foreign", "prose", "quantities", "units"},  # reads tables only
-    "recordings": LEAVES | {"scenario", "stand_ins"},  # a recording becomes a scenario
+    "recordings": LEAVES | {"scenario", "series", "stand_ins"},  # a recording becomes a scenario
     "evidence": BELOW_CLI | {"recordings", "cells"},  # predicted beside observed
     "cells": BELOW_CLI,  # single runs
     "comparison": BELOW_CLI | {"cells", "folder_lock"},  # what `run` does

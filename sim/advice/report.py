@@ -29,10 +29,12 @@ from sim.advice.settings import Candidate
 from sim.advice.sweep_file import write_sweep
 from sim.advice.trials import Bench
 from sim.analysis.json_ready import json_ready
+from sim.analysis.number_texts import ms_text
 from sim.analysis.section import TextTable
 from sim.analysis.theory import daly, renewal, young
 from sim.model.scenario import Scenario
 from sim.scenario.flink.text import flink_text
+from sim.scenario.history.verdict import missed_failures
 
 ASSUMED_MTBF_MS = 86_400_000.0
 
@@ -58,7 +60,9 @@ def report(
 ) -> Report:  # fmt: skip
     """Run the race and describe its result.  `mtbf_ms` None: the rate of failures is not known."""
     levers = Levers()
-    race = Race(bench, limits, (mtbf_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack, levers)
+    seen = None if bench.backtest is None or mtbf_ms is not None else bench.backtest.failures
+    seen_ms = None if seen is None else seen.mtbf_ms
+    race = Race(bench, limits, (mtbf_ms or seen_ms or ASSUMED_MTBF_MS) / 1e3, run, max_replications, affords, lack, levers)
     run_until_sure(race)
     choice, chosen = capped(race.choice(), bench.backtest, limits), race.chosen
     configured = "" if chosen is None else _configuration(race, chosen, levers.changes(chosen.name))
@@ -87,7 +91,10 @@ def report(
     assumed |= {unknown.key: unknown.assumed for unknown in unmarked}
     found = sensitivity(race, [*marked, *unmarked], rates, planned) if vary else []
     parts += _remarks(race)
-    parts += questions(race, marked, found, rates, mtbf_ms)
+    if seen is not None and seen_ms is not None:
+        times = "once" if seen.job_failures == 1 else f"{seen.job_failures} times"
+        parts.append(f"The job failed {times} in the {ms_text(seen.ran_ns / 1e6)} of its history: a failure every {ms_text(seen_ms)}.")
+    parts += questions(race, marked, found, rates, mtbf_ms or seen_ms)
     parts += texts.tables_of_settings(race)
     write_sweep(folder / "sweep.yaml", bench, planned, assumed)
     given_answer.keep(folder)
@@ -101,6 +108,13 @@ def report(
     )
     candidate = None if chosen is None else race.candidate_of(chosen.name)
     return Report(chosen, candidate, [part for part in parts if part], data)
+
+
+def no_advice(bench: Bench, limits: Limits, reasons: Sequence[str]) -> Report:
+    """The report on a job whose history contradicts its simulation: nothing is tried, and nothing advised.  `reasons`: what to do first."""
+    first = f"No advice: {missed_failures(bench.backtest)}."
+    data = {"advised": None, "today": None, "limits": asdict(limits), "configuration": "", "settings": [], "no_advice": [first, *reasons]}
+    return Report(None, None, [first, *filter(None, [" ".join(reasons)])], data)
 
 
 def _remarks(race: Race) -> list[str | TextTable | None]:

@@ -96,7 +96,8 @@ def _print(advised: Advised, *, as_json: bool) -> None:
         print(json.dumps(advised.report.plain(), indent=1, allow_nan=False))
         return
     put_parts(advised.report.parts)
-    place = f"{advised.folder}: the job, the sweep (sweep.yaml) and every run (results.parquet)"
+    kept = "the job, the sweep (sweep.yaml) and every run (results.parquet)" if len(advised.table) else "the job"
+    place = f"{advised.folder}: {kept}"
     put(f"\n{place}; {advised.spent_s:.0f} s of processor time in all")
 
 

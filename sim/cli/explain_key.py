@@ -28,10 +28,9 @@ def print_key(
         from sim.scenario.reference import all_keys, explain_key
 
         if keys and (file := Path(keys[0])).is_file():
-            from sim.scenario.flink.file import read_flink_file
-            from sim.scenario.flink.keys import about_key
+            from sim.scenario.flink.file import about_file, read_flink_file
 
-            lines = {key: about_key(key) for key in read_flink_file(file).keys}
+            lines = about_file(read_flink_file(file))
             print(json.dumps(lines) if as_json else "\n".join(f"{key}: {about}" for key, about in lines.items()))
         elif keys:
             found = [explain_key(key) for key in keys]

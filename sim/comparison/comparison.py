@@ -41,6 +41,7 @@ from sim.model.faults import TaskManagerLost
 from sim.model.instances import Instances
 from sim.model.job import Job
 from sim.model.scenario import Scenario
+from sim.prose import capitalised
 from sim.quantities.prices import S3_STANDARD, Prices
 from sim.runtime.run.manifest import identity
 from sim.runtime.run.result import Result
@@ -63,6 +64,7 @@ class Comparison:
     errors: dict[str, str]  # label -> why a cell has no result
     deciding: tuple[DecidingAssumption, ...] = ()  # found by runs (`sim.comparison.deciding`)
     prices: Prices = S3_STANDARD  # of an object store
+    caveat: str = ""  # what the history of the job says of its simulation, where it contradicts it
 
     @cached_property
     def strategies(self) -> tuple[StrategyRow, ...]:
@@ -231,7 +233,10 @@ class Comparison:
     @cached_property
     def verdict(self) -> str:
         """What decides the differences."""
-        return verdict(self.strategies) if self.strategies else "No strategy has a result."
+        if not self.strategies:
+            return "No strategy has a result."
+        caveat = f"{capitalised(self.caveat)}. As simulated: " if self.caveat else ""
+        return f"{caveat}{verdict(self.strategies)}"
 
     def _strategy(self, name: str, results: Sequence[Result]) -> StrategyRow:
         scenario = results[0].scenario

@@ -93,7 +93,9 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        raise FolderError(f"{path.parent}: is no folder of results: it has no readable {path.name}") from None
+        raise FolderError(
+            f"{path.parent}: is no folder of results: it has no readable {path.name}; nor has it answers of Flink (jobs/ID.json) or logs"
+        ) from None
 
 
 def _json(path: Path) -> dict[str, Any]:

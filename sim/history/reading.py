@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from sim.history.garbage import garbage_of
 from sim.history.history import History, SubtaskId, ThreadShares
@@ -51,30 +51,6 @@ class _Listed(BaseModel):
     history: tuple[RecordedCheckpoint, ...] = ()
 
 
-class _Failure(BaseModel):
-    """An entry of a job's exceptions."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    timestamp: int = -1
-
-
-class _Failures(BaseModel):
-    """The entries of a job's exceptions."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    entries: tuple[_Failure, ...] = ()
-
-
-class _Exceptions(BaseModel):
-    """The answer to /jobs/:id/exceptions (since 1.13)."""
-
-    model_config = ConfigDict(extra="ignore", populate_by_name=True)
-
-    exceptionHistory: _Failures = _Failures()  # noqa: N815 - Flink's name
-
-
 def _of_answers(snapshot: RestSnapshot) -> History:
     job = RestJob(snapshot)
     known = {point.id: point for point in job.checkpoints}
@@ -89,7 +65,7 @@ def _of_answers(snapshot: RestSnapshot) -> History:
         {(vertex, place.subtask): read for vertex, place in places if (read := place.metrics.read_records) is not None},
         {(vertex, place.subtask): thread for vertex, place in places if (thread := _thread(place.metrics)) is not None},
         {vertex.name: window for vertex in job.vertices if (window := planned_window(vertex.description)) is not None},
-        tuple(_failures_ms(snapshot)), int(kept) if kept.isdecimal() else None, job.counts.get("restored", 0),
+        job.failures_ms, int(kept) if kept.isdecimal() else None, job.counts.get("restored", 0),
         job.counts.get("total", 0), {name: garbage_of(collectors) for name, collectors in job.collectors.items()},
         max(0, job.job.now - job.job.start_time) if job.job.start_time > 0 else 0,
         _silence(job, points), job.slowest_ms, (), (),
@@ -148,15 +124,6 @@ def _listed(snapshot: RestSnapshot) -> Iterator[RecordedCheckpoint]:
     rows = answer.get("history", ())
     bare = [with_tasks(row, {}) for row in rows] if isinstance(rows, list) else rows
     yield from parsed(_Listed, answer | {"history": bare}, snapshot.source, path).history
-
-
-def _failures_ms(snapshot: RestSnapshot) -> Iterator[int]:
-    """Failures of tasks; an answer of another shape tells of none."""
-    try:
-        found = _Exceptions.model_validate(snapshot.of_job("/exceptions") or {})
-    except ValidationError:
-        return
-    yield from sorted(entry.timestamp for entry in found.exceptionHistory.entries if entry.timestamp >= 0)
 
 
 # ------------------------------------------------------------------------------------------------------- other sources

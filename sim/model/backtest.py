@@ -68,6 +68,30 @@ class OtherSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenFailures:
+    """Checkpoints of a history that failed, beside those of the simulation, and failures of the job."""
+
+    completed: int
+    failed: int
+    reason: str = ""  # of most of them; empty: not known
+    predicted_completed: int = 0
+    predicted_failed: int = 0
+    job_failures: int = 0
+    ran_ns: int = 0  # the time in which the job failed so often
+
+    @property
+    def are_missed(self) -> bool:
+        """Whether the simulation completes checkpoints of a job that hardly completes any."""
+        predicted = self.predicted_completed + self.predicted_failed
+        return 2 * self.failed > self.failed + self.completed and 2 * self.predicted_failed < predicted
+
+    @property
+    def mtbf_ms(self) -> float | None:
+        """Mean time between failures.  None: the job did not fail, or it is not known for how long it ran."""
+        return self.ran_ns / 1e6 / self.job_failures if self.job_failures and self.ran_ns else None
+
+
+@dataclass(frozen=True, slots=True)
 class Backtest:
     """The backtest of an import."""
 
@@ -77,6 +101,7 @@ class Backtest:
     runs: int = 1
     simulated_ns: int = 0  # each of the runs
     other_settings: OtherSettings | None = None  # of the history alone; None: written before this was known
+    failures: SeenFailures | None = None  # None: neither checkpoints nor the job failed
     imported: Scenario | None = field(default=None, compare=False, repr=False)  # the job as the file has it, before anything is changed
 
     def of(self, quantity: str) -> ComparedQuantity | None:

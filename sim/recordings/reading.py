@@ -5,8 +5,10 @@ Kinds: our own recording, saved answers of a REST API (folder or zip), an archiv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from sim.recordings.observe.measured import to_log_recording, to_recording
 from sim.recordings.source.files import RecordingError, opened, parse, refuse_special
@@ -15,7 +17,12 @@ from sim.recordings.source.lab.recording import Recording, recording_of
 from sim.recordings.source.recorded_job import RecordedJob
 from sim.recordings.source.rest.lone import read_lone_answer
 from sim.recordings.source.rest.saved import is_archive, is_saved, read_archive, read_saved
-from sim.recordings.source.rest.snapshot import RestSnapshot
+from sim.recordings.source.rest.snapshot import HOW_TO_SAVE, RestSnapshot
+from sim.scenario.flink.file import IS_CONFIGURATION, is_configuration
+from sim.scenario.text.plain import compose
+from sim.scenario.text.problems import Reading
+from sim.series.monitoring.documents import table_of_document
+from sim.series.monitoring.samples import MonitoringError
 
 RecordingSource = Recording | RestSnapshot | JobLog
 
@@ -33,6 +40,8 @@ def read_source(paths: Sequence[Path], job: str | None = None) -> RecordingSourc
         return _read_one(paths[0], job)
     except RecordingError:
         if (lone := read_lone_answer(paths[0])) is None:
+            if kind := other_kind(paths[0]):
+                raise RecordingError(f"{paths[0]}: {kind}") from None
             raise
     raise RecordingError(
         f"{lone.name}: is one answer of Flink, to {lone.path}: `ckptsim explain` says what it tells; a scenario needs the graph and the "
@@ -55,6 +64,60 @@ def _read_one(path: Path, job: str | None) -> RecordingSource:
         except RecordingError:
             raise damaged from None
     return read_archive(document, path, job) if is_archive(document) else recording_of(document, path)
+
+
+def other_kind(path: Path) -> str:
+    """What a file or folder is that tells of no real job, and which command reads it.  Empty: nothing that is known."""
+    if path.is_dir():
+        if found := answers_beside(path):
+            name, request = next(iter(found.items()))
+            return f"{name} in it is the answer to {request}, and would have to be called {request[1:]}.json; {HOW_TO_SAVE}"
+        is_kept = any((path / name).is_file() for name in ("comparison.json", "manifest.json"))
+        return "is a folder of results of `ckptsim run`: `ckptsim explain` and `ckptsim report` read it" if is_kept else ""
+    with opened(path) as file:
+        text = file.read(_LARGEST_TEXT).decode("utf-8", "replace")
+    try:
+        is_monitoring = table_of_document(text) is not None
+    except MonitoringError:  # of metrics that are no rates
+        is_monitoring = True
+    if is_monitoring:
+        return (
+            "has metrics of a monitoring system, no answers of Flink's REST API: `ckptsim traces read` takes rates of records from it; "
+            "sizes and durations of checkpoints are in the answer to /jobs/JOB/checkpoints, which `ckptsim explain` reads"
+        )
+    if is_scenario(text):
+        return "is a scenario, not a source of one: `ckptsim run` simulates it, `ckptsim explain` explains its checkpoints"
+    return IS_CONFIGURATION if is_configuration(_mapping(text)) else ""
+
+
+_LARGEST_TEXT, _LARGEST_MAPPING = 20_000_000, 1_000_000
+
+
+def is_scenario(text: str) -> bool:
+    return {"job", "checkpoint"} <= set(_mapping(text))
+
+
+def _mapping(text: str) -> Mapping[str, Any]:
+    """The document in a text of YAML; empty: it is none, or larger than any scenario or configuration."""
+    plain = None if len(text) > _LARGEST_MAPPING or text.lstrip()[:1] in ("{", "[", "<") else compose(text, Reading(""))
+    return plain if isinstance(plain, dict) else {}
+
+
+def answers_beside(folder: Path) -> dict[str, str]:
+    """File -> request, of answers of Flink that lie in a folder without the names under which they are found."""
+    found = {}
+    for file in [] if (folder / "jobs").is_dir() else sorted(folder.glob("*.json"))[:_MOST_ANSWERS]:
+        with suppress(RecordingError):
+            if (lone := read_lone_answer(file)) is not None:
+                found[file.name] = lone.path
+    return found
+
+
+_MOST_ANSWERS = 20
+
+
+def is_folder_of_logs(path: Path) -> bool:
+    return bool(_logs_in(path))
 
 
 def read_any(path: str | Path, job: str | None = None) -> RecordedJob:

@@ -13,6 +13,7 @@ from sim.model.scenario import Scenario
 from sim.scenario.axes import Axis, find_axes, variants
 from sim.scenario.build import build
 from sim.scenario.flink.block import apply_flink
+from sim.scenario.flink.file import IS_CONFIGURATION, is_configuration
 from sim.scenario.history.builder import build_backtest
 from sim.scenario.history.file import put_history
 from sim.scenario.job.graph import check_graph
@@ -53,6 +54,8 @@ def _study(text: str, file: str, name: str, folder: FilePath, overrides: Sequenc
     plain = compose(text, reading)
     if plain is None:
         reading.stop_if_wrong()
+    if is_configuration(plain):
+        raise ScenarioError.of(file, IS_CONFIGURATION)
     plain = apply(plain, overrides, reading)
     apply_flink(plain, reading, folder)
     put_history(plain, reading, folder)

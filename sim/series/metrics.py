@@ -50,6 +50,11 @@ QUERIES = {
 """System -> the query that gives the rate of records."""
 
 
+NEVER_RECORDS = (
+    "per cent", "a size in bytes", "a count of bytes", "a rate of bytes", "bits", "a time", "a point in time", "a share", "a temperature",
+)  # fmt: skip
+
+
 class Metric(NamedTuple):
     """What the values of a metric are."""
 
@@ -59,9 +64,10 @@ class Metric(NamedTuple):
     window_s: Fraction | None = None  # of PERIOD; None: from sample to sample
     is_known: bool = False  # a row of the table has it
 
-    def refusal(self, name: str) -> str:
-        """Why it is no load, and what to query."""
-        return f"'{name}' is {self.what}, not a rate of records: query {self.query}"
+    def refusal(self, name: str, override: str = "") -> str:
+        """Why it is no load, and what to query.  `override`: how to take it as one, which is said unless it surely is none."""
+        more = "" if self.what.startswith(NEVER_RECORDS) else override
+        return f"'{name}' is {self.what}, not a rate of records: query {self.query}{more}"
 
 
 _RATES = r"rate|irate|per_second|deriv|derivative|non_negative_derivative"

@@ -104,7 +104,7 @@ def _monitored(copy: Path, *, as_written: bool) -> MonitoringTable | None:
     except UnicodeDecodeError:
         return None
     except NotRecordsError as error:
-        raise TraceFileError(f"{error}; {TO_OVERRIDE}") from None
+        raise TraceFileError(error.metric.refusal(error.name, f"; {TO_OVERRIDE}")) from None
     except MonitoringError as error:
         raise TraceFileError(str(error)) from None
 

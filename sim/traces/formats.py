@@ -33,7 +33,7 @@ def rates(
     `per_s`: values count so long; None: they are per second.  TraceFileError: by the name of their column they are something else.
     """
     if per_s is None and (metric := metric_of(rate)).kind is Kind.OTHER:
-        raise TraceFileError(f"{metric.refusal(rate)}; {TO_OVERRIDE}")
+        raise TraceFileError(metric.refusal(rate, f"; {TO_OVERRIDE}"))
     reader.take(rate, "records per second" if per_s in (None, 1) else f"records in {per_s:g} s")
     columns = list(texts.columns)
     t_s, rules = time_of(texts, time, reader, unit_s)

@@ -128,7 +128,7 @@ def _column_rows(
     metric = taken_as(column, map(cell_number, cells))
     if metric.kind not in (Kind.COUNTER, Kind.PERIOD):
         if metric.kind is Kind.OTHER:
-            raise TraceFileError(f"{metric.refusal(column)}; {TO_OVERRIDE}")
+            raise TraceFileError(metric.refusal(column, f"; {TO_OVERRIDE}"))
         yield from _known_rows(source, choices, header, names, delimiter, chain(begin, remaining), first)
         return
     time = choices.time or first_of(TIMES, header) or header[0]

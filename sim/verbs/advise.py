@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
-from sim.advice.report import Report, report
+from sim.advice.report import Report, no_advice, report
 from sim.advice.running.trial_runner import TrialRunner
 from sim.advice.trials import FAILURES, TASK_MANAGER, Failure
 from sim.quantities.prices import S3_STANDARD
 from sim.recordings import Inference, Recording, read_source
+from sim.recordings.source.silence import where_to_look
 from sim.report.answer_page import ADVICE
 from sim.report.results import unknown_values
 from sim.scenario.flink.file import flink_change, read_flink_file
+from sim.scenario.history.verdict import missed_failures
 from sim.scenario.prices import load_prices
 from sim.units import parse_duration, parse_share
 from sim.verbs.command_lines import command_line
@@ -180,10 +182,13 @@ def advise(
             bench = prepared(file, changes, options.load, recovery_ms=limits.recovery_ms, ahead_ns=round(ahead_ms * 1e6), failure=failure)
             bench.prices, bench.conf = prices, deployed
             findings = (*job.findings, *tell(_findings(job, bench), listener))
-            found = report(
-                bench, limits, mtbf_ms, runner.run, folder, max_replications=options.replications, affords=runner.affords,
-                lack=runner.lack, vary=options.unknowns,
-            )  # fmt: skip
+            if missed_failures(bench.backtest):
+                found = no_advice(bench, limits, _what_to_do(bench))
+            else:
+                found = report(
+                    bench, limits, mtbf_ms, runner.run, folder, max_replications=options.replications, affords=runner.affords,
+                    lack=runner.lack, vary=options.unknowns,
+                )  # fmt: skip
     except KeyboardInterrupt:
         raise Stopped(f"what has run is kept in {folder}; the same command goes on") from None
     advised = Advised(found, folder, file, changes, runner.cpu_s(), runner.collected())
@@ -194,6 +199,19 @@ def advise(
     if advised.trouble:
         listener.message(advised.trouble)
     return advised
+
+
+def _what_to_do(bench: Bench) -> list[str]:
+    """First of all, about a job that hardly completes a checkpoint: its simulation has not the cause."""
+    failures = None if bench.backtest is None else bench.backtest.failures
+    found = list(where_to_look([failures.reason] if failures else []))
+    if failures and failures.job_failures:
+        tolerable = bench.load(bench.common).checkpoint.tolerable_failed
+        found.append(
+            f"The job tolerates {tolerable} failed checkpoints in a row (execution.checkpointing.tolerable-failed-checkpoints): more let "
+            "it run on while the cause is looked for, and so does a longer execution.checkpointing.timeout if they expire."
+        )
+    return found
 
 
 def _findings(job: AdvisedJob, bench: Bench) -> list[Remark]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +12,7 @@ from sim.history.history import durations_ms
 from sim.history.partial import history_of_answer
 from sim.history.reading import history_of
 from sim.history.text import answer_text, plain
+from sim.recordings.reading import answers_beside, is_folder_of_logs, is_scenario
 from sim.recordings.source.files import RecordingError
 from sim.verbs.explanation import Explanation
 from sim.verbs.findings import issue_remarks, tell
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
 
 
 _SCENARIOS = (".yaml", ".yml")
-_GZIP, _HEAD_BYTES = b"\x1f\x8b", 1 << 16
-_ANSWER = re.compile(rb'\{\s*"[\w-]+"\s*:|End to End Duration|Latest Acknowledgement')
-"""JSON behind a prompt or the prefix of a log, or text of Flink's web UI."""
+_HEAD_BYTES = 1_000_000
 
 
 def explain_job(place: JobPlace, *, checkpoint: int | None = None, verify: bool = False, listener: Listener | None = None) -> Explanation:
@@ -84,11 +81,8 @@ def is_real(name: str) -> bool:
         return True
     path = Path(name)
     if path.is_dir():
-        return (path / "jobs").is_dir() or (not any(path.glob("*.json")) and any(".log" in file.name for file in path.iterdir()))
+        return bool((path / "jobs").is_dir() or is_folder_of_logs(path) or answers_beside(path))
     if path.suffix in _SCENARIOS or not path.is_file():
         return False
-    if ".log" in path.name or zipfile.is_zipfile(path) or path.suffix == ".zip":
-        return True
     with path.open("rb") as file:
-        start = file.read(_HEAD_BYTES).lstrip()
-    return start.startswith((_GZIP, b"{")) or _ANSWER.search(start) is not None
+        return not is_scenario(file.read(_HEAD_BYTES).decode("utf-8", "replace"))

@@ -34,6 +34,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     from sim.advice.settings import dangers
     from sim.evidence.envelope.validity import warning
     from sim.evidence.what_ifs.history import history_sentences
+    from sim.scenario.history.verdict import missed_failures
 
     scenarios = list(scenarios)
     if finding := warning(scenarios):
@@ -43,7 +44,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in _union_sentences(scenario)):
         yield Remark(f"{name}: {sentence}")
     for i, line in enumerate(history_sentences(backtest, scenarios)):
-        yield Remark(f"{name}: {line}", is_warning=i == 0 and backtest is not None and bool(backtest.off))
+        yield Remark(f"{name}: {line}", is_warning=i == 0 and backtest is not None and bool(backtest.off or missed_failures(backtest)))
     yield from issue_remarks(name, scenarios)
 
 

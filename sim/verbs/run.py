@@ -23,6 +23,7 @@ from sim.evidence.what_ifs.history import history_of
 from sim.quantities.prices import S3_STANDARD, Prices
 from sim.runtime.run.manifest import identity
 from sim.scenario.history.file import joined
+from sim.scenario.history.verdict import missed_failures
 from sim.scenario.study import ScenarioFile, loads
 from sim.scenario.text.plain import read_text
 from sim.scenario.text.problems import ScenarioError
@@ -160,7 +161,8 @@ def run(
     findings = tell(_findings(request), listener)
 
     def outcome(place: Path | None) -> RunOutcome:
-        comparison = replace(_compared(request.study, place, engine, jobs, checks, listener), prices=prices)
+        compared = _compared(request.study, place, engine, jobs, checks, listener)
+        comparison = replace(compared, prices=prices, caveat=missed_failures(request.study.backtest))
         if try_assumptions:
             comparison = _with_assumptions(comparison, engine, listener)
         return RunOutcome(request, comparison, tuple(_checked(comparison, request.expectations)), findings, folder)

@@ -153,3 +153,15 @@ def test_what_is_no_job(ckptsim, tmp_path):
         done = ckptsim("advise", source)
         assert code == done.exit_code
         assert 1 == len(done.stderr.strip().splitlines()), done.stderr
+
+
+def test_the_history_tells_how_often_the_job_fails(advise, tmp_path):
+    """Three times in an hour; an option says otherwise."""
+    failures = "{completed: 9, failed: 1, predicted-completed: 10, predicted-failed: 0, job-failures: 3, ran: 1 h}"
+    (tmp_path / "tiny.yaml").write_text(f"{JOB}backtest: {{runs: 1, simulated: 3 s, failures: {failures}}}\n")
+    run = [f"{tmp_path}/tiny.yaml", "--jobs", "1", "--no-unknowns", "--budget", "2 s", "--out", f"{tmp_path}/out"]
+    seen, given = (CliRunner().invoke(app, ["advise", *run, *more]).stdout for more in ((), ("--mtbf", "5 h")))
+
+    assert "The job failed 3 times in the 60 min of its history: a failure every 20 min." in " ".join(seen.split())
+    assert "UNKNOWN: how often does the job fail?" not in seen
+    assert "of its history" not in given

@@ -8,6 +8,10 @@ import pytest
 
 from sim.recordings import Measured, Recording, RecordingError, RestSnapshot, read_any, read_source, to_document
 from sim.recordings.source.job_log import JobLog
+from sim.scenario import ScenarioError, load
+from sim.verbs.explain import explain_job, is_real
+from sim.verbs.importing import draft_of
+from sim.verbs.job_place import JobPlace
 
 DATA = Path(__file__).parent.parent / "data"
 LOG = DATA / "rest" / "jobmanager.log"
@@ -79,3 +83,50 @@ def test_the_scenario_of_a_recording_is_its_configuration_and_of_a_job_what_was_
     assert job.inference.document | {"run": {"duration": "18 s"}} == to_document(job).document  # as long as its history lists
     assert ["aligned", "unaligned", {"aligned-timeout": "1 s"}] == to_document(job, compare=True).document["checkpoint"]["barriers"]
     assert "pressed" == job.name
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [
+        ("flink-conf.yaml", "state.backend: rocksdb\nparallelism.default: 4\n", "is a configuration of Flink: `ckptsim run"),
+        ("config.yaml", "state:\n  backend: {type: rocksdb}\nparallelism: {default: 4}\n", "is a configuration of Flink"),
+        ("conf.txt", "state.backend: rocksdb\n", "is a configuration of Flink"),
+        ("job.yaml", "job: {}\ncheckpoint: {interval: 5 s}\n", "is a scenario, not a source of one: `ckptsim run` simulates it"),
+        (
+            "m.json",
+            '{"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {"__name__": "bytes"}, "values": [[1, "5"]]}]}}',
+            "has metrics of a monitoring system, no answers of Flink's REST API: `ckptsim traces read`",
+        ),
+    ],
+)  # fmt: skip
+def test_a_file_of_another_kind_is_named_with_the_command_that_reads_it(tmp_path, name, text, what):
+    """By `import` and by `explain`, which explains a scenario."""
+    (tmp_path / name).write_text(text)
+    with pytest.raises(RecordingError, match=f"{name}: {what}"):
+        read_source([tmp_path / name])
+    if is_real(str(tmp_path / name)):
+        with pytest.raises(RecordingError, match=f"{name}: {what}"):
+            explain_job(JobPlace([tmp_path / name]))
+    elif not what.startswith("is a scenario"):
+        with pytest.raises(ScenarioError, match=f"{name}: {what}"):
+            load(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("checkpoints.json", "checkpoints.json in it is the answer to /jobs/JOB/checkpoints, and would have to be called jobs/JOB/"),
+        ("jobs/J/checkpoints.json", "holds no job: the answer to /jobs/ID is called jobs/ID.json, with the job's id of 32 hexadecimal"),
+        (f"jobs/{'a' * 32}/checkpoints.json", f"the answer to /jobs/{'a' * 32} is missing .in a folder, the file jobs/{'a' * 32}.json"),
+    ],
+)
+def test_a_folder_without_what_is_needed_says_which_file_is_missing(tmp_path, file, said):
+    """The same by `import` and by `explain`."""
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text('{"counts": {"total": 0}, "history": []}')
+
+    assert is_real(str(tmp_path))
+    with pytest.raises(RecordingError, match=said):
+        explain_job(JobPlace([tmp_path]))
+    with pytest.raises(RecordingError, match=said):
+        draft_of(read_source([tmp_path]))

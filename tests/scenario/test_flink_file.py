@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sim.scenario import ScenarioError, load, loads
-from sim.scenario.flink.file import read_flink_file
+from sim.scenario.flink.file import about_file, read_flink_file
 
 SCENARIO = """\
 job:
@@ -301,3 +301,66 @@ def test_what_each_key_of_a_file_does(tmp_path, capsys):
     assert "state.backend: sets job.VERTEX.state.backend" in lines
     assert "my.own: not a key of Flink, no effect here" in lines
     assert "spec.job.upgradeMode: not modelled, no effect here" in lines
+
+
+def with_conf(folder, conf, scenario=SCENARIO):
+    (folder / "flink-conf.yaml").write_text(conf)
+    (folder / "s.yaml").write_text(f"version: 1\n{scenario}flink-file: flink-conf.yaml\n")
+    return folder / "s.yaml"
+
+
+@pytest.mark.parametrize("scenario", [SCENARIO, f"{SCENARIO}checkpoint: {{barriers: unaligned}}\n"])
+def test_a_file_without_an_interval_is_a_job_without_checkpoints(tmp_path, scenario):
+    """One message says so, and what to write; an interval of the scenario is one."""
+    with pytest.raises(ScenarioError) as error:
+        load(with_conf(tmp_path, "parallelism.default: 4\n", scenario))
+
+    (problem,) = error.value.problems
+    assert problem.message.startswith("sets no execution.checkpointing.interval, and nor does the scenario: the job takes no checkpoints")
+    assert load(with_conf(tmp_path, "parallelism.default: 4\n", f"{SCENARIO}checkpoint: {{interval: 7 s}}\n")).scenarios
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_said"),
+    [
+        ("flink-conf.yaml", "parallelism.default: 4\n", True),
+        ("flink-conf.yaml", "execution.checkpointing.interval: 5 s\n", False),
+        ("scenario.yaml", "job: {}\nflink: {parallelism.default: 4}\n", False),
+    ],
+)
+def test_the_list_of_keys_says_that_no_interval_is_set(tmp_path, name, text, is_said):
+    (tmp_path / name).write_text(text)
+
+    assert is_said == any(about.startswith("not set: the job takes no") for about in about_file(read_flink_file(tmp_path / name)).values())
+
+
+def test_a_wrong_interval_is_no_missing_one(tmp_path):
+    with pytest.raises(ScenarioError, match=r"execution\.checkpointing\.interval") as error:
+        load(with_conf(tmp_path, "execution.checkpointing.interval: often\n"))
+
+    assert "sets no" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "backend", "told"),
+    [
+        ("filesystem", "hashmap", "filesystem is read as hashmap, its present name"),
+        ("jobmanager", "hashmap", "that checkpoints stay in the JobManager's memory is not modelled"),
+        ("org.apache.flink.runtime.state.memory.MemoryStateBackendFactory", "hashmap", "JobManager's memory is not modelled"),
+        ("org.apache.flink.runtime.state.hashmap.HashMapStateBackendFactory", "hashmap", "is read as hashmap"),
+        ("org.apache.flink.runtime.state.filesystem.FsStateBackendFactory", "hashmap", "is read as hashmap"),
+        ("org.apache.flink.contrib.streaming.state.EmbeddedRocksDBStateBackendFactory", "rocksdb", "is read as rocksdb"),
+        ("org.apache.flink.contrib.streaming.state.RocksDBStateBackendFactory", "rocksdb", "is read as rocksdb"),
+    ],
+)
+def test_older_names_and_classes_of_backends(tmp_path, written, backend, told):
+    study = load(with_conf(tmp_path, f"state.backend: {written}\nexecution.checkpointing.interval: 5 s\n"))
+
+    assert backend == study.scenarios[0].job.vertex("b").state.backend
+    assert told in "\n".join(map(str, study.warnings))
+
+
+@pytest.mark.parametrize("written", ["forst", "my.own.StateBackendFactory", "rocksdbs"])
+def test_a_backend_that_is_not_modelled_is_refused(tmp_path, written):
+    with pytest.raises(ScenarioError, match=f"{written}.*hashmap|hashmap or rocksdb.*{written}"):
+        load(with_conf(tmp_path, f"state.backend: {written}\nexecution.checkpointing.interval: 5 s\n"))

@@ -301,3 +301,14 @@ def test_an_instant_query_says_what_it_is():
     for data, message in ((vector, "their sum is 80, write that as the rate or ask"), (lag, "a backlog in records")):
         with pytest.raises(ValueError, match=message):
             table_of_document(json.dumps({"status": "success", "data": data}))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_offered"),
+    [
+        ("flink_jobmanager_job_lastCheckpointSize", False), ("my_state_size_bytes", False), ("step_duration_ms", False),
+        ("orders_backlog", True), ("requests per minute", True),
+    ],
+)  # fmt: skip
+def test_what_surely_counts_no_records_is_not_offered_to_be_taken_as_such(name, is_offered):
+    assert is_offered == metric_of(name).refusal(name, "; --per '1 s'").endswith("; --per '1 s'")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import amount_text, change_text
 from sim.evidence.what_ifs.factors import by_kind
+from sim.prose import capitalised
 from sim.quantities.observed import of_history
+from sim.scenario.history.verdict import missed_failures
 from sim.units import format_duration
 
 if TYPE_CHECKING:
@@ -21,16 +23,22 @@ _NAME, _NUMBER = 19, 8
 
 
 def lines_of(backtest: Backtest) -> list[str]:
-    return [*_head(backtest), *_table(backtest), *_findings(backtest), *_others(backtest)]
+    compared = [*_table(backtest), *_findings(backtest), *_others(backtest)] if backtest.checkpoints else []
+    return [*_head(backtest), *_failures(backtest), *compared]
+
+
+def _failures(backtest: Backtest) -> Iterator[str]:
+    if missed := missed_failures(backtest):
+        yield from _wrapped(f"{capitalised(missed)}.")
 
 
 def _head(backtest: Backtest) -> Iterator[str]:
     plural = "s" if backtest.runs > 1 else ""
     durations = backtest.of("end-to-end")
-    count = 0 if durations is None else durations.predicted.count
+    count = f"{backtest.checkpoints} of its history (without the first)"
+    beside = "" if durations is None else f": {durations.predicted.count} checkpoints, beside {count}"
     yield from _wrapped(
-        f"Backtest: the job as it is, simulated {format_duration(backtest.simulated_ns)} in {backtest.runs} run{plural}: "
-        f"{count} checkpoints, beside {backtest.checkpoints} of its history (without the first)."
+        f"Backtest: the job as it is, simulated {format_duration(backtest.simulated_ns)} in {backtest.runs} run{plural}{beside}."
     )
 
 

@@ -52,11 +52,27 @@ class BackendKind:
     name: str  # as a scenario and Flink's state.backend.type write it
     keeps_files: bool = False  # on the local disk: a snapshot links them, an incremental one writes the new ones only
     sections: tuple[str, ...] = ()  # keys of `state:` that only it reads
-    answers_to: tuple[str, ...] = ()  # parts of the names that recordings of Flink call it by
+    older: tuple[str, ...] = ()  # names of it in state.backend of 1.x (StateBackendLoader)
+    answers_to: tuple[str, ...] = ()  # parts of the names of its classes, in small letters
 
 
 BACKENDS: Catalog[BackendKind] = Catalog(
-    BackendKind("hashmap", sections=("serialize", "ttl-checks", "ttl-filter"), answers_to=("hashmap", "fsstate", "memory", "filesystem")),
+    BackendKind(
+        "hashmap",
+        sections=("serialize", "ttl-checks", "ttl-filter"),
+        older=("filesystem", "jobmanager"),
+        answers_to=("hashmap", "fsstate", "memory"),
+    ),
     BackendKind("rocksdb", keeps_files=True, sections=("lsm",), answers_to=("rocksdb",)),
 )
 """The first one is the default."""
+
+
+def backend_named(text: str) -> str | None:
+    """The backend that Flink calls so: by a name of its configuration, or by a class or its factory.  None: there is none here."""
+    word = text.strip().lower()
+    is_class = word.endswith(("backend", "backendfactory"))
+    for kind in BACKENDS.values():
+        if word in (kind.name, *kind.older) or (is_class and any(part in word.rpartition(".")[2] for part in kind.answers_to)):
+            return kind.name
+    return None

@@ -17,6 +17,7 @@ from sim.recordings.infer.options import SHORTEST_MS, configured_ms, infer_optio
 from sim.recordings.source.job_log import JobLog, LogCheckpoint
 from sim.recordings.source.rest.names import operators, short_names
 from sim.recordings.source.silence import fresh_restarts, silence_of_log
+from sim.scenario.flink.keys import INTERVAL
 from sim.units import format_duration, format_size
 
 AT_ONCE_MS = 100  # completion -> next trigger, if the coordinator does not wait
@@ -134,8 +135,8 @@ def _checkpoint(draft: Draft, log: JobLog, beat: TriggerRhythm, points: list[Log
     """Set `checkpoint:`; returns the interval, or what is assumed of it [ms].  0: only that it is short, or nothing."""
     delays = [_rounded(delay) for delay in _first_delays(log, points)]
     found = f"{len(beat.gaps)} gaps between triggers"
-    question = "Which execution.checkpointing.interval is configured?"
-    configured = configured_ms(log.options, "execution.checkpointing.interval")
+    question = f"Which {INTERVAL} is configured?"
+    configured = configured_ms(log.options, INTERVAL)
     if beat.interval:
         gaps = f"{beat.free} gap{'s' * (beat.free != 1)} between triggers"
         draft.put("checkpoint.interval", _allowed(beat.interval), f"median of {gaps} that no late checkpoint ended")

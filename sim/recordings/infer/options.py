@@ -17,7 +17,7 @@ from sim.recordings.infer.draft import Draft
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.recordings.source.rest.job import RestJob
-from sim.scenario.flink.keys import UNLIMITED, current_names, modelled_keys
+from sim.scenario.flink.keys import UNLIMITED, current_names, has_key, modelled_keys
 from sim.units import LARGEST, MS, UnitError, format_duration, parse_flink_duration
 
 SHORTEST_MS = 10  # CheckpointCoordinatorConfiguration.MINIMAL_CHECKPOINT_TIME
@@ -100,12 +100,14 @@ def put_restart_strategy(draft: Draft, text: str, origin: str) -> None:
     if not (restart := _restart(text)):
         return
     flink = draft.document.setdefault("flink", {})
-    current = current_names()
+    current, kind = current_names(), "restart-strategy.type"
+    if not has_key(draft.document["cluster"]["profile"], kind):
+        restart = {"restart-strategy": restart.pop(kind), **restart}
     for key in [key for key in flink if current.get(key, key).startswith("restart-strategy")]:
         del flink[key]
     flink.update(restart)
     draft.inferred += 1
-    draft.comments["flink.restart-strategy.type"] = origin
+    draft.comments[f"flink.{next(iter(restart))}"] = origin
 
 
 def configured_ms(options: Mapping[str, str], key: str) -> int:

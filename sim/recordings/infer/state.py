@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import takewhile
 from statistics import correlation, linear_regression, median
 
-from sim.model.catalogs.backends import BACKENDS
+from sim.model.catalogs.backends import backend_named
 from sim.model.state import Lsm
 from sim.recordings.infer.before_barrier import usual_checkpoints
 from sim.recordings.infer.draft import MARK, Draft
@@ -275,8 +275,8 @@ def _logs(job: RestJob) -> bool:
 def backend_of(job: RestJob) -> str:
     """The name of the backend in a scenario; other: it has none."""
     named = job.checkpoint_config.state_backend if job.checkpoint_config else None
-    name = named or job.options.get("state.backend.type") or "hashmap"
-    return next((kind.name for kind in BACKENDS.values() for word in kind.answers_to if word in name.lower()), "other")
+    name = named or job.options.get("state.backend.type") or job.options.get("state.backend") or "hashmap"
+    return backend_named(name) or "other"
 
 
 def _is_incremental(job: RestJob) -> bool:

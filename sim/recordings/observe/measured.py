@@ -98,6 +98,7 @@ def to_log_recording(log: JobLog, name: str = "") -> Measured:
     seen = {
         "name": (name or log.job)[:200], "flink_version": log.version,
         "started_ms": begun_ms, "ended_ms": ended_ms, "duration_s": max((ended_ms - begun_ms) / 1000, 1),
+        "failures": log.failures, "ran_ms": max(log.ended_ms - log.running_ms, 0) if log.running_ms >= 0 else 0,
         "graph": [_vertex(vertex, details) for vertex, details in inference.document["job"].items()], "inference": inference,
         "checkpoints": {"counts": counts, "list": [_checkpoint(point) for point in points]},
     }  # fmt: skip
@@ -125,6 +126,7 @@ def to_recording(snapshot: RestSnapshot, name: str = "") -> Measured:
     seen = {
         "name": (name or job.job.name or job.job.jid)[:200], "flink_version": job.flink_version,
         "started_ms": begun_ms, "ended_ms": ended_ms, "duration_s": max((ended_ms - begun_ms) / 1000, 1), "final_state": job.job.state,
+        "failures": len(job.failures_ms), "ran_ms": max(job.job.now - _begun_ms(job), 0),
         "graph": [_measured_vertex(vertex) for vertex in job.vertices],
         "checkpoints": {"counts": dict(job.counts), "list": job.checkpoints},
         "metrics": {vertex.name: _metrics(job, vertex) for vertex in job.vertices}, "inference": infer_job(job),
@@ -136,6 +138,16 @@ def _measured_vertex(vertex: RestVertex) -> dict[str, Any]:
     inputs = [{"upstream": edge.upstream, "exchange": edge.ship.lower() or "rebalance"} for edge in vertex.inputs]
     commits = any("Committer" in operator for operator in vertex.chain)
     return {"id": vertex.name, "parallelism": vertex.parallelism, "inputs": inputs, "commits": commits}
+
+
+KEPT_EXCEPTIONS = 16
+"""web.exception-history-size, by default: of more failures the first are not known."""
+
+
+def _begun_ms(job: RestJob) -> int:
+    """Since when all failures of the job are known."""
+    failures = job.failures_ms
+    return failures[0] if len(failures) >= KEPT_EXCEPTIONS else max(job.job.start_time, 0)
 
 
 def _window(job: RestJob) -> tuple[int, int]:

@@ -114,6 +114,8 @@ class RecordedJob(_RestObject, ABC):
     ended_ms: Number
     final_state: str = ""
     checkpoints: Checkpoints
+    failures: Known = 0  # of the job, as far as the source tells
+    ran_ms: Known = 0  # the time in which it failed so often
     metrics: dict[str, dict[str, tuple[_Sample | tuple[_Sample | str | None, ...] | None, ...]]] = Field(default_factory=dict)
 
     @property

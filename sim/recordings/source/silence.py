@@ -77,8 +77,13 @@ class Silence:
         if self.intolerable:
             times = "once" if self.intolerable == 1 else f"{self.intolerable} times"
             yield f"The job failed {times}: more checkpoints failed than it tolerates."
-        advice = [what for part, what in _WHAT_TO_DO if any(part.lower() in reason.lower() for reason in reasons)]
-        yield from (f"{what}." for what in advice[:2])
+        yield from where_to_look(reasons)
+
+
+def where_to_look(reasons: Sequence[str]) -> Iterator[str]:
+    """What checkpoints that failed for these reasons, in Flink's words, ask for; two sentences at most."""
+    advice = [what for part, what in _WHAT_TO_DO if any(part.lower() in reason.lower() for reason in reasons)]
+    yield from (f"{what}." for what in advice[:2])
 
 
 def silence_of_log(log: JobLog) -> Silence | None:

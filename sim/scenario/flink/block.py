@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from sim import units
-from sim.model.catalogs.backends import BACKENDS
+from sim.model.catalogs.backends import BACKENDS, backend_named
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, BARRIERS, MODE, UNALIGNED, barriers_of
 from sim.model.catalogs.restarts import RESTARTS
 from sim.model.faults import Restart
 from sim.scenario.flink.file import FILE, FlinkFile, flat, read_flink_file
-from sim.scenario.flink.keys import OPEN, UNLIMITED, current_names, has_key, listed_keys, modelled_keys, similar_key
+from sim.scenario.flink.keys import INTERVAL, OPEN, UNLIMITED, current_names, has_key, listed_keys, modelled_keys, similar_key
 from sim.scenario.text.plain import Mapping, value_at
 from sim.scenario.text.problems import DocumentPath, Mark, Reading, did_you_mean, dotted
 
@@ -115,7 +115,16 @@ class _Move:
         self._state()
         self._local_recovery()
         self._storage()
+        if self.file is not None and value_at(self.plain, ("checkpoint", "interval")) is None:
+            self._ask_for_interval()
         self._tell(others)
+
+    def _ask_for_interval(self) -> None:
+        """Flink's default is no checkpoints; a program may set an interval of its own, so nothing is assumed."""
+        if INTERVAL not in self.places:
+            what = f"sets no {INTERVAL}, and nor does the scenario: the job takes no checkpoints, unless its program sets an interval"
+            self.reading.wrong((FILE, ""), f"{what}; write checkpoint: {{interval: off}}, or the interval, e.g. {{interval: 30 s}}")
+        self._put(("checkpoint", "interval"), "off", (FILE, ""))  # one message is enough
 
     def _rank(self, place: DocumentPath) -> int:
         """2: given with --set, 1: in the file of --flink, 0: in the scenario or in a file that it names."""
@@ -174,11 +183,20 @@ class _Move:
                 self.reading.wrong(place, str(error) if is_filled_in else f"'{item}' is a placeholder: fill in its value first")
         if len(read) < len(given) or not read:
             return
+        if key == "state.backend.type" and str(value).lower() not in BACKENDS:
+            self._tell_backend(place, value, str(read[0]))
         self.values[key] = read
         if isinstance(value, list):
             self.lists.add(key)
         if self.keys[key].is_alone:
             self._put(self.keys[key].path, self._written(key), key)
+
+    def _tell_backend(self, place: DocumentPath, value: Any, backend: str) -> None:
+        """An older name of a backend, or the name of a class."""
+        if any(word in str(value).lower() for word in ("jobmanager", "memory")):
+            self.reading.warn(place, f"{value} is read as {backend}; that checkpoints stay in the JobManager's memory is not modelled")
+        elif not isinstance(value, list):
+            self.reading.note(place, f"{value} is read as {backend}, its present name")
 
     def _put(self, path: tuple[str, ...], value: Any, key: str | DocumentPath) -> None:
         """Write a value as if it stood at `path`, unless --set says another; a scenario that says it twice is a mistake."""
@@ -399,6 +417,10 @@ def _one_of(*options: str) -> Callable[[object], str]:
 
 
 def _backend(value: object) -> str:
+    if (found := backend_named(str(value))) is not None:
+        return found
+    if str(value).lower().endswith("factory"):
+        raise units.UnitError(f"the class {value} is not modelled: expected {' or '.join(BACKENDS)}, or a class of theirs")
     return _one_of(*BACKENDS)(value)
 
 

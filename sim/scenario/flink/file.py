@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sim.scenario.flink.keys import current_names, is_known
+from sim.scenario.flink.keys import INTERVAL, about_key, current_names, is_known
 from sim.scenario.text.plain import Mapping, compose, read_beside, value_at
 from sim.scenario.text.problems import DocumentPath, Mark, Problem, Reading, ScenarioError
 
@@ -99,6 +99,27 @@ def parse_flink_file(text: str, file: str, name: str = "") -> FlinkFile:
             file, "has no key of Flink: expected flink-conf.yaml, config.yaml, or a manifest of Kubernetes with one of them"
         )
     return FlinkFile(file, text, keys=keys, block=block, marks=reading.marks)
+
+
+IS_CONFIGURATION = (
+    "is a configuration of Flink: `ckptsim run SCENARIO --flink FILE` and `ckptsim advise JOB --flink FILE` read it, and "
+    "`ckptsim explain-key FILE` says what each of its keys sets"
+)
+
+
+def is_configuration(plain: Any) -> bool:
+    """Whether the document of a file is a configuration of Flink or holds one, and is no scenario."""
+    if not isinstance(plain, Mapping) or {"job", "version", "checkpoint"} & set(plain):
+        return False
+    return plain.get("kind") in _KINDS or any(is_known(key) for key, _, _ in flat(plain, ()))
+
+
+def about_file(read: FlinkFile) -> dict[str, str]:
+    """Key of a file -> what it sets here; with the one without which a job takes no checkpoints, if a configuration of Flink lacks it."""
+    found, names = {key: about_key(key) for key in read.keys}, current_names()
+    if read.block != ("flink",) and INTERVAL not in {names.get(key, key) for key in found}:
+        found[INTERVAL] = "not set: the job takes no checkpoints, unless its program sets an interval"
+    return found
 
 
 def flat(block: Mapping, place: DocumentPath) -> Iterator[tuple[str, DocumentPath, Any]]:

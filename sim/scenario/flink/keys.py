@@ -92,6 +92,7 @@ def _sections_of(annotation: Any) -> set[type[Section]]:
     return {found for part in get_args(annotation) for found in _sections_of(part)}
 
 
+INTERVAL = "execution.checkpointing.interval"
 UNLIMITED = "2147483647"
 """Integer.MAX_VALUE, as Flink writes that attempts have no limit."""
 NAMES_BESIDE = {

@@ -6,7 +6,7 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles
+from sim.model.backtest import Backtest, ComparedQuantity, OtherSettings, Quantiles, SeenFailures
 from sim.quantities.observed import Kind, of_history
 from sim.scenario.history import document as doc
 
@@ -44,8 +44,18 @@ def build_backtest(given: doc.Backtest, reading: Reading) -> Backtest:
         reading.wrong(("backtest", "tail"), "expected more than 0")
     tail = 1.0 if given.tail is None else float(given.tail)
     return Backtest(
-        tuple(compared), tuple(duration / 1e6 for duration in longest), tail, given.runs, given.simulated, _other_settings(given, reading)
-    )
+        tuple(compared), tuple(duration / 1e6 for duration in longest), tail, given.runs, given.simulated, _other_settings(given, reading),
+        _failures(given.failures),
+    )  # fmt: skip
+
+
+def _failures(given: doc.Failures | None) -> SeenFailures | None:
+    if given is None:
+        return None
+    return SeenFailures(
+        given.completed, given.failed, given.reason or "", given.predicted_completed, given.predicted_failed, given.job_failures or 0,
+        given.ran or 0,
+    )  # fmt: skip
 
 
 def _other_settings(given: doc.Backtest, reading: Reading) -> OtherSettings | None:

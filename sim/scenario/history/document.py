@@ -67,6 +67,25 @@ _ROWS: dict[str, Any] = {
 _Rows = create_model("_Rows", __base__=Section, **_ROWS)
 
 
+class Failures(Section):
+    """Checkpoints that failed, and failures of the job."""
+
+    completed: Natural
+    """Checkpoints of the history that completed."""
+    failed: Natural
+    """Checkpoints of the history that failed."""
+    reason: str | None = None
+    """Why most of them failed."""
+    predicted_completed: Natural
+    """In all simulated runs."""
+    predicted_failed: Natural
+    """In all simulated runs."""
+    job_failures: Natural | None = None
+    """Failures of the job in the history."""
+    ran: Duration | None = None
+    """In how long the job failed so often."""
+
+
 class Backtest(_Rows):  # type: ignore[misc, valid-type]  # made of the quantities
     """What `import` found when it simulated the job as it is.  Nothing of a run depends on it."""
 
@@ -80,3 +99,5 @@ class Backtest(_Rows):  # type: ignore[misc, valid-type]  # made of the quantiti
     """The tail of end-to-end durations, observed / predicted, where both differ by more than repetitions do."""
     other_settings: OtherSettings | None = None
     """Factors within which other settings are predicted: chance in so short a history, the machine, and what is off."""
+    failures: Failures | None = None
+    """Not given: neither checkpoints nor the job failed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,11 @@ def section_of(backtest: Backtest) -> dict[str, Any]:
     if backtest.other_settings is not None:
         factors = {"p50": backtest.other_settings.p50, "p90": backtest.other_settings.p90}
         section["other-settings"] = {level: Fraction(f"{factor:.3g}") for level, factor in factors.items() if math.isfinite(factor)}
+    if (failures := backtest.failures) is not None:
+        given = {key.replace("_", "-"): value for key, value in asdict(failures).items() if value or "completed" in key or "failed" in key}
+        if ran_ns := given.pop("ran-ns", 0):
+            given["ran"] = format_duration(ran_ns)
+        section["failures"] = given
     return section | {compared.quantity: _compared(compared) for compared in backtest.compared}
 
 

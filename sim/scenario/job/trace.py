@@ -129,7 +129,7 @@ def _series(
         raise TraceError(f"{file}: the column '{column}' cannot be both the time and the rate: name another with time:")
     metric, rows = (Metric(Kind.RATE), rows) if made else _metric(column, rows, is_scaled=is_scaled)
     if metric.kind is Kind.OTHER:
-        raise TraceError(f"{file}: {metric.refusal(column)}, or write {TO_OVERRIDE}")
+        raise TraceError(f"{file}: {metric.refusal(column, f', or write {TO_OVERRIDE}')}")
     if metric.kind in (Kind.COUNTER, Kind.PERIOD):
         time, column, made = _differentiated(file, time, column, rows, metric, time_unit, zone, every_ns)
         rows, time_unit, zone, every_ns = _written_rows(made), None, None, None
@@ -270,7 +270,7 @@ def _monitored(file: FilePath, text: str, *, as_written: bool) -> MonitoringTabl
     try:
         table = table_of_document(text, as_written=as_written)
     except NotRecordsError as error:
-        raise TraceError(f"{file}: {error}, or write {TO_OVERRIDE}") from None
+        raise TraceError(f"{file}: {error.metric.refusal(error.name, f', or write {TO_OVERRIDE}')}") from None
     except MonitoringError as error:
         raise TraceError(f"{file} {error}") from None
     if table is None:

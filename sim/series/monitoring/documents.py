@@ -81,8 +81,7 @@ def _of_one_moment(results: list[Any]) -> MonitoringError:
     found = [(metric_of(str((result.get("metric") or {}).get("__name__", ""))), result) for result in results if isinstance(result, dict)]
     refused = [(metric, result["metric"]["__name__"]) for metric, result in found if metric.kind is Kind.OTHER]
     if found and len(refused) == len(found):
-        metric, name = refused[0]
-        return NotRecordsError(metric.refusal(name))
+        return NotRecordsError(*refused[0])
     values = [number for metric, result in found if metric.kind is Kind.RATE for number in [_number((result.get("value") or [0, None])[1])]]
     known = [value for value in values if value is not None]
     total = f"their sum is {format_number(sum(known, Fraction()).limit_denominator(1000))}, write that as the rate or " if known else ""

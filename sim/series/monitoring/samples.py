@@ -28,6 +28,10 @@ class MonitoringError(Readable, ValueError):
 class NotRecordsError(MonitoringError):
     """What the answer holds is no number of records, by its names.  A user may know better."""
 
+    def __init__(self, metric: Metric, name: str) -> None:
+        super().__init__(metric.refusal(name))
+        self.metric, self.name = metric, name
+
 
 class MetricSamples(NamedTuple):
     """One time series."""
@@ -92,7 +96,7 @@ def _sources(series: Sequence[MetricSamples]) -> tuple[dict[str, list[MetricSamp
     usable = [member for member in series if _kind(member) is not Kind.OTHER]
     if series and not usable:
         refused = series[0]
-        raise NotRecordsError((refused.metric or Metric(Kind.OTHER)).refusal(_name(refused.labels) or "a query without a name"))
+        raise NotRecordsError(refused.metric or Metric(Kind.OTHER), _name(refused.labels) or "a query without a name")
     tasks = {_task(member.labels) for member in usable}
     sources = {task for task in tasks if SOURCE.match(task)}
     notes = [f"left out, no sources: {', '.join(sorted(filter(None, tasks - sources)))}"] if sources and tasks - sources else []

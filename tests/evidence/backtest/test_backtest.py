@@ -9,10 +9,15 @@ from sim.evidence.backtest import imports
 from sim.evidence.backtest.backtest import NoHistoryError, backtest
 from sim.evidence.backtest.texts import WIDTH, lines_of
 from sim.evidence.what_ifs.factors import by_kind
+from sim.model.backtest import SeenFailures
 from sim.quantities.observed import of_history
-from sim.recordings import read_any, read_source
+from sim.recordings import infer, read_any, read_source
 from sim.scenario import loads, write
+from sim.scenario.history.verdict import verdict
 from sim.scenario.history.writer import section_of
+from sim.verbs.advise import AdviceOptions, advise, job_of
+from sim.verbs.run import origin_of, read_request, run
+from tests.recordings.infer.test_infer_log import restarting_log
 
 DATA = Path(__file__).parents[2] / "data"
 USERS = DATA / "users-jobs"
@@ -109,6 +114,69 @@ def test_nothing_to_compare_with():
 
     with pytest.raises(NoHistoryError):
         backtest(empty)
+
+
+def test_only_a_first_checkpoint_that_completed_is_named():
+    job = read_any(DATA / "rest" / "pressed.zip")
+    first = job.checkpoints.list[0].model_copy(update={"id": 1})
+    one = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": (first,)})})
+    none = job.model_copy(update={"checkpoints": job.checkpoints.model_copy(update={"list": ()})})
+
+    with pytest.raises(NoHistoryError, match=r"^no completed checkpoint is known, but for the first$"):
+        backtest(one)
+    with pytest.raises(NoHistoryError, match=r"^no completed checkpoint is known$"):
+        backtest(none)
+
+
+@pytest.fixture(scope="module")
+def expiring(tmp_path_factory):
+    """The import of a log whose checkpoints all expire, with its backtest."""
+    source = restarting_log(tmp_path_factory.mktemp("log"))
+    return imports.with_backtest(source, infer(source))
+
+
+def test_failures_that_the_simulation_does_not_show_are_said_first(expiring):
+    draft, lines = expiring
+    found = loads(write(draft.document, draft.question, draft.comments)).backtest
+    said = "2 of 2 checkpoints of its history failed (expired), and the job failed 2 times; in the simulation 0 of"
+
+    assert said in " ".join(lines)
+    assert "agree" not in " ".join(lines)
+    assert "Nothing is off" not in " ".join(lines)
+    assert verdict(found).startswith(f"the simulation does not reproduce the failures of this job: {said}")
+    assert (2, 1355e9 / 2 / 1e6) == (found.failures.job_failures, found.failures.mtbf_ms)
+
+
+@pytest.mark.parametrize(
+    ("completed", "failed", "predicted_failed", "are_missed"),
+    [(0, 3, 0, True), (1, 3, 1, True), (3, 3, 0, False), (9, 1, 0, False), (0, 3, 8, False)],
+)
+def test_failures_are_missed_if_half_of_a_history_failed_and_the_simulation_completes(completed, failed, predicted_failed, are_missed):
+    found = SeenFailures(completed, failed, predicted_completed=10 - predicted_failed, predicted_failed=predicted_failed)
+
+    assert are_missed == found.are_missed
+
+
+def test_nothing_is_advised_where_the_history_contradicts(expiring, tmp_path):
+    draft, _ = expiring
+    (tmp_path / "job.yaml").write_text(write(draft.document, draft.question, draft.comments))
+    advised = advise(job_of(tmp_path / "job.yaml"), AdviceOptions(), tmp_path / "out")
+
+    assert advised.setting is None
+    assert advised.verdict.startswith("No advice: the simulation does not reproduce the failures of this job")
+    assert "execution.checkpointing.timeout" in advised.parts[1]
+    assert "tolerates 0 failed checkpoints" in advised.parts[1]
+    assert advised.table.empty
+
+
+def test_a_run_says_first_what_the_history_contradicts(expiring, tmp_path):
+    draft, _ = expiring
+    document = draft.document | {"run": {"duration": "2 min"}}
+    (tmp_path / "job.yaml").write_text(write(document, draft.question, draft.comments))
+    found = run(read_request(origin_of(tmp_path / "job.yaml")), jobs=1, try_assumptions=False)
+
+    assert found.comparison.verdict.startswith("The simulation does not reproduce the failures of this job")
+    assert any(line.startswith("warning: job: the simulation does not reproduce") for line in found.findings)
 
 
 def test_a_history_lists_the_latest_checkpoints(monkeypatch):

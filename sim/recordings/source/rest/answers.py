@@ -117,6 +117,24 @@ class ConfigEntry(_Answer):
     value: str
 
 
+class TaskFailure(_Answer):
+    """An entry of a job's exceptions."""
+
+    timestamp: int = -1
+
+
+class TaskFailures(_Answer):
+    """The entries of a job's exceptions."""
+
+    entries: tuple[TaskFailure, ...] = ()
+
+
+class Exceptions(_Answer):
+    """/jobs/:id/exceptions (since 1.13)."""
+
+    exceptionHistory: TaskFailures = TaskFailures()  # noqa: N815 - Flink's name
+
+
 class CheckpointConfig(_Answer):
     """/jobs/:id/checkpoints/config; times in ms, a day-long interval means none (Long.MAX_VALUE)."""
 

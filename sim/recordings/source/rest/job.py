@@ -20,6 +20,7 @@ from sim.recordings.source.rest.answers import (
     CheckpointConfig,
     CheckpointStatistics,
     ConfigEntry,
+    Exceptions,
     GarbageCollector,
     JobConfig,
     JobDetails,
@@ -35,7 +36,7 @@ from sim.recordings.source.rest.answers import (
 )
 from sim.recordings.source.rest.names import operators, short_names
 from sim.recordings.source.rest.secrets import masked
-from sim.recordings.source.rest.snapshot import RestSnapshot
+from sim.recordings.source.rest.snapshot import HOW_TO_SAVE, RestSnapshot
 
 Series = dict[str, list[tuple[int, list[float]]]]
 """Metric -> (time [epoch ms], value of each subtask; NaN: unknown)."""
@@ -125,6 +126,14 @@ class RestJob:
         # the first value may be of any age: time runs from the second one on
         spans = {name: (known[1], known[-1]) for name, known in changes.items() if len(known) > 2}
         return {name: (last[1] - first[1]) / (last[0] - first[0]) / 1e6 for name, (first, last) in spans.items() if last[1] > first[1]}
+
+    @cached_property
+    def failures_ms(self) -> tuple[int, ...]:
+        """When tasks failed, oldest first; an answer of another shape tells of none."""
+        with suppress(RecordingError):
+            found = self._of_job(Exceptions, "/exceptions", Exceptions()).exceptionHistory.entries
+            return tuple(sorted(entry.timestamp for entry in found if entry.timestamp >= 0))
+        return ()
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
@@ -230,7 +239,8 @@ class RestJob:
     def _answer(self, kind: type[T], path: str) -> T:
         if path not in self.snapshot.answers:
             why = self.snapshot.missing.get(path)
-            raise RecordingError(f"{self.snapshot.source}: the answer to {path} is missing{f' ({why})' if why else ''}")
+            reason = f"({why})" if why else f"(in a folder, the file {path[1:]}.json); {HOW_TO_SAVE}"
+            raise RecordingError(f"{self.snapshot.source}: the answer to {path} is missing {reason}")
         return parsed(kind, self.snapshot.answers[path], self.snapshot.source, path)
 
     def _of_job(self, kind: type[T], path: str, default: D) -> T | D:

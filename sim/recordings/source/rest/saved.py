@@ -25,7 +25,7 @@ from sim.foreign import one_line
 from sim.recordings.source.budget import Budget, BudgetError
 from sim.recordings.source.files import LARGEST_BYTES, RecordingError
 from sim.recordings.source.rest.secrets import masked
-from sim.recordings.source.rest.snapshot import RestSnapshot, choose, climbs, is_path
+from sim.recordings.source.rest.snapshot import HOW_TO_SAVE, RestSnapshot, choose, climbs, is_path
 from sim.whole_file import is_abandoned, partial_of, remove_partials, replace_text
 
 SOURCE, SAMPLES, SUFFIX = "source.json", "samples", ".json"
@@ -139,7 +139,7 @@ def _ours(path: Path, found: Mapping[str, Reader]) -> Iterator[tuple[str, bytes]
     names = sorted(found)
     roots = sorted({name[: name.index("jobs/")] for name in names if name.startswith("jobs/") or "/jobs/" in name}, key=len)
     if not roots:
-        raise RecordingError(f"{path}: holds no saved answers of Flink's REST API: no file jobs/....json")
+        raise RecordingError(f"{path}: holds no saved answers of Flink's REST API: no file jobs/ID.json; {HOW_TO_SAVE}")
     left = LARGEST_BYTES
     for name in names:
         if name.startswith(roots[0]) and is_answer(name.removeprefix(roots[0])):

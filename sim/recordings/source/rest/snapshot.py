@@ -58,6 +58,9 @@ class RestSnapshot:
         return self.answers.get(f"/jobs/{self.job}{path}")
 
 
+HOW_TO_SAVE = "`ckptsim import http://HOST:8081 --save FOLDER` saves all answers under their names, `ckptsim explain FILE` reads one alone"
+
+
 def first_names(names: Sequence[str]) -> str:
     """The first names, and the number of the others."""
     return ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
@@ -74,4 +77,7 @@ def choose(answers: Mapping[str, Any], prefix: str | None, source: str) -> str:
     if meant:
         raise RecordingError(f"{source}: holds several jobs, choose one with --job: {names}")
     named = repr(one_line(prefix or ""))
-    raise RecordingError(f"{source}: holds no job {named}: {names}" if ids else f"{source}: holds no job")
+    if ids:
+        raise RecordingError(f"{source}: holds no job {named}: {names}")
+    called = "the answer to /jobs/ID is called jobs/ID.json, with the job's id of 32 hexadecimal digits"
+    raise RecordingError(f"{source}: holds no job: {called}; {HOW_TO_SAVE}")
