@@ -11,7 +11,10 @@ import sys
 import time
 from typing import NamedTuple
 
-LIBRARIES = ("_pytest.doctest", "hypothesis", "numpy", "pandas", "pydantic", "ruamel.yaml", "simpy", "llvmlite.binding")
+from _pytest.config import default_plugins
+
+PLUGINS = (*(f"_pytest.{name}" for name in default_plugins), "_hypothesis_pytestplugin", "xdist.plugin", "xdist.looponfail")
+LIBRARIES = (*PLUGINS, "hypothesis", "http.server", "numpy", "pandas", "pdb", "pydantic", "ruamel.yaml", "simpy", "llvmlite.binding")
 LIMIT_S = 600
 EXPIRED = 124
 """Exit code of tests that took longer than the limit, as the command `timeout` has it."""
