@@ -21,6 +21,7 @@ def test_the_unbroken_runtime_is_not_accused(world):
     assert run.recoveries["restored_bytes"].gt(0).all()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("injection", INJECTIONS, ids=lambda injection: f"{injection.path}: {injection.name}")
 def test_a_broken_restore_is_found_out(injection):
     """With a story of the restart or the snapshot; a rescale, a next job and the end of data need none."""

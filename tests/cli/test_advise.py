@@ -28,7 +28,9 @@ def advise(tmp_path_factory, short_trials):
     """`advise(*options)` -> the finished command for a tiny job.  All calls share a folder and its rows."""
     folder = tmp_path_factory.mktemp("advised")
     (folder / "tiny.yaml").write_text(JOB)
-    return lambda *options: CliRunner().invoke(app, ["advise", f"{folder}/tiny.yaml", "--jobs", "1", "--out", f"{folder}/out", *options])
+    return lambda *options: CliRunner().invoke(
+        app, ["advise", f"{folder}/tiny.yaml", "--jobs", "1", "--replications", "4", "--out", f"{folder}/out", *options]
+    )
 
 
 def test_a_setting_and_what_to_paste(advise):
@@ -88,16 +90,13 @@ backtest:
 def test_a_history_that_breaks_the_limit_is_not_advised(advise, tmp_path):
     """Simulated, checkpoints take milliseconds; seven recorded ones took more than a second."""
     (tmp_path / "window.yaml").write_text(JOB + SEVEN_OF_14)
-    done = CliRunner().invoke(
-        app, ["advise", f"{tmp_path}/window.yaml", "--jobs", "1", "--no-unknowns", "--p99", "1 s", "--out", f"{tmp_path}/o"]
-    )
+    words = ["advise", f"{tmp_path}/window.yaml", "--jobs", "1", "--replications", "4", "--no-unknowns", "--out", f"{tmp_path}/o"]
+    done = CliRunner().invoke(app, [*words, "--p99", "1 s"])
 
     assert "Stay" not in done.stdout
     assert "7 of 14 recorded checkpoints took longer than 1 s, the longest 2.2 s" in done.stdout
     assert "warning: window: the simulation is off from the history of 14 checkpoints" in done.stderr
-    calm = CliRunner().invoke(
-        app, ["advise", f"{tmp_path}/window.yaml", "--jobs", "1", "--no-unknowns", "--p99", "1 min", "--out", f"{tmp_path}/o"]
-    )
+    calm = CliRunner().invoke(app, [*words, "--p99", "1 min"])
 
     assert "Stay" in calm.stdout
     assert "How sure: 6 %" in calm.stdout

@@ -174,7 +174,7 @@ def test_a_number_that_is_changed_is_missed(answers):
     ],
 )
 def test_numbers_of_recorded_jobs_stand_in_the_data(tmp_path, name, options):
-    given = AdviceOptions(**options, budget="20 s", within="10 min")
+    given = AdviceOptions(**options, budget="6 s", within="10 min")
     advise(job_of(RECORDINGS / f"{name}.zip"), given, tmp_path / "out", jobs=1)
     answer = json.loads((tmp_path / "out" / "advice.json").read_text())
 

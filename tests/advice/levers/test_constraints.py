@@ -134,6 +134,7 @@ def context_of(path):
     return found
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("path", CONSTRAINTS)
 def test_an_option_that_binds_is_changed_and_no_machine_is_asked_for(path, tmp_path):
     """It alone keeps all settings from their limit; what does not bind stays as it is."""
