@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.analysis.strategies.first_upload import periodic
+from sim.analysis.strategies.kinds_of_checkpoints import is_periodic
 from sim.condition import Condition, parse_condition
 from sim.foreign import Readable
 from sim.metrics.schema import TABLES
@@ -71,7 +71,7 @@ class Expectation:
         warmup_ns = warm_up(results).ns
         rows = pd.concat([_rows(result, self.table, warmup_ns) for result in results])
         if self.table == "checkpoints":
-            rows = rows[periodic(rows)]
+            rows = rows[is_periodic(rows)]
         if self.metric in _COUNTS:
             return Value(float((rows["status"] == _COUNTS[self.metric]).sum()), len(rows))
         if self.table == "checkpoints":
@@ -143,7 +143,7 @@ def _bound(metric: str, text: str, unit: str) -> float:
 
 def _rows(result: Result, table: str, warmup_ns: int) -> pd.DataFrame:
     """The rows after the warm-up.  Rows of checkpoints also say whether they are a first upload."""
-    from sim.analysis.strategies.first_upload import first_uploads
+    from sim.analysis.strategies.kinds_of_checkpoints import first_uploads
 
     warmup_ms, rows = warmup_ns / 1e6, result.tables[table]
     if table == "checkpoints":

@@ -73,7 +73,7 @@ def plain(comparison: Comparison) -> dict[str, Any]:
 
 def _storage_use(comparison: Comparison) -> dict[str, Any]:
     """By label of the strategy, of those that are kept in an object store: what it is asked for, and the cost of a month."""
-    known = {name: asdict(use) for name, use in comparison.storage_use.items() if use.is_known}
+    known = {name: asdict(use) for name, use in comparison.storage_use.items() if use.has_requests}
     return {name: {**use, COST: comparison.prices.cost_per_month(use)} for name, use in known.items()}
 
 

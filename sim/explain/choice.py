@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.kinds_of_checkpoints import first_uploads
 from sim.analysis.strategies.warm_up import warm_up
 from sim.explain.account import Account, account
 from sim.explain.close_up import CloseUp

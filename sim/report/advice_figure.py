@@ -63,7 +63,7 @@ def trade_off_chart(data: Mapping[str, Any], across: str = "recovery") -> Chart 
     marks += [{"series": row["protocol"], "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row, across)} for row in points]
     for key in ("today", "advised"):
         row = data.get(key)
-        if row and _is_known(row):
+        if row and _has_durations(row):
             name = f"{key}: {row['protocol']}, every {row['interval']}"
             marks.append({"series": name, "shape": "ring", "x": row[X] / x[1], "y": row[Y] / y[1], "text": _text(row, across)})
     protocols = {name: number for number, name in enumerate(dict.fromkeys(row["protocol"] for row in points))}
@@ -76,10 +76,10 @@ def _text(row: Mapping[str, Any], across: str) -> str:
 
 
 def _drawn(settings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [row for row in settings if _is_known(row)]
+    return [row for row in settings if _has_durations(row)]
 
 
-def _is_known(row: Mapping[str, Any]) -> bool:
+def _has_durations(row: Mapping[str, Any]) -> bool:
     """Whether it has both durations; 0 ms is one."""
     return row.get(X) is not None and row.get(Y) is not None
 

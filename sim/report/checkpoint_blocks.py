@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sim.analysis.number_texts import bytes_text, ms_text, share_text
-from sim.analysis.strategies.first_upload import periodic
+from sim.analysis.strategies.kinds_of_checkpoints import is_periodic
 from sim.report.job_graph import GraphEdge, GraphVertex, JobGraph
 from sim.report.one_checkpoint import SampledQueues, one_checkpoint, vertex_notes
 from sim.report.page import Block
@@ -27,7 +27,7 @@ def checkpoint_blocks(comparison: Comparison) -> Iterator[Block]:
     for name, results in list(comparison.results.items())[:_MOST]:
         tables = results[0].tables
         rows = tables["checkpoints"]
-        done = rows[periodic(rows) & (rows["status"] == "COMPLETED") & rows["id"].isin(tables["subtasks"]["id"])]
+        done = rows[is_periodic(rows) & (rows["status"] == "COMPLETED") & rows["id"].isin(tables["subtasks"]["id"])]
         if "x_job" in rows and len(rows["x_job"].unique()) > 1:
             done = done.iloc[:0]  # numbers of several jobs are the same
         if done.empty:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sim.analysis.number_texts import ms_text
-from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.kinds_of_checkpoints import first_uploads
 from sim.analysis.strategies.path import PARTS
 from sim.analysis.strategies.picture import alike
 from sim.analysis.strategies.summary import Tables

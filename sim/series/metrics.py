@@ -62,7 +62,7 @@ class Metric(NamedTuple):
     what: str = ""  # of OTHER: what its values are instead
     query: str = QUERIES[FLINK]  # that gives the rate instead
     window_s: Fraction | None = None  # of PERIOD; None: from sample to sample
-    is_known: bool = False  # a row of the table has it
+    is_listed: bool = False  # a row of the table has it
 
     def refusal(self, name: str, override: str = "") -> str:
         """Why it is no load, and what to query.  `override`: how to take it as one, which is said unless it surely is none."""
@@ -136,16 +136,16 @@ def metric_of(name: str) -> Metric:
     selected = _NAMED.search(name)
     bare = _LABELS.sub(" ", name)
     found = [_by_name(text.strip()) for text in ([selected[1]] if selected else _IDENTIFIER.findall(_without_functions(bare)))]
-    metric = next((metric for metric in found if metric.is_known), next((m for m in found if m.kind is not Kind.UNKNOWN), None))
+    metric = next((metric for metric in found if metric.is_listed), next((m for m in found if m.kind is not Kind.UNKNOWN), None))
     metric = metric or Metric(Kind.UNKNOWN)
-    if "%" in bare and not metric.is_known:
+    if "%" in bare and not metric.is_listed:
         return Metric(Kind.OTHER, "per cent")
     if metric.kind is Kind.OTHER:
         return metric
     if metric.kind is Kind.UNKNOWN and _PER_SECOND_SIGN.search(bare):
         return Metric(Kind.RATE)
     if _RATE_FUNCTION.search(name):
-        is_slope = metric.kind is Kind.RATE and metric.is_known
+        is_slope = metric.kind is Kind.RATE and metric.is_listed
         return metric._replace(kind=Kind.OTHER, what="the change of a rate") if is_slope else metric._replace(kind=Kind.RATE)
     if _PERIOD_FUNCTION.search(name):
         window = _WINDOW.search(name)
@@ -160,7 +160,7 @@ def taken_as(name: str, values: Iterable[Fraction | None]) -> Metric:
     metric, known = metric_of(name), [value for value in values if value is not None]
     if metric.kind is Kind.PERIOD and metric.window_s is None:
         return metric._replace(kind=Kind.OTHER, what="a count of records in periods whose length is not known")
-    if metric.is_known or metric.kind not in (Kind.UNKNOWN, Kind.COUNTER):
+    if metric.is_listed or metric.kind not in (Kind.UNKNOWN, Kind.COUNTER):
         return metric
     falls = [(before, after) for before, after in itertools.pairwise(known) if after < before]
     grown = [after - before for before, after in itertools.pairwise(known) if after > before]
@@ -211,7 +211,7 @@ def _of_table(joined: str, starts: Sequence[int], statistic: str) -> Metric | No
     if found is None:
         return None
     minute = Fraction(60) if found.kind is Kind.PERIOD and found.system == "confluent" else None
-    metric = Metric(found.kind, found.what, QUERIES[found.system], minute, is_known=True)
+    metric = Metric(found.kind, found.what, QUERIES[found.system], minute, is_listed=True)
     if statistic == "count" and found.kind is Kind.RATE:  # of a meter
         return metric._replace(kind=Kind.COUNTER)
     if statistic == "rate" and found.kind is Kind.COUNTER:

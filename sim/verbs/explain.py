@@ -65,7 +65,7 @@ def explain_source(
     scenarios: Sequence[Scenario] = ()
     with suppress(RecordingError):  # no scenario can be made of it
         scenarios = scenarios_of_source(source)
-        tell(issue_remarks("job", scenarios), listener)
+    tell(issue_remarks("job", scenarios), listener)
     history = {**plain(found), "known_issues": known_issues_json(scenarios)}
     if not verify:
         return Explanation(answer_text(found), history["explained"], history)

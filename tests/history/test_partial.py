@@ -13,7 +13,7 @@ from sim.recordings.reading import read_source
 from sim.recordings.source.files import RecordingError
 from sim.recordings.source.rest.lone import read_lone_answer
 from sim.recordings.source.rest.saved import read_saved
-from sim.verbs.explain import explain_job, is_real
+from sim.verbs.explain import explain_job, explain_source, is_real
 from sim.verbs.job_place import JobPlace
 
 DATA = Path(__file__).parents[1] / "data"
@@ -133,3 +133,13 @@ def test_json_of_a_lone_answer_names_what_it_lacks(tmp_path):
 
     assert ["pasted.json is the answer to /jobs/JOB/checkpoints."] == found["partial"][:1]
     assert 4_929_000_000 == found["slowest_outside_ns"]
+
+
+def test_an_error_of_a_reader_of_messages_is_not_taken_for_a_source_without_scenario(monkeypatch):
+    def refuse(remarks, listener):
+        raise RecordingError("the listener failed")
+
+    monkeypatch.setattr("sim.verbs.explain.tell", refuse)
+
+    with pytest.raises(RecordingError, match="the listener failed"):
+        explain_source(read_source([DATA / "rest" / "pressed.zip"]))

@@ -157,6 +157,15 @@ def test_what_a_manifest_says_beside_keys(tmp_path, monkeypatch):
     ] == lines
 
 
+def test_a_patch_of_a_manifest_is_read_as_the_manifest_is(tmp_path):
+    """`advise` writes one for `kubectl patch`: it has neither kind nor apiVersion."""
+    patch = 'spec:\n  job:\n    upgradeMode: last-state\n  flinkConfiguration:\n    execution.checkpointing.interval: "7 s"\n'
+    given = study(tmp_path, patch, "advised.yaml")
+
+    assert 7 * 10**9 == given.scenarios[0].checkpoint.interval_ns
+    assert ["spec.job.upgradeMode"] == [key for key in read_flink_file(tmp_path / "advised.yaml").keys if key.startswith("spec.")]
+
+
 def test_the_replicas_of_a_standalone_cluster_are_its_parallelism(tmp_path):
     """The operator ignores job.parallelism beside them (FlinkConfigBuilder)."""
     (scenario,) = study(tmp_path, DEPLOYMENT.replace("  taskManager:\n", "  taskManager:\n    replicas: 3\n")).scenarios

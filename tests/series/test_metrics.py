@@ -200,6 +200,41 @@ def test_a_counter_is_differentiated_in_every_format_and_that_is_said(tmp_path, 
     assert "counters are turned into rates; 1 fell back to 0 and went on from there" in counts["reason"].tolist()
 
 
+def datadog_v2(folder, values, *, unit=(None, None), kind="timeseries_response"):
+    """The trace of an answer to /api/v2/query/timeseries: no query, but the unit of each series."""
+    series = [{"group_tags": ["topic:orders", "env:prod"], "query_index": 0, "unit": unit}]
+    attributes = {"series": series, "times": [1_764_400_000_000 + 60_000 * i for i in range(len(values))], "values": [values]}
+    (folder / "v2.json").write_text(json.dumps({"data": {"type": kind, "attributes": attributes}}))
+    return Trace(trace="v2.json", column="orders")
+
+
+RECORD, SECOND = {"family": "general", "name": "record", "plural": "records"}, {"family": "time", "name": "second", "plural": "seconds"}
+BYTE, MINUTE = {"family": "bytes", "name": "byte", "plural": "bytes"}, {"family": "time", "name": "minute", "plural": "minutes"}
+
+
+@pytest.mark.parametrize(("unit", "is_taken"), [((RECORD, SECOND), False), ((RECORD, None), True), (None, True)])
+def test_units_of_datadog_say_what_values_are(tmp_path, unit, is_taken):
+    trace = datadog_v2(tmp_path, [10.5, None, 30], unit=unit)
+    table = table_of_document((tmp_path / "v2.json").read_text())
+
+    assert [(0, 10.5), (120_000_000_000, 30)] == [(at, float(rate)) for at, rate in read_trace(trace, tmp_path, until_ns=10**12)]
+    assert is_taken == table.assumed.endswith("taken as records per second")
+
+
+@pytest.mark.parametrize(
+    ("unit", "kind", "says"),
+    [
+        ((BYTE, SECOND), "timeseries_response", r"is in bytes per second, not a rate of records: query per_second\(sum:kafka"),
+        ((SECOND, None), "timeseries_response", "is in seconds, not a rate of records"),
+        ((RECORD, MINUTE), "timeseries_response", "is in records per minute, not a rate of records"),
+        ((RECORD, None), "scalar_response", "with scalars, one for the whole time: ask /api/v2/query/timeseries"),
+    ],
+)  # fmt: skip
+def test_what_datadog_answers_besides_rates_is_refused(tmp_path, unit, kind, says):
+    with pytest.raises(TraceError, match=says):
+        read_trace(datadog_v2(tmp_path, [1, 2], unit=unit, kind=kind), tmp_path, until_ns=10**12)
+
+
 def test_grafana_exports_a_column_per_subtask(tmp_path):
     headers = [f'"{{__name__=""numRecordsIn"", task_name=""Source: orders"", subtask_index=""{i}""}}"' for i in (0, 1)]
     lines = [f"{1_764_400_000_000 + 60_000 * i},{600 * i},{1200 * i}" for i in range(4)]

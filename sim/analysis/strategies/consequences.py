@@ -18,7 +18,7 @@ import pandas as pd
 
 from sim.analysis.number_texts import NONE, count_text, ms_text
 from sim.analysis.section import TextTable
-from sim.analysis.strategies.first_upload import periodic
+from sim.analysis.strategies.kinds_of_checkpoints import is_periodic
 from sim.analysis.strategies.summary import Tables
 from sim.analysis.unfinished import Duration, median_of_few, quantiles
 from sim.quantities.populations import PLANNED_RESTARTS, Population
@@ -188,7 +188,7 @@ def _open_ms(run: Tables, end_ms: float, committers: Collection[str]) -> Iterato
     commits, checkpoints = run["commits"], run["checkpoints"]
     yield from [end_ms] * int((commits["lost_records"] > 0).sum())
     if len(commits) or committers:
-        completed = checkpoints.loc[(checkpoints["status"] == "COMPLETED").to_numpy() & periodic(checkpoints), "trigger_timestamp"]
+        completed = checkpoints.loc[(checkpoints["status"] == "COMPLETED").to_numpy() & is_periodic(checkpoints), "trigger_timestamp"]
         answered, visible = commits["commit_latency"] >= 0, commits["visible_latency"] >= 0
         at_the_end = commits.loc[visible & ~answered, "commit_timestamp"]  # a task ended without waiting for a checkpoint
         last_ms = [*completed, *(commits["commit_timestamp"] - commits["commit_latency"])[answered], *at_the_end, 0.0]

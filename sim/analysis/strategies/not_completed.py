@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sim.analysis.strategies.first_upload import first_uploads, periodic
+from sim.analysis.strategies.kinds_of_checkpoints import first_uploads, is_periodic
 from sim.analysis.strategies.noise import is_noise
 from sim.analysis.strategies.path import PARTS
 from sim.analysis.strategies.rates import Tables
@@ -66,7 +66,7 @@ def not_completed(runs: Sequence[Tables], ends_ms: Sequence[float], *, warmup_s:
     for run, end_ms in zip(runs, ends_ms, strict=True):
         rows = run["checkpoints"]
         rows = rows[(rows["trigger_timestamp"] >= warmup_s * 1e3).to_numpy() & ~first_uploads(rows)]
-        completed += rows.loc[(rows["status"] == "COMPLETED").to_numpy() & periodic(rows), "end_to_end_duration"].tolist()
+        completed += rows.loc[(rows["status"] == "COMPLETED").to_numpy() & is_periodic(rows), "end_to_end_duration"].tolist()
         for fate, lasted_ms, way in _rows(rows, run["path"], end_ms):
             found.setdefault(fate, []).append((lasted_ms, way))
     usual_ms = float(np.median(completed)) if completed else 0.0

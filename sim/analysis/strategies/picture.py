@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.kinds_of_checkpoints import first_uploads
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.summary import Tables
 from sim.foreign import one_line

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from sim.analysis.number_texts import ms_text
-from sim.analysis.strategies.first_upload import first_uploads, periodic
+from sim.analysis.strategies.kinds_of_checkpoints import first_uploads, is_periodic
 from sim.analysis.strategies.rates import Tables
 
 _LATER = 1.05
@@ -40,7 +40,7 @@ def late_triggers(runs: Sequence[Tables], *, interval_ms: float, min_pause_ms: f
     """None: the interval is kept, or too few checkpoints show whether it is.  `runs`: replications."""
     apart, fates = [], []
     for run in runs:
-        rows = run["checkpoints"][periodic(run["checkpoints"])].sort_values("trigger_timestamp")
+        rows = run["checkpoints"][is_periodic(run["checkpoints"])].sort_values("trigger_timestamp")
         jobs = rows["x_job"] if "x_job" in rows else pd.Series(0, rows.index)
         own = rows["trigger_timestamp"].diff()
         apart.append(own[jobs == jobs.shift()])
@@ -74,7 +74,7 @@ def long_savepoint(run: Tables) -> LongSavepoint | None:
     if done.empty:
         return None
     row = done.loc[done["end_to_end_duration"].idxmax()]
-    others = rows.loc[periodic(rows) & ~first_uploads(rows), "end_to_end_duration"]
+    others = rows.loc[is_periodic(rows) & ~first_uploads(rows), "end_to_end_duration"]
     if len(others) and row["end_to_end_duration"] < _LONGER * others.max():
         return None
     began, ended = row["trigger_timestamp"], row["trigger_timestamp"] + row["end_to_end_duration"]

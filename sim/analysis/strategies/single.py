@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from sim.analysis.strategies.first_upload import first_uploads, periodic
+from sim.analysis.strategies.kinds_of_checkpoints import first_uploads, is_periodic
 from sim.analysis.strategies.not_completed import INTERRUPTIONS
 from sim.analysis.strategies.path import BarrierPath, path
 from sim.analysis.strategies.rates import Tables
@@ -58,7 +58,7 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
     for run, tables in enumerate(runs):
         rows = tables["checkpoints"]
         is_first = first_uploads(rows)
-        is_later = ~is_first & periodic(rows) & (rows["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()
+        is_later = ~is_first & is_periodic(rows) & (rows["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()
         is_counted = (rows["status"] == "COMPLETED").to_numpy() & is_later
         is_failure = (rows["status"] == "FAILED").to_numpy() & ~rows["failure_message"].isin(INTERRUPTIONS).to_numpy() & is_later
         durations = rows["end_to_end_duration"].to_numpy(dtype=float)

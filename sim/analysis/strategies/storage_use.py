@@ -31,7 +31,7 @@ class StorageUse:
     moved_bytes_per_hour: Annotated[float, "written to the object store and read from it", Population.AFTER_WARMUP]
 
     @property
-    def is_known(self) -> bool:
+    def has_requests(self) -> bool:
         return not np.isnan(self.put_requests_per_hour)
 
 
@@ -60,7 +60,7 @@ def _mean_stored(requests: pd.DataFrame, begin_s: float, end_s: float) -> float:
 
 def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTable | None:
     """A row per strategy, with the cost of a month; None: none is kept in an object store."""
-    known = {name: use for name, use in found.items() if use.is_known}
+    known = {name: use for name, use in found.items() if use.has_requests}
     if not known:
         return None
     rows = [
@@ -68,7 +68,7 @@ def storage_use_table(found: Mapping[str, StorageUse], prices: Prices) -> TextTa
             name, *(count_text(value) for value in (use.put_requests_per_hour, use.list_requests_per_hour, use.get_requests_per_hour)),
             bytes_text(use.stored_bytes), bytes_text(use.moved_bytes_per_hour), prices.text(prices.cost_per_month(asdict(use))),
         ]
-        if use.is_known
+        if use.has_requests
         else [name, *[NONE] * 6]
         for name, use in found.items()
     ]  # fmt: skip

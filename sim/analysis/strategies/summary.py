@@ -2,7 +2,7 @@
 
 Only checkpoints triggered after the warm-up count, and the series after it.  Savepoints have a table of their own
 (`sim.analysis.strategies.stored`).  Durations and their parts are of *completed* checkpoints;
-`completed` is their number.  A first checkpoint that uploads everything is not among them (`sim.analysis.strategies.first_upload`):
+`completed` is their number.  A first checkpoint that uploads everything is not among them (`sim.analysis.strategies.kinds_of_checkpoints`):
 it is a row of its own.  Percentiles are computed of any number; `sim.quantities.results` says which may be shown.
 
 Several runs of a strategy (replications) are pooled: percentiles over all their checkpoints, throughput and load as means.
@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 
-from sim.analysis.strategies.first_upload import first_uploads, periodic
+from sim.analysis.strategies.kinds_of_checkpoints import first_uploads, is_periodic
 from sim.analysis.strategies.not_completed import INTERRUPTIONS
 from sim.analysis.strategies.path import BarrierPath, path
 from sim.analysis.strategies.rates import Tables, again_per_second, backlog_per_second, emitted_per_second, served_per_second
@@ -176,7 +176,7 @@ def _checkpoints(runs: Sequence[Tables], warmup_s: float) -> tuple[pd.DataFrame,
     """First uploads, and the other periodic checkpoints that were triggered after the warm-up."""
     every = _pooled(runs, "checkpoints")
     is_first = np.concatenate([first_uploads(run["checkpoints"]) for run in runs])
-    return every[is_first], every[~is_first & periodic(every) & (every["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()]
+    return every[is_first], every[~is_first & is_periodic(every) & (every["trigger_timestamp"] >= warmup_s * 1e3).to_numpy()]
 
 
 def _pooled(runs: Sequence[Tables], table: str) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from sim.analysis.strategies.first_upload import first_uploads, periodic
+from sim.analysis.strategies.kinds_of_checkpoints import first_uploads, is_periodic
 from sim.analysis.unfinished import Duration, quantiles
 
 _SHARES = {"end_to_end_p50_ms": 0.5, "end_to_end_p90_ms": 0.9, "end_to_end_p99_ms": 0.99, "end_to_end_max_ms": 1.0}
@@ -19,7 +19,7 @@ def durations_of_checkpoints(checkpoints: pd.DataFrame, end_ms: float, warmup_ms
 
     First uploads and savepoints do not count, as in summaries.
     """
-    rows = checkpoints[(checkpoints["trigger_timestamp"] >= warmup_ms).to_numpy() & ~first_uploads(checkpoints) & periodic(checkpoints)]
+    rows = checkpoints[(checkpoints["trigger_timestamp"] >= warmup_ms).to_numpy() & ~first_uploads(checkpoints) & is_periodic(checkpoints)]
     durations = rows["end_to_end_duration"].astype(float)
     seen = durations.where(rows["status"] != "IN_PROGRESS", end_ms - rows["trigger_timestamp"])
     completed = (rows["status"] == "COMPLETED").to_numpy()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from sim.analysis.number_texts import ms_text
-from sim.analysis.strategies.first_upload import periodic
+from sim.analysis.strategies.kinds_of_checkpoints import is_periodic
 from sim.analysis.strategies.summary import Tables
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _found(tables: Tables) -> WarmUpEnd:
 def _of_checkpoints(tables: Tables) -> Iterator[tuple[str, int]]:
     """(what settles, when [ns]).  The warm-up ends before the trigger of the first checkpoint that counts."""
     rows = tables["checkpoints"]
-    rows = rows[periodic(rows)]
+    rows = rows[is_periodic(rows)]
     rows = rows[(rows["status"] == "COMPLETED") & (rows["trigger_timestamp"] <= _first_failure_ms(tables))].sort_values("trigger_timestamp")
     for cause, column in (("the size of checkpoints", "checkpointed_size"), ("the duration of checkpoints", "end_to_end_duration")):
         if count := settled_after(rows[column].to_numpy(dtype=float)):

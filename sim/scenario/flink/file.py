@@ -1,6 +1,7 @@
 """A file of Flink's configuration as users have it: flink-conf.yaml, config.yaml flat or nested, or a manifest of Kubernetes.
 
     FlinkDeployment, FlinkSessionJob   spec.flinkConfiguration, flat or nested; version, parallelism and resources of the spec
+    a patch of one                     the same without apiVersion and kind, as `kubectl patch` takes it
     ConfigMap                          data."flink-conf.yaml" or data."config.yaml"
     a scenario                         flink:
 
@@ -18,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sim.scenario.flink.keys import INTERVAL, about_key, current_names, is_known
+from sim.scenario.flink.keys import INTERVAL, about_key, current_names, is_flink_key
 from sim.scenario.text.plain import Mapping, compose, read_beside, value_at
 from sim.scenario.text.problems import DocumentPath, Mark, Problem, Reading, ScenarioError
 
@@ -86,6 +87,9 @@ def read_flink_file(file: Path) -> FlinkFile:
 def parse_flink_file(text: str, file: str, name: str = "") -> FlinkFile:
     """`name`: of a resource in it; empty: there is one.  ScenarioError: one problem that says why it cannot be read."""
     documents = list(_documents(text, file))
+    for plain, _ in documents:
+        if isinstance(value_at(plain, ("spec", _CONFIGURATION)), Mapping) and "kind" not in plain:
+            plain |= {"kind": "FlinkDeployment", "apiVersion": ""}
     manifests = [(plain, reading) for plain, reading in documents if "kind" in plain and "apiVersion" in plain]
     if manifests:
         return _of_manifests(file, text, manifests, name)
@@ -94,7 +98,7 @@ def parse_flink_file(text: str, file: str, name: str = "") -> FlinkFile:
     ((plain, reading),) = documents
     block: DocumentPath = ("flink",) if "job" in plain and isinstance(plain.get("flink"), Mapping) else ()
     keys = {key: (value, reading.marks[place]) for key, place, value in flat(value_at(plain, block), block)}
-    if not any(is_known(key) for key in keys):
+    if not any(is_flink_key(key) for key in keys):
         raise ScenarioError.of(
             file, "has no key of Flink: expected flink-conf.yaml, config.yaml, or a manifest of Kubernetes with one of them"
         )
@@ -111,7 +115,7 @@ def is_configuration(plain: Any) -> bool:
     """Whether the document of a file is a configuration of Flink or holds one, and is no scenario."""
     if not isinstance(plain, Mapping) or {"job", "version", "checkpoint"} & set(plain):
         return False
-    return plain.get("kind") in _KINDS or any(is_known(key) for key, _, _ in flat(plain, ()))
+    return plain.get("kind") in _KINDS or any(is_flink_key(key) for key, _, _ in flat(plain, ()))
 
 
 def about_file(read: FlinkFile) -> dict[str, str]:

@@ -50,7 +50,7 @@ def modelled_keys() -> dict[str, FlinkKey]:
 def _modelled(rebuilds: int) -> dict[str, FlinkKey]:  # noqa: ARG001  # other keys after each of them
     return {
         key.name: FlinkKey(key, record, model, path, _is_alone(path, record, inside))
-        for path, model, record, inside in _options(Document, (), inside=None)
+        for path, model, record, inside in document_options()
         for key in record.flink
     }
 
@@ -71,19 +71,19 @@ def _is_alone(path: tuple[str, ...], record: Option, inside: Option | None) -> b
     )
 
 
-def _options(
-    section: type[Section], path: tuple[str, ...], *, inside: Option | None
+def document_options(
+    section: type[Section] = Document, path: tuple[str, ...] = (), *, inside: Option | None = None
 ) -> Iterator[tuple[tuple[str, ...], type, Option, Option | None]]:
-    """(path, dataclass, option, option whose section holds it) of all that stand in a section."""
+    """(path, dataclass, option, option whose section holds it) of all that a scenario, or a section of it, may say."""
     made = section.OPTIONS if issubclass(section, Options) else {}
     records = {attribute: (model, record) for model, found in made.items() for attribute, record in found.items()}
     for attribute, field in section.model_fields.items():
         here = (*path, field.alias or attribute)
         model, record = records.get(attribute, (object, None))
-        if record is not None and record.flink:
+        if record is not None:
             yield here, model, record, inside
         for inner in _sections_of(field.annotation):
-            yield from _options(inner, (*here, "VERTEX") if here == ("job",) else here, inside=record)
+            yield from document_options(inner, (*here, "VERTEX") if here == ("job",) else here, inside=record)
 
 
 def _sections_of(annotation: Any) -> set[type[Section]]:
@@ -131,7 +131,7 @@ def has_key(profile: str, key: str) -> bool:
     return (NEWEST if profile == "2.x" else profile) in listed_keys().get(key, (profile, NEWEST)) or profile.startswith("[")
 
 
-def is_known(key: str) -> bool:
+def is_flink_key(key: str) -> bool:
     """Whether a key belongs to Flink, its operator, a file system or a metric reporter, or is a misspelling of a modelled one."""
     return key in listed_keys() or key.startswith(OPEN) or bool(similar_key(key, modelled=True))
 

@@ -23,7 +23,7 @@ def are_metrics(columns: Sequence[str]) -> bool:
     if len(columns) < 3 or first_of(TIMES, columns[:1]) is None:
         return False
     known = [metric_of(column) for column in columns[1:]]
-    named = [metric.is_known or "{" in column for column, metric in zip(columns[1:], known, strict=True)]
+    named = [metric.is_listed or "{" in column for column, metric in zip(columns[1:], known, strict=True)]
     return all(named) and any(metric.kind is not Kind.OTHER for metric in known)
 
 

@@ -1,8 +1,8 @@
 """JSON of monitoring systems: which kind it is, and the samples in it.
 
 Sources: Prometheus' HTTP API (range vectors of /api/v1/query_range and /api/v1/query); Grafana's data frames, as its query API
-(/api/ds/query) and "Panel JSON" write them; Datadog's /api/v1/query; `aws cloudwatch get-metric-data` and `get-metric-statistics`;
-InfluxDB's /query.
+(/api/ds/query) and "Panel JSON" write them; Datadog's /api/v1/query and /api/v2/query/timeseries; `aws cloudwatch get-metric-data` and
+`get-metric-statistics`; InfluxDB's /query.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from sim.series.metrics import Kind, metric_of
+from sim.series.metrics import QUERIES, Kind, Metric, metric_of
 from sim.series.monitoring.samples import MetricSamples, MonitoringError, MonitoringTable, NotRecordsError, table
 from sim.series.times import clock_of
 from sim.stand_ins import is_known
 from sim.units import format_number
 
+TIMESERIES_QUERY = "/api/v2/query/timeseries"
 RANGE_QUERY = "/api/v1/query_range?query=...&start=...&end=...&step=..."
 _MS = Fraction(1, 1000)
+_NO_RECORDS = ("bytes", "time", "percentage", "frequency", "temperature", "cpu", "memory", "network", "money")
+"""Families of Datadog's units that count no records."""
 
 
 def table_of_document(text: str, *, as_written: bool = False) -> MonitoringTable | None:
@@ -53,6 +56,8 @@ def _series(document: Any) -> Iterator[MetricSamples] | None:
             return _datadog(document)
         if isinstance(results := document.get("results"), list) and any(isinstance(one, dict) and "series" in one for one in results):
             return _influxdb(results)
+        if isinstance(data := document.get("data"), dict) and data.get("type") in ("timeseries_response", "scalar_response"):
+            return _datadog_v2(data)
     frames = list(_frames(document))
     return (series for frame in frames for series in _of_frame(frame)) if frames else None
 
@@ -95,6 +100,23 @@ def _datadog(document: dict[str, Any]) -> Iterator[MetricSamples]:
         labels = {key: value for key, colon, value in tags if colon}
         points = [(Fraction(str(at)) * _MS, _number(value)) for at, value in one["pointlist"]]
         yield MetricSamples(labels | {"__name__": str(one.get("expression") or one.get("metric") or "")}, points)
+
+
+def _datadog_v2(data: dict[str, Any]) -> Iterator[MetricSamples]:
+    """Of /api/v2/query/timeseries, which repeats no query: units are all that says what the values are."""
+    if data["type"] == "scalar_response":
+        raise MonitoringError(f"is an answer of Datadog with scalars, one for the whole time: ask {TIMESERIES_QUERY}")
+    found = data["attributes"]
+    for one, values in zip(found["series"], found["values"], strict=True):
+        tags = (tag.partition(":") for tag in one.get("group_tags") or ())
+        units: list[dict[str, Any]] = [*(part or {} for part in one.get("unit") or ()), {}, {}]
+        unit, per = units[:2]
+        metric = Metric(Kind.RATE, is_listed=True) if per.get("name") == "second" else None
+        if unit.get("family") in _NO_RECORDS or per.get("name", "second") != "second":
+            per_text = f" per {per['name']}" if per else ""
+            metric = Metric(Kind.OTHER, f"in {unit.get('plural') or unit.get('name')}{per_text}", QUERIES["datadog"])
+        points = [(Fraction(str(at)) * _MS, _number(value)) for at, value in zip(found["times"], values, strict=True)]
+        yield MetricSamples({key: value for key, colon, value in tags if colon}, points, metric)
 
 
 def _cloudwatch(document: dict[str, Any]) -> Iterator[MetricSamples]:

@@ -37,5 +37,5 @@ def table_of_offsets(columns: Sequence[str], rows: Iterable[tuple[int, Mapping[s
             raise MonitoringError(f"line {line}: '{row[offset]}' is no offset") from None
         value = value if is_known(value) else None  # -1: nothing was committed yet
         points.setdefault(((row.get(topic) or "") if topic else "", row[partition] or ""), []).append((at, value))
-    named, counter = {"__name__": offset}, Metric(Kind.COUNTER, is_known=True)
+    named, counter = {"__name__": offset}, Metric(Kind.COUNTER, is_listed=True)
     return table([MetricSamples(named | {"topic": name}, sorted(found), counter) for (name, _), found in points.items()])

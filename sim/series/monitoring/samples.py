@@ -112,7 +112,7 @@ def _sources(series: Sequence[MetricSamples]) -> tuple[dict[str, list[MetricSamp
         of = f" of {best.operator}" if best.operator else ""
         several = f", {len(metrics[best])} series summed" if len(metrics[best]) > 1 else ""
         metric = metrics[best][0].metric
-        taken = f", {TAKEN}" if metric is not None and metric.kind is Kind.RATE and not metric.is_known else ""
+        taken = f", {TAKEN}" if metric is not None and metric.kind is Kind.RATE and not metric.is_listed else ""
         notes.append(f"'{name}' is {best.name or 'a query without a name'}{of}{several}{taken}")
     return found, notes
 
@@ -145,7 +145,7 @@ def _part(labels: Mapping[str, str]) -> str:
 def _known(series: MetricSamples, *, as_written: bool) -> MetricSamples:
     """The series with what its values are."""
     if as_written:
-        return series._replace(metric=Metric(Kind.RATE, is_known=True))
+        return series._replace(metric=Metric(Kind.RATE, is_listed=True))
     return series if series.metric else series._replace(metric=taken_as(_name(series.labels), (value for _, value in series.points)))
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sim.analysis.strategies.ending import finish, last_trigger_s
-from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.kinds_of_checkpoints import first_uploads
 from sim.analysis.strategies.not_completed import not_completed
 from sim.analysis.strategies.path import _sums
 from sim.analysis.strategies.rates import KeepingUp, backlog_per_second, emitted_per_second, served_per_second
@@ -331,8 +331,8 @@ def test_an_object_store_is_asked_so_often_an_hour():
     assert ((70 + 10) * 72 / 2, (1e9 * 10 + 3e9 * 20 + 5e9 * 20) / 50 / 2 + 0.5e9) == pytest.approx(
         (several.put_requests_per_hour, several.stored_bytes)
     )
-    assert not storage_use([{"requests": REQUESTS[:0]}], [50.0]).is_known
-    assert not storage_use([{"requests": REQUESTS}], [10.0], warmup_s=10.0).is_known
+    assert not storage_use([{"requests": REQUESTS[:0]}], [50.0]).has_requests
+    assert not storage_use([{"requests": REQUESTS}], [10.0], warmup_s=10.0).has_requests
 
 
 def test_the_table_of_an_object_store():

@@ -1,7 +1,8 @@
-"""The first checkpoint of a job that writes everything, where later ones write what is new: it is unlike all that follow it.
+"""The kinds of checkpoints in the table `checkpoints`: savepoints, first uploads, and the periodic ones that a job is judged by.
 
-It is found in the table `checkpoints` alone.  It writes nearly all that it refers to, and more than twice what a later one usually writes;
-later ones usually refer to more than twice what they write.  State that is written in full each time has no such checkpoint.
+The first upload of a job writes everything, where later checkpoints write what is new.  It writes nearly all that it refers to, and more
+than twice what a later one usually writes; later ones usually refer to more than twice what they write.  State that is written in full
+each time has no such checkpoint.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ TIMES = 2.0
 """So many times the median of what later ones write."""
 
 
-def periodic(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
+def is_periodic(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """By row of the table `checkpoints`: whether it is a periodic or final checkpoint, and not a savepoint."""
     return (checkpoints["savepointFormat"] == "").to_numpy()
 
@@ -28,7 +29,7 @@ def first_uploads(checkpoints: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """
     found = np.zeros(len(checkpoints), dtype=bool)
     job = checkpoints["x_job"].to_numpy() if "x_job" in checkpoints else np.zeros(len(checkpoints), dtype=int)
-    candidates = (checkpoints["status"] == "COMPLETED").to_numpy() & periodic(checkpoints)
+    candidates = (checkpoints["status"] == "COMPLETED").to_numpy() & is_periodic(checkpoints)
     trigger = checkpoints["trigger_timestamp"].to_numpy(dtype=float)
     in_flight = checkpoints["persisted_data"].to_numpy(dtype=float)
     written = checkpoints["checkpointed_size"].to_numpy(dtype=float) - in_flight

@@ -2,7 +2,7 @@
 
 import math
 
-from sim.analysis.strategies.first_upload import first_uploads
+from sim.analysis.strategies.kinds_of_checkpoints import first_uploads
 from sim.analysis.strategies.sentences.verdict import verdict
 from sim.analysis.strategies.side_by_side import StrategyRow, table, texts
 from sim.analysis.strategies.single import singles
