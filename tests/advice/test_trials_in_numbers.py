@@ -154,7 +154,9 @@ def test_a_lost_task_manager_adds_a_range_to_a_failing_task():
 
     assert [False, True] == [near.breaks, far.breaks]
     assert "lost task manager: +14 s to 21 s: 44 s to 51 s, within 51 s" == near.short()
-    assert far.sentence().endswith("A lost task manager adds 14 s to 21 s: 30 s would become 44 s to 51 s, beyond 51 s.")
+    assert far.sentence().endswith(
+        "until there are slots and what arrives by then is caught up: 30 s would become 44 s to 51 s, beyond 51 s."
+    )
     never = LostTaskManager(30_000.0, None, 51_000.0)
     assert (True, "judged of a failing task; a lost task manager may fail the job") == (never.breaks, never.short())
     assert never.sentence().endswith("the restart strategy gives up.")
@@ -259,3 +261,13 @@ def test_refusals_say_what_to_change_first():
     assert aligned.text.endswith("Instead: IcebergSink (iceberg-v2).")
     assert "unaligned not tried: Iceberg's FlinkSink loses records" == aligned.short
     assert [] == refusals(loads(FORWARDED).scenarios[0])
+
+
+def test_what_arrives_while_there_are_no_slots_is_caught_up_too():
+    """A recovery that takes three times its outage and replay: a lost task manager adds three times the time without slots."""
+    ends = [SimpleNamespace(recovery_ms=30_000.0, again_ms=again_ms) for again_ms in (10_000.0, 30_000.0, 0.0)]
+    slow, quick, none = (lost_task_manager(loads(JOB).scenarios[0], own, Limits(recovery_ms=60_000.0)) for own in ends)
+
+    assert [3 * ms for ms in quick.added_ms] == pytest.approx(slow.added_ms)
+    assert none.added_ms == quick.added_ms
+    assert [True, False] == [slow.breaks, quick.breaks]

@@ -83,6 +83,7 @@ class FailingTask:
 class LostTaskManager:
     """The lost task manager beside a failing task that is judged: the recovery of that, the range that it adds, the limit [ms].
 
+    It adds the time without slots, and the time to catch up with what arrives by then.
     `added_ms` None: the job may fail for good.
     """
 
@@ -109,7 +110,8 @@ class LostTaskManager:
         least, most = self.added_ms
         sums = f"{ms_text(self.recovery_ms)} would become {ms_text(self.recovery_ms + least)} to {ms_text(self.recovery_ms + most)}"
         where = "beyond" if self.breaks else "within"
-        return f"{judged} A lost task manager adds {ms_text(least)} to {ms_text(most)}: {sums}, {where} {ms_text(self.limit_ms)}."
+        added = f"{ms_text(least)} to {ms_text(most)}, until there are slots and what arrives by then is caught up"
+        return f"{judged} A lost task manager adds {added}: {sums}, {where} {ms_text(self.limit_ms)}."
 
     def plain(self) -> dict[str, Any]:
         return asdict(self) | {"breaks_limit": self.breaks}
@@ -132,4 +134,6 @@ def lost_task_manager(scenario: Scenario, setting: Setting, limits: Limits) -> L
         return None
     overheads = scenario.overheads
     added = added_ns(scenario.restart, fail_ns=overheads.fail_ns, restart_ns=overheads.restart_ns)
-    return LostTaskManager(setting.recovery_ms, None if added is None else (added[0] / 1e6, added[1] / 1e6), limits.recovery_ms)
+    slower = max(setting.recovery_ms / setting.again_ms, 1.0) if setting.again_ms > 0 else 1.0  # than without records that arrive
+    added_ms = None if added is None else (added[0] / 1e6 * slower, added[1] / 1e6 * slower)
+    return LostTaskManager(setting.recovery_ms, added_ms, limits.recovery_ms)

@@ -8,7 +8,7 @@ from sim.advice.levers import flight, machines, outage, state
 from sim.advice.levers.lever import Change, Lever, Situation
 
 LEVERS: tuple[Lever, ...] = (
-    flight.BARRIERS, flight.INTERVAL, flight.NO_PAUSE, flight.CONCURRENT, flight.MIN_PAUSE, flight.TIMEOUT, flight.TOLERANCE,
+    flight.BARRIERS, flight.INTERVAL, flight.NO_PAUSE, flight.MIN_PAUSE, flight.TIMEOUT, flight.TOLERANCE,
     state.INCREMENTAL, state.ROCKSDB, state.CHANGELOG,
     state.LOCAL_RECOVERY, outage.RESTARTS, outage.HEARTBEATS, state.TRANSFER_THREADS,
     flight.SEGMENTS, flight.FLOATING, machines.FILE_MERGING,

@@ -51,6 +51,7 @@ class Constraint:
 
 CONSTRAINTS: dict[str, Constraint] = {
     "checkpoint.min-pause": Constraint(at_most=0, costs="checkpoints may follow each other without a pause"),
+    "checkpoint.max-concurrent": Constraint(at_most=1, costs="a checkpoint begins when the one before it has ended"),
     "checkpoint.timeout": Constraint(at_least=3600 * SECOND, costs="a checkpoint that hangs is noticed later"),
     "checkpoint.tolerable-failed": Constraint(at_least=TOLERATED, costs="a job whose checkpoints fail goes on for longer"),
     "checkpoint.transfer-threads": Constraint(at_least=MORE_THREADS, costs="more requests to storage at a time"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from sim.advice.levers.lever import (
@@ -55,15 +54,6 @@ def _no_pause(situation: Situation) -> Iterator[Change]:
         yield Change(NO_PAUSE, "min-pause 0 s", {PAUSE: "0 s"})
 
 
-def _concurrent(situation: Situation) -> Iterator[Change]:
-    """Where checkpoints take longer than their interval, and may be under way together: barriers that overtake may not."""
-    options = situation.scenario.checkpoint
-    at_a_time = math.ceil(situation.checkpoint_ms * 1e6 / situation.interval_ns) + 1
-    if not options.barriers.record.overtakes and at_a_time > max(options.max_concurrent, 2):
-        pause = {PAUSE: "0 s"} if options.min_pause_ns else {}
-        yield Change(CONCURRENT, f"{at_a_time} checkpoints at a time", {"checkpoint.max-concurrent": at_a_time, **pause})
-
-
 def _tolerance(situation: Situation) -> Iterator[Change]:
     if situation.shares.get(EXPIRY) and situation.scenario.checkpoint.tolerable_failed < TOLERATED:
         yield Change(TOLERANCE, f"{TOLERATED} failed checkpoints tolerated", {"checkpoint.tolerable-failed": TOLERATED})
@@ -95,10 +85,6 @@ BARRIERS = Lever(
 INTERVAL = Lever("interval", frozenset({REPLAY, LOSS, UPLOAD}), _interval, costs="shorter: more checkpoints; longer: more is replayed")
 MIN_PAUSE = Lever("min-pause", frozenset({LOSS}), _min_pause, costs="fewer checkpoints: more is replayed")
 NO_PAUSE = Lever("no min-pause", frozenset(PARTS), _no_pause, costs="checkpoints may follow each other without a pause")
-CONCURRENT = Lever(
-    "concurrent checkpoints", frozenset(PARTS), _concurrent, costs="several checkpoints share storage and processors",
-    caution="a min-pause and unaligned checkpoints allow one at a time", source=f"{_DOCS}/dev/datastream/fault-tolerance/checkpointing",
-)  # fmt: skip
 TOLERANCE = Lever("tolerated failures", frozenset({EXPIRY, LOSS}), _tolerance, costs="a job whose checkpoints fail goes on for longer")
 TIMEOUT = Lever("timeout", frozenset({EXPIRY}), _timeout, costs="a checkpoint that hangs is noticed later")
 SEGMENTS = Lever(

@@ -77,6 +77,7 @@ class Situation:
     checkpoint_ms: float = 0.0
     uploaded_bytes: float = 0.0  # by a checkpoint, of all subtasks
     recovery: Mapping[str, float] = field(default_factory=dict)  # part -> ms of a recovery
+    is_recovered: bool = True  # within its trial
     breaks: tuple[str, ...] = ()  # limits
     full: str = ""  # the vertex whose busiest subtask has no time left; empty: none
 

@@ -109,6 +109,7 @@ class Levers(NoLevers):
                 return
             if race.chosen is not None:
                 self._only_needed(race, replace(base, interval_ns=interval_ns), changes, with_room=race.has_room)
+                self._simplify(race, ALL)
                 break
         self.has_relaxed = True
 
@@ -201,12 +202,12 @@ class Levers(NoLevers):
         self.tried |= {own.name: pulled for own, pulled in zip(candidates, found, strict=True)}
         return True
 
-    def _simplify(self, race: Race) -> None:
+    def _simplify(self, race: Race, share: float = LEVERS) -> None:
         """Try to do with less: today's barriers and interval with the same levers, fewer levers, and the intervals beside it."""
         chosen = race.chosen
         if chosen is not None and self.changes(chosen.name):
             found = dict.fromkeys(_simpler(race, self._pulled(race, chosen.name)))
-            self._ran(race, list(found), "simpler settings and other intervals with the same levers")
+            self._ran(race, list(found), "simpler settings and other intervals with the same levers", share)
 
 
 def _writes_in_full(scenario: Scenario) -> bool:

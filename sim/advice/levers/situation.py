@@ -70,6 +70,7 @@ def situation_of(race: Race, name: tuple[str, str]) -> Situation:
         shares=_shares(setting, parts, recovery, expired=expired),
         milliseconds=parts,
         recovery=recovery if math.isfinite(outage_ms) else {},
+        is_recovered=math.isfinite(setting.recovery_ms),
         breaks=setting.breaks,
         checkpoint_ms=setting.checkpoint_p50_ms if math.isfinite(setting.checkpoint_p50_ms) else 0.0,
         uploaded_bytes=0.0 if worst is None else _number(worst["checkpointed_bytes"]),
@@ -84,7 +85,8 @@ def dominant(situation: Situation) -> str:
     """
     if situation.breaks == ("recovery_ms",) and (recovery_ms := sum(situation.recovery.values())):
         part, own_ms = max(situation.recovery.items(), key=lambda item: item[1])
-        return f"{ms_text(own_ms)} of {ms_text(recovery_ms)} of recovery: {PARTS[part]}"
+        first = "" if situation.is_recovered else "the first "
+        return f"{ms_text(own_ms)} of {first}{ms_text(recovery_ms)} of recovery: {PARTS[part]}"
     total_ms = sum(situation.milliseconds.values())
     if not total_ms:
         return ""

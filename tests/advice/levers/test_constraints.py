@@ -12,7 +12,10 @@ from sim.advice.levers.search import Levers
 from sim.advice.race import Race
 from sim.advice.settings import BINDING
 from sim.advice.trials import TASK, Bench
+from sim.cells.cell import outcome
+from sim.cells.plan import Cell
 from sim.model.catalogs.option import Kind
+from sim.scenario import loads
 from sim.scenario.flink.keys import modelled_keys
 from sim.scenario.flink.text import option_values
 from sim.units import parse_duration
@@ -58,7 +61,7 @@ BINDS = {
 BY_CANDIDATES = {
     "checkpoint.interval": "each candidate has one", "checkpoint.barriers": "each candidate has some",
     "checkpoint.interval-during-backlog": "raised with the interval, which Flink wants to be shorter",
-    "checkpoint.max-concurrent": "the lever 'concurrent checkpoints'", "job.VERTEX.state.backend": "the lever 'RocksDB incremental'",
+    "job.VERTEX.state.backend": "the lever 'RocksDB incremental'",
     "job.VERTEX.state.changelog": "the lever 'changelog'", "cluster.network.debloat": "barriers are tried with and without",
     "storage.file-merging": "the lever 'file merging'", "job.VERTEX.parallelism": "the lever 'parallelism': it takes slots",
 }  # fmt: skip
@@ -153,3 +156,17 @@ def test_an_option_that_binds_is_changed_and_no_machine_is_asked_for(path, tmp_p
     assert not run.binds(bench.load({**bench.common, **point}))
     others = {"checkpoint.interval", "checkpoint.barriers", "cluster.network.debloat", "checkpoint.timeout", *BINDING}
     assert len(set(point) - others - {key}) <= 1, "keys that do not bind change, too"
+
+
+def test_one_checkpoint_at_a_time_recovers_sooner_than_several():
+    """Snapshots wait for the uploads of older checkpoints, so several at a time are each older: why none is ever proposed."""
+    slow = JOB.replace("state: {size: 1 MB, update: 1 %}", "state: {size: 8 MB}").replace("interval: 30 s", "interval: 2 s")
+    text = (
+        slow.replace("duration: 3 s", "duration: 90 s, until: caught-up")
+        + "storage: {bandwidth: 2 MB/s}\nfaults: [{kill: sink, at: 40 s}]\n"
+    )
+    one, five = (loads(text, overrides=[f"checkpoint.max-concurrent={number}"]).scenarios[0] for number in (1, 5))
+    alone, together = (outcome(Cell(scenario, str(i)), check=False) for i, scenario in enumerate((one, five)))
+
+    assert alone["replayed_records"] < together["replayed_records"] / 2
+    assert alone["caught_up_ms"] < together["caught_up_ms"] / 2
