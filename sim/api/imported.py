@@ -69,21 +69,23 @@ class ImportedJob(verb.ImportedJob):
 def import_job(
     *sources: str | PathLike[str], job: str | None = None, out: str | PathLike[str] | None = None, sample: str = "60 s",
     deadline: str | None = None, save: str | PathLike[str] | None = None, keep_secrets: bool = False,
-    headers: Mapping[str, str] | None = None, compare: bool = False, backtest: bool = True, progress: bool = True,
+    headers: Mapping[str, str] | None = None, compare: bool = False, backtest: bool = True,
+    flink: str | PathLike[str] | None = None, progress: bool = True,
 ) -> ImportedJob:  # fmt: skip
     """Turn a real Flink job into a scenario.
 
     `sources`: an address (``"http://jobmanager:8081"``), a folder or zip of saved answers, an archive of a history server, logs of a
     JobManager, or a recording.  `job`: its id, if there are several.  `out`: the file to write; its
     history (checkpoints, residuals, backtest) is kept beside it.  `compare`: under three kinds of barriers
-    instead of its own.  `backtest`: simulate the job as it is, and hold that to its history.
+    instead of its own.  `backtest`: simulate the job as it is, and hold that to its history.  `flink`: flink-conf.yaml, config.yaml or a
+    FlinkDeployment, for keys that the job does not tell.
     Of a live job, metrics are watched for `sample`, and all questions end at the `deadline`.  `save` keeps the answers in a folder,
     without passwords unless `keep_secrets`.
     Raises RecordingError (not readable, or no scenario comes of it), OptionError (a ValueError: what does not go together).
     """
     found = verb.import_job(
         _place("import_job", sources, job, deadline, headers), out=_path(out), sample=sample, save=_path(save), keep_secrets=keep_secrets,
-        compare=compare, backtest=backtest, listener=Notebook(show=progress),
+        compare=compare, backtest=backtest, flink=_path(flink), listener=Notebook(show=progress),
     )  # fmt: skip
     return ImportedJob(**{field.name: getattr(found, field.name) for field in fields(found)})
 

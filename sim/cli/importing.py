@@ -11,7 +11,7 @@ import typer
 from sim.cli.console.errors import speaking
 from sim.cli.console.listener import Console
 from sim.cli.console.overview import Purpose, Verb
-from sim.cli.options import DeadlineOption, HeaderOption, JobOption, job_place
+from sim.cli.options import DeadlineOption, FlinkOption, HeaderOption, JobOption, job_place
 
 if TYPE_CHECKING:
     from sim.verbs.importing import ImportedJob
@@ -38,6 +38,7 @@ def import_recording(
     backtest: Annotated[
         bool, typer.Option("--backtest/--no-backtest", help="Simulate the job as it is, and hold that to its history of checkpoints.")
     ] = True,
+    flink: FlinkOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Scenario, UNKNOWN values and what is not modelled as one JSON object.")] = False,
 ) -> None:
     """Turn a real Flink job into a scenario: of a recording the configuration alone, of any other source what was measured.
@@ -50,7 +51,7 @@ def import_recording(
         console = Console(lambda imported: _show(imported, out, as_json=as_json))
         import_job(
             job_place(sources, job, deadline, header), out=out, sample=sample, save=save, keep_secrets=keep_secrets, compare=compare,
-            backtest=backtest, listener=console,
+            backtest=backtest, flink=flink, listener=console,
         )  # fmt: skip
         console.finish()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -10,8 +11,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sim.address import Address
 from sim.recordings import Import, Inference, Recording, compared, infer, to_document
+from sim.recordings.infer.flink_file import with_flink_file
 from sim.recordings.source.files import RecordingError
 from sim.scenario import ScenarioError, load, loads, write
+from sim.scenario.flink.file import FILE, FlinkFile, read_flink_file
+from sim.scenario.flink.text import option_values
 from sim.scenario.history.file import Checkpoints, write_parted
 from sim.scenario.text.writer import placed
 from sim.verbs.findings import issue_remarks, tell
@@ -51,18 +55,24 @@ class ImportedJob:
 
 def import_job(
     place: JobPlace, *, out: Path | None = None, sample: str = "60 s", save: Path | None = None, keep_secrets: bool = False,
-    compare: bool = False, backtest: bool = True, listener: Listener | None = None,
+    compare: bool = False, backtest: bool = True, flink: Path | None = None, listener: Listener | None = None,
 ) -> ImportedJob:  # fmt: skip
     """Read a job; `out` keeps the scenario and, beside it, its history, before its backtest and with it.
 
     Live jobs: metrics are watched for `sample`, and `save` keeps all answers in a folder.
-    RecordingError: not readable, or no scenario comes of it.  OptionError: what does not go together.
+    `flink`: a file of Flink's configuration, for keys that the job does not tell.
+    RecordingError: not readable, or no scenario comes of it.  ScenarioError: the file is not.  OptionError: what does not go together.
     """
     listener = listener or Listener()
+    deployed = None if flink is None else read_flink_file(flink)
     if out is not None and out.is_dir():
         raise OptionError("out", f"{out}: is a folder")
     source = place.read(sample, save, keep_secrets=keep_secrets, listener=listener)
-    draft = draft_of(source, compare=compare)
+    if deployed is not None and isinstance(source, Recording):
+        raise OptionError("flink", "is for running jobs, saved answers and logs: a recording has all of its configuration")
+    draft = draft_of(source, compare=compare, deployed=deployed)
+    if deployed is not None:
+        _tell_conflicts(draft, deployed, listener)
     name = _name(place.sources[0], source)
     seen = _checkpoints(source, listener)
     found = _imported(name, source, seen, draft)
@@ -98,11 +108,12 @@ def import_source(source: RecordingSource, name: str, listener: Listener) -> Imp
     return _imported(name, source, _checkpoints(source, listener), *with_backtest(source, draft_of(source), listener))
 
 
-def draft_of(source: RecordingSource, *, compare: bool = False) -> Draft:
-    """`compare`: under three kinds of barriers instead of its own."""
+def draft_of(source: RecordingSource, *, compare: bool = False, deployed: FlinkFile | None = None) -> Draft:
+    """`compare`: under three kinds of barriers instead of its own.  `deployed`: says what the source does not."""
     if isinstance(source, Recording):
         return to_document(source, compare=compare)
-    return compared(infer(source)) if compare else infer(source)
+    draft = infer(source) if deployed is None else with_flink_file(infer(source), deployed, source)
+    return compared(draft) if compare else draft
 
 
 def with_backtest(source: RecordingSource, draft: Draft, listener: Listener) -> tuple[Draft, list[str]]:
@@ -156,6 +167,24 @@ def _tell(draft: Draft, listener: Listener) -> None:
         listener.message(f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN{':' if draft.unknown else ''}")
         for question in draft.unknown:
             listener.message(f"  {question}")
+
+
+def _tell_conflicts(draft: Draft, file: FlinkFile, listener: Listener) -> None:
+    """Report the values of a file of Flink's configuration that the job contradicts.  ScenarioError: a key of the file is misspelt."""
+    cluster = {key: value for key, value in draft.document.get("cluster", {}).items() if key != "version"}  # has one profile
+    text = write({**draft.document, "cluster": cluster}, draft.question)
+    place = f"{Path(file.file).resolve()}{f'#{file.resource}' if file.resource else ''}"
+    scenarios = (loads(text, overrides=changes).scenarios[0] for changes in ([], [f"{FILE}={json.dumps(place)}"]))
+    own, other = (
+        {option.option.flink.name: (option.key, option.written(option.value)) for option in option_values(scenario)}
+        for scenario in scenarios
+    )
+    for flink in own:
+        if flink in other and own[flink] != other[flink]:
+            listener.message(f"{file.file}: {flink} {other[flink][1]} is not in force: the job has {' '.join(map(str, own[flink]))}")
+    for (section, name), (value, _) in file.beside.items():
+        if (there := draft.document[section][name]) != value:
+            listener.message(f"{file.file}: {section}.{name} {value} is not in force: the job has {there}")
 
 
 def _name(first: str | PathLike[str] | Address, source: RecordingSource) -> str:
