@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sim.address import Address
 from sim.recordings import Import, Inference, Recording, compared, infer, to_document
-from sim.recordings.infer.flink_file import with_flink_file
+from sim.recordings.infer.deployed_keys import with_flink_file
 from sim.recordings.source.files import RecordingError
 from sim.scenario import ScenarioError, load, loads, write
 from sim.scenario.flink.file import FILE, FlinkFile, read_flink_file

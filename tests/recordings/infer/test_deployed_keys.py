@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings.infer.flink_file import with_flink_file
+from sim.recordings.infer.deployed_keys import with_flink_file
 from sim.recordings.reading import read_source
 from sim.recordings.scenarios import infer
 from sim.recordings.source.rest.saved import read_saved
