@@ -7,7 +7,9 @@ from typing import Any
 
 from sim.analysis.number_texts import bytes_text, ms_text
 from sim.foreign import one_line
+from sim.history.equal_sizes import sharing
 from sim.history.history import History
+from sim.prose import capitalised
 from sim.recordings.infer.options import NEVER_MS
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.recordings.source.rest.answers import CheckpointConfig, CheckpointStatistics, TaskDetails, parsed, with_tasks
@@ -33,7 +35,7 @@ def history_of_answer(lone: LoneAnswer) -> History:
         counted, slowest_ms = statistics.counts.get("total", 0), statistics.slowest_ms
     return History(
         one_line(lone.document.get("name") or lone.name), "", (), points, config, counted=counted, slowest_ms=slowest_ms,
-        partial=tuple(_sentences(lone)),
+        partial=tuple(_sentences(lone)), remarks=tuple(filter(None, [sharing(points)])),
     )  # fmt: skip
 
 
@@ -111,6 +113,17 @@ def _of_config(document: dict[str, Any]) -> Iterator[str]:
     unaligned = document.get("unaligned_checkpoints")
     barriers = "" if unaligned is None else f", {'unaligned' if unaligned else 'aligned'}"
     yield f"Checkpoints every {written('interval')}, pause {written('min_pause')}, timeout {written('timeout')}{barriers}."
+    others = [name.format(one_line(value, 60)) for key, name in _OTHERS.items() if (value := document.get(key)) not in (None, "")]
+    others += [name for key, name in _SWITCHES.items() if document.get(key) is True]
+    if others:
+        yield f"{capitalised('; '.join(others))}."
+
+
+_OTHERS = {
+    "mode": "mode {}", "max_concurrent": "at most {} at once", "tolerable_failed_checkpoints": "{} failed ones in a row are tolerated",
+    "state_backend": "state backend {}", "checkpoint_storage": "checkpoint storage {}",
+}  # fmt: skip
+_SWITCHES = {"state_changelog_enabled": "with a changelog", "checkpoints_after_tasks_finish": "checkpoints go on after tasks finish"}
 
 
 def _of_exceptions(document: dict[str, Any]) -> Iterator[str]:

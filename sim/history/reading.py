@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from sim.history.equal_sizes import sharing_of_job
 from sim.history.garbage import garbage_of
 from sim.history.history import History, SubtaskId, ThreadShares
 from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
@@ -15,6 +16,7 @@ from sim.model.randomness.contention import slowdown
 from sim.recordings import JobLog, Recording, RestSnapshot, to_document
 from sim.recordings.infer.cores import cores_used_by, threads_block
 from sim.recordings.infer.options import NEVER_MS
+from sim.recordings.infer.storage import inline_bytes
 from sim.recordings.infer.windows.plan import planned_window
 from sim.recordings.reading import RecordingSource
 from sim.recordings.source.job_log import LogCheckpoint
@@ -68,7 +70,7 @@ def _of_answers(snapshot: RestSnapshot) -> History:
         job.failures_ms, int(kept) if kept.isdecimal() else None, job.counts.get("restored", 0),
         job.counts.get("total", 0), {name: garbage_of(collectors) for name, collectors in job.collectors.items()},
         max(0, job.job.now - job.job.start_time) if job.job.start_time > 0 else 0,
-        _silence(job, points), job.slowest_ms, (), (),
+        _silence(job, points), job.slowest_ms, (), tuple(filter(None, [sharing_of_job(job, points, inline_bytes(job))])),
         _contention(job, {(vertex, place.subtask): place.taskmanager_id for vertex, place in places}),
     )  # fmt: skip
 

@@ -170,3 +170,20 @@ def test_an_explanation_of_a_real_job_says_it(ckptsim):
 
     assert "known defect FLINK-27789" in done.stderr
     assert "FLINK-27789" in {row["id"] for row in json.loads(done.stdout)["known_issues"]}
+
+
+FAULT = "faults: [{commit: sink, at: 2 s}]\n"
+
+
+def test_a_component_that_the_job_does_not_name_may_be_a_connector_of_it(ckptsim, tmp_path):
+    """Of a job that names all its connectors it is none."""
+    (tmp_path / "unnamed.yaml").write_text(
+        JOB.replace(", connector: {name: hudi, version: VERSION}, commit: as-connector", "").replace(FAULT, "")
+    )
+    (tmp_path / "named.yaml").write_text(JOB.replace("VERSION", "1.1.0").replace("record: 100 B}}", "record: 100 B}, connector: kafka}"))
+    found, none = (ckptsim("known-issues", tmp_path / name, "--component", "flink-cdc").stdout for name in ("unnamed.yaml", "named.yaml"))
+
+    assert "flink-cdc#2592" in found
+    assert "may apply." in found
+    assert "are left out" not in found
+    assert "flink-cdc#2592" not in none
