@@ -407,12 +407,6 @@ def triggered_late(told: Printed, match: re.Match[str]) -> bool:
     return same_ms(match["apart"], median(apart)) and same_ms(match["interval"], options.interval_ns / 1e6) and is_pause
 
 
-def as_many_fail(told: Printed, match: re.Match[str]) -> bool:
-    runs = told.runs(match["of"])
-    failed = sum(told.failures(runs).values())
-    return int(match["n"]) == failed and int(match["m"]) == failed + len(told.durations(runs))
-
-
 def long_savepoint(told: Printed, match: re.Match[str]) -> bool:
     """Some run has that savepoint with that duration; if no checkpoint is triggered meanwhile, no trigger lies within it."""
     for run in (run for runs in told.all_runs for run in runs):
@@ -465,7 +459,6 @@ TEMPLATES = (
              r"(?P<interval>MS)(?: \((?:min-pause, (?P<pause>MS), begins at the end of the one before|each waits for the one before, "
              r"as max-concurrent is 1)\))?",
              triggered_late),
-    template("so do others", r"(?:so do )?(?P<n>\d+) of (?P<m>\d+) with (?P<of>NAME)", as_many_fail),
     template("long savepoint", r"(?:Canonical|Native) savepoint (?P<id>\d+)(?: \(NAME\))? takes (?P<took>MS)"
              r"(?P<alone>, and no checkpoint is triggered meanwhile)?", long_savepoint),
     template("medians alike", r"Medians are alike \((?P<low>MS)(?: to (?P<high>MS))?\), tails are not", medians_are),

@@ -120,7 +120,7 @@ def test_the_worst_is_the_one_with_the_largest_share_of_failures(made, edges):
     hung = line("hung", made().checkpoint(0, -1, status="IN_PROGRESS", standstill="a circle").load(busy=(0, 0, 0)), edges)
     dead = line("dead", failing(made, 0, 5), edges, status="FAILED: killed", failed=True)
 
-    assert verdict([most, share]).startswith("With share 2 of 3 checkpoints expire.")
+    assert verdict([most, share]).startswith("With share 2 of 3 checkpoints expire; with most 3 of 9 checkpoints expire.")
     assert verdict([most, share, hung]).startswith("With hung a checkpoint hangs, because tasks wait for each other: a circle")
     assert verdict([most, share, hung, dead]).startswith("With dead the job fails (killed)")
 

@@ -124,9 +124,7 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
     elif failed is not None and (failed.cut_off == FINALISATION or (failed.cut_off and _is_expiry(worst.singles.failures[0][0]))):
         begun += f", because {_lower(_cause_of(worst, failed, several=True))}"
     others = [line for line in lines if line is not worst and line not in sound and _failures(line)][:_NAMED]
-    if others:
-        shares = [f"{_failures(line)} of {line.summary.completed + _failures(line)} with {line.called}" for line in others]
-        more += f"; so do {'; '.join(shares)}"
+    more += "".join(f"; with {line.called} {'; '.join(_fates(line))}" for line in others)
     if not sound:
         return begun + more
     fast = _best(sound, _median_ms)
