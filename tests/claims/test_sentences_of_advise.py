@@ -1,0 +1,199 @@
+"""Each sentence of an advice has a template, and holds of the rows of the runs that it rests on: made-up jobs, random limits."""
+
+import random
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from statistics import fmean
+from textwrap import dedent
+
+import pytest
+
+from sim.advice.job import prepared
+from sim.advice.judgement import Limits
+from sim.advice.report import report
+from tests.advice.made_up import JOB
+from tests.advice.test_race import MadeUp
+from tests.claims.printed import Template, false_sentences, number, same_ms
+
+PROTOCOLS = ("aligned", "unaligned", "aligned-timeout 1 s")
+SETTING = r"(?P<name>[\w ,-]+?, every \d+ (?:ms|s|min|h))"
+
+
+@dataclass
+class ToldAdvice:
+    """The rows of all runs, by the setting that they tried, and the limits."""
+
+    limits: Limits
+    today: str
+    rows: dict = field(default_factory=dict)  # setting -> the last row of each trial and replication
+    advised: str = ""
+
+    def note(self, found):
+        for row in found.to_dict("records"):
+            self.rows.setdefault(f"{row['protocol']}, every {row['interval']}", {})[row["trial"], row["replication"]] = row
+        return found
+
+    def checkpoints_ms(self, name):
+        """The longest: of few, and of long runs, it stands for p99."""
+        return max(row["end_to_end_max_ms"] for row in self.rows[name].values() if row["trial"] in {"undisturbed", "long"})
+
+    def recovery_ms(self, name):
+        failing = [row["caught_up_ms"] for row in self.rows[name].values() if row["trial"] not in {"undisturbed", "long"}]
+        return fmean(failing or [row["caught_up_ms"] for row in self.rows[name]])
+
+    def keeps(self, name):
+        limits = self.limits
+        return (limits.checkpoint_ms is None or self.checkpoints_ms(name) <= limits.checkpoint_ms) and (
+            limits.recovery_ms is None or self.recovery_ms(name) <= limits.recovery_ms
+        )
+
+
+def advised(told, match):
+    told.advised = match["name"]
+    return told.keeps(match["name"]) and bounds(told, match)
+
+
+def stays(told, match):
+    return match["name"] == told.today and advised(told, match)
+
+
+def bounds(told, match):
+    """Each limit is printed as it was given."""
+    printed = dict(re.findall(r"(checkpoints|recovery) at most (\d[\d.]* \w+)", match["bounds"]))
+    given = {"checkpoints": told.limits.checkpoint_ms, "recovery": told.limits.recovery_ms}
+    return {name: number(text) for name, text in printed.items()} == {name: ms for name, ms in given.items() if ms is not None}
+
+
+def none_keeps(told, match):
+    return not any(told.keeps(name) for name in told.rows) and bounds(told, match)
+
+
+def has_little_room(told, match):
+    """It keeps the limit, by less than predictions may be off."""
+    told.advised = match["name"]
+    value = {"recovery": told.recovery_ms, "checkpoints": told.checkpoints_ms}[match["what"]](match["name"])
+    room = number(match["limit"]) / number(match["value"]) - 1
+    return told.keeps(match["name"]) and same_ms(match["value"], value) and room < 0.2 + 0.01
+
+
+def fits_too(told, match):
+    return told.keeps(match["name"]) and match["name"] != told.advised
+
+
+def is_closest(told, match):
+    """It breaks the limit by so much, and no other setting breaks it less."""
+    return same_ms(match["value"], told.checkpoints_ms(match["name"])) and not told.keeps(match["name"])
+
+
+def is_count(told, match):
+    return int(match["n"]) == sum(row["completed"] for row in told.rows[told.advised].values() if row["trial"] in {"undisturbed", "long"})
+
+
+def ran_so_often(told, match):
+    return int(match["n"]) == sum(row["trial"] == "undisturbed" for row in told.rows[told.advised].values())
+
+
+def did_not_run(told, match):
+    """No row has the interval, but for the barriers that are named."""
+    listed = re.findall(r"(\d+ (?:ms|s|min|h))(?: \(only ([\w ,-]+) ran\))?", match["intervals"])
+    names = {(name.rpartition(", every ")[2], name.rpartition(", every ")[0]) for name in told.rows}
+    return all({protocol for interval, protocol in names if interval == own} == ({only} if only else set()) for own, only in listed)
+
+
+def aligned_ones(told):
+    return [name for name in told.rows if name.startswith("aligned") and "timeout" not in name]
+
+
+def keeps_aligned(told, match):
+    return match["name"] in aligned_ones(told) and told.keeps(match["name"])
+
+
+def no_aligned_one_keeps(told, match):
+    return not any(told.keeps(name) for name in aligned_ones(told))
+
+
+def always(told, match):
+    return True
+
+
+def none_is_advised(told, match):
+    return not told.advised
+
+
+def advises(told, match):
+    return bool(told.advised)
+
+
+TEMPLATES = tuple(Template(name, pattern.replace("SETTING", SETTING), when, claim) for name, pattern, claim, when in (
+    ("use", r"(?:If .*?, use|Use) SETTING(?:, with [^.]*)?\. It keeps the limits \((?P<bounds>[^)]*)\)", advised, always),
+    ("stay", r"Stay: today's setting, SETTING, keeps the limits \((?P<bounds>[^)]*)\)", stays, always),
+    ("nothing loses less", r"nothing that was tried loses clearly less", always, advises),
+    ("too little room", (r"Try, and watch: (?:(?:if .*?, )?use|stay with today's setting) SETTING(?:, with [^.]*)?\. Too little room: "
+             r"(?P<what>recovery|checkpoints) "
+     r"(?P<value>MS) for (?P<limit>MS), (?:[\d.]+ % room of the [\d.]+ % by which it may be off|which .* keep \(four of five: MS\))"),
+     has_little_room, always),
+    ("no setting", r"No setting that was tried keeps the limits \((?P<bounds>[^)]*)\)", none_keeps, always),
+    ("fits too", (r"(?:Also fits, and is not chosen: )?SETTING \(checkpoints [^)]*\): it (?:has more room, and loses more time "
+             r"\([^)]*\)|has less room"
+     r"|loses more time \([^)]*\)|loses about as much time, and changes more)"), fits_too, advises),
+    ("closest", (r"closest +SETTING: the longest of \d+ checkpoints is (?P<value>MS) instead of MS(?: \(p90 MS: settings are compared by "
+     r"that\))?(?:[;,] [^.]* within the limit)?"), is_closest, none_is_advised),
+    ("enough", r"fits +(?:Not enough for )?SETTING: .*|fits +.*", always, none_is_advised),
+    ("if aligned", r"If the sink forbids unaligned checkpoints: SETTING keeps the limits as well, in short runs", keeps_aligned, advises),
+    ("if none aligned", (r"If the sink forbids unaligned checkpoints: no aligned setting that was tried keeps the limits\. Say the sink "
+             r"to try "
+     r"further levers"), no_aligned_one_keeps, advises),
+    ("sure", r"How sure: too few runs to tell \((?P<n>\d+) of the advised setting\)", ran_so_often, advises),
+    ("resamples", r"How sure: chosen in .*? of bootstrap resamples, its protocol in [^.]*", always, advises),
+    ("judged by", (r"The limit on checkpoints is judged by the longest of (?P<n>\d+) simulated ones(?:: fewer than \d+ show no 99 % "
+             r"quantile with 95 % "
+     r"confidence)?(?:\. Whether more .*)?"), is_count, advises),
+    ("not run", r"Not run: every (?P<intervals>.*?): (?:recovery takes too long at \d+ \w+ already|a failure would cost more .*|.*)",
+     did_not_run, always),
+))  # fmt: skip
+JUDGED = re.compile(r"(?:If|Use|Stay|Try|No setting|Also fits|closest|How sure|The limit on|Not run)")
+
+
+def made_up(seed, folder):
+    """An advice about a job whose checkpoints take so long, under random limits."""
+    draw = random.Random(seed)
+    limits = Limits(checkpoint_ms=draw.choice([None, 500.0, 2000.0, 20_000.0]), recovery_ms=draw.choice([None, 6500.0, 38_000.0, 60_000.0]))
+    told = ToldAdvice(limits if limits.checkpoint_ms or limits.recovery_ms else Limits(checkpoint_ms=1000.0), "aligned, every 30 s")
+    run = MadeUp(
+        {name: draw.choice([60.0, 450.0, 1900.0, 9000.0]) for name in PROTOCOLS}, draw.choice([0.0, 0.2]), cost_s=draw.choice([0, 0.5])
+    )
+    (folder / "job.yaml").write_text(dedent(JOB))
+    bench = prepared(folder / "job.yaml", (), (), recovery_ms=told.limits.recovery_ms)
+    found = report(bench, told.limits, 8.64e7, lambda *trials: told.note(run(*trials)), folder, max_replications=3, vary=False)
+    texts = [" ".join(line.split()) for part in found.parts if isinstance(part, str) for line in (part.split("\n\n"))]
+    return told, [text for text in texts if JUDGED.match(text)]
+
+
+def checked(seeds, folder):
+    found, exercised = {}, Counter()
+    for seed in seeds:
+        told, texts = made_up(seed, folder)
+        wrong, templates = false_sentences(told, texts, ["-"], TEMPLATES)
+        found |= {seed: wrong} if wrong else {}
+        exercised.update(templates)
+    return found, exercised
+
+
+def test_sentences_of_advice_are_true(tmp_path):
+    found, exercised = checked((1, 3), tmp_path)
+
+    assert {} == found
+    assert len(exercised) >= 5
+
+
+@pytest.mark.slow
+def test_each_template_is_exercised_and_true(tmp_path):
+    found, exercised = checked(range(32), tmp_path)
+
+    assert {} == found
+    assert UNEXERCISED == [template.name for template in TEMPLATES if not exercised[template.name]]
+
+
+UNEXERCISED = ["if aligned", "resamples"]
+"""`tests/advice` has them: aligned barriers fit as well where unaligned ones are advised, and a race of many runs."""
