@@ -324,6 +324,10 @@ def refused(told: ToldLog, match: re.Match[str]) -> bool:
     return int(match["n"]) == len([reason for reason in told.since("refused") if reason == match["reason"]]) > 0
 
 
+def fresh_restarts(told: ToldLog, match: re.Match[str]) -> bool:
+    return int(match["n"]) == sum(kind == "fresh" for _, kind, _ in told.written)
+
+
 def intolerable(told: ToldLog, match: re.Match[str]) -> bool:
     return int(match["n"] or 1) == sum(kind == "intolerable" for _, kind, _ in told.written)
 
@@ -475,9 +479,12 @@ TEMPLATES = (
     template("refused", r"(?P<n>\d+) triggers? (?:was|were) refused (?:at|from) [\d :-]+(?: on)?: (?P<reason>[^.]+)", refused),
     template("silent failures", r"(?P<n>\d+) checkpoints? failed: (?P<reason>[^.]+)", all_silent_failures),
     template("intolerable", r"The job failed (?:once|(?P<n>\d+) times): more checkpoints failed than it tolerates", intolerable),
-    template("too long", r"They take longer than execution.checkpointing.timeout; answers of the REST API tell where, see `ckptsim "
-             r"explain`",
-             lambda told, _: "expired" in told.since("failed")),
+    template("too long", r"They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain "
+             r"http://HOST:8081`", lambda told, _: "expired" in told.since("failed")),
+    template("fresh restarts", r"(?P<n>\d+) restarts? found no checkpoint to restore: the job began again with empty state, and its "
+             r"sources where "
+             r"they begin without a position\. Each time the records before are read again, and sinks that neither replace rows by key nor "
+             r"commit with checkpoints get them once more", fresh_restarts),
     template("look", r"Look at why tasks do not run \(slots, a restart loop, their last exception\), not at checkpoints",
              lambda told, _: bool(told.since("refused"))),
     template("declined by", r"A task declined: the log of its TaskManager says why", lambda told, _: "declined" in told.since("failed")),
