@@ -39,6 +39,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1790000000")  # files of results have a date: here all have the same
 
 
+ONCE = tuple(f"tests/{room}/" for room in ("benchmarks", "evidence", "mutations", "worlds"))
+"""Folders whose tests are all marked `once`: of tools of this repository, of recordings, and of worlds that come out alike everywhere."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Before marks are selected."""
+    for item in items:
+        if item.nodeid.startswith(ONCE):
+            item.add_marker(pytest.mark.once)
+
+
 def pytest_collection_finish():
     """What is loaded now stays: looking through it for garbage, again and again, costs more than many tests."""
     gc.collect()

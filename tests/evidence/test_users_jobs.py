@@ -11,7 +11,6 @@ from sim.evidence.orderings import orderings
 
 USERS = Path(__file__).parents[1] / "data" / "users-jobs"
 MET = {bar.what for bar in MEASURED_BARS}
-pytestmark = pytest.mark.once
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,26 @@ from itertools import pairwise
 import pytest
 
 from sim.recordings.source.rest.client import RestError
+from sim.report import page
 from sim.verbs.listener import Stopped
 from sim.verbs.options import OptionError
 from sim.verbs.watch import WatchClock, WatchOptions, watch
 from sim.watching.forecast import NoForecastError
 from sim.watching.memory import Memory, MemoryFileError, row_logs
 from tests.watching.conftest import Heard, PlayedFlink
+
+
+@pytest.fixture
+def drawn():
+    """A test that asks for this draws the charts of its page, after each look: that costs as much as the rest of it."""
+
+
+@pytest.fixture(autouse=True)
+def charts(request, monkeypatch):
+    """Empty ones, but in the tests that ask for `drawn`."""
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr(page, "still", lambda _drawn: None)
+        monkeypatch.setattr(page, "svg", lambda _drawn, _name: "<svg></svg>")
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +60,7 @@ def test_the_first_looks_make_a_forecast(begun):
     assert {"job.yaml", "job.history.json", "watch.json", "ckptsim.prom", "index.html"} <= {file.name for file in begun.iterdir()}
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_job_as_it_was_says_nothing(played, folder):
     """For ten minutes; each checkpoint is a row with its forecast."""
     heard = played.watched(folder, "10 min")
@@ -59,6 +74,7 @@ def test_a_job_as_it_was_says_nothing(played, folder):
     assert heard.done.verdict.startswith("Checkpoints keep their forecast: p50 4")
 
 
+@pytest.mark.usefixtures("drawn")
 def test_load_that_doubles_is_why_checkpoints_leave(played, folder):
     """Said within two minutes, with the time it began, what it was, and what a simulation of that says; and when it is over."""
     played.load = lambda s: 2.0 if 100 <= s < 340 else 1.0
@@ -165,6 +181,7 @@ def test_load_is_told_without_a_forecast(played, tmp_path, monkeypatch):
     assert not load.text.endswith(".")
 
 
+@pytest.mark.usefixtures("drawn")
 def test_state_that_doubles_says_when_a_limit_is_passed(play, tmp_path):
     """On which day and at what time, between which two, and how quickly it grows: simulated with larger state."""
     pressed = play("pressed")
@@ -264,6 +281,7 @@ def test_a_watch_that_is_restarted_goes_on(played, folder):
     assert len(details) == len(set(details))
 
 
+@pytest.mark.usefixtures("drawn")
 def test_what_changes_about_the_job_is_told_and_not_held_against_the_forecast(played, folder):
     """Other settings, and a rescale: another forecast is made, of checkpoints that were taken since."""
     config = played.answers[f"{played.first}/checkpoints/config"]
@@ -296,6 +314,7 @@ def test_a_redeployed_job_has_its_forecast_with_its_sixth_checkpoint(played, tmp
     assert made.time_ms - promised.time_ms <= 6 * played.interval_ms + 2 * 30_000
 
 
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.parametrize("field", ["trigger_timestamp", "state_size", "id"])
 def test_a_checkpoint_with_impossible_numbers_does_not_end_the_watch(played, folder, monkeypatch, field):
     """A trigger in the year 10000, 2^70 bytes: later checkpoints are judged all the same, and a restart reads the folder."""
@@ -407,6 +426,7 @@ def test_a_new_folder_without_an_answer_is_an_error(played, tmp_path):
         played.watched(tmp_path / "new", "1 min")
 
 
+@pytest.mark.usefixtures("drawn")
 def test_metrics_and_page_are_served(played, folder):
     """While it watches; nothing else is."""
     answers = {}

@@ -55,9 +55,9 @@ def test_a_key_is_named_by_its_section():
     } == keys_of(world)  # fmt: skip
 
 
-@pytest.mark.parametrize("file", KNOWN_WORLDS, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", KNOWN_WORLDS[::3], ids=lambda file: file.stem)
 def test_worlds_that_failed_once_are_sound(file):
-    """Whoever goes back behind what was committed writes it again, and nothing else happens."""
+    """Every third of them; the slow test runs all, on all engines.  Whoever goes back behind what was committed writes it again."""
     hold_sound(file, compare=False)
 
 

@@ -50,7 +50,6 @@ def test_worlds_with_a_set_can_be_read(name, only):
     assert all(len(loads(text(seed), folder=FOLDER).scenarios) == 1 for seed in SEEDS)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("name", together.TOGETHER)
 def test_a_set_lets_its_bug_be_noticed(name, only):
     """In one of a few worlds; alone it would take hundreds."""

@@ -12,7 +12,6 @@ def verdicts():
     return {strategy.name: {fault: verdict(strategy, fault) for fault in FAULTS} for strategy in STRATEGIES}
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("strategy", [strategy for strategy in STRATEGIES if strategy.sound], ids=lambda strategy: strategy.name)
 def test_sound_strategies_are_not_accused(strategy, verdicts):
     """Whatever fails: the job finishes, nothing is lost, nothing comes twice."""
