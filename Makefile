@@ -64,7 +64,7 @@ lint: $(VENV)/.made-test
 
 # What predictions are worth, from the recordings in tests/data: sim/evidence/envelope/envelope.json and its table in docs/truth.md.
 envelope: $(VENV)/.made-core
-	PYTHONPATH=. $(BIN)/python -m benchmarks.envelope
+	PYTHONPATH=. $(BIN)/python -m benchmarks.lab.envelope
 
 # Predictions that were written down before the runs they are about, beside them: their table in docs/truth.md.
 blind: $(VENV)/.made-core

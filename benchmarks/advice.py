@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
+from benchmarks.lab import read
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import report
@@ -23,7 +24,7 @@ from sim.advice.texts import limits_text, name_of
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
 from sim.cli.console.terminal import plain
 from sim.evidence.predicted import predicted
-from sim.recordings import observed, read_any, to_document
+from sim.recordings import observed, to_document
 from sim.runtime.run.simulate import simulate
 from sim.scenario import write
 from sim.units import format_duration
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str]) -> None:
 def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
     """Lines for people, and whether the advice is right."""
     with TemporaryDirectory() as scratch:
-        recording = read_any(_file(folder, pair.today))
+        recording = read(_file(folder, pair.today))
         imported = to_document(recording)
         job = job_file(Path(scratch), write(imported.document, imported.question, imported.comments), Path(scratch))
         bench = prepared(job, (), (), recovery_ms=pair.limits.recovery_ms)
@@ -85,7 +86,7 @@ def judged(pair: Pair, folder: Path) -> tuple[list[str], bool]:
         lines = [f"{head} ({100 * sure:.0f} %, {runner.cpu_s():.0f} s of processor time in runs, {spent_s:.0f} s in all)"]
         if chosen is None:
             return lines, False
-        other = read_any(_file(folder, pair.better))
+        other = read(_file(folder, pair.better))
         length = format_duration(round(other.config.duration_s) * 10**9)
         point = advice.advised.point if advice.advised is not None else {}
         scenario = bench.load(bench.common | point | {"run.duration": length})

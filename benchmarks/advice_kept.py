@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from benchmarks.blind import FOLDER, PAGE
-from benchmarks.envelope_build import replaced
+from benchmarks.lab.envelope_build import replaced
 from sim.advice.job import job_file, prepared
 from sim.advice.judgement import Limits
 from sim.advice.report import Report, report

@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.envelope_build import replaced
+from benchmarks.lab.envelope_build import replaced
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
 from sim.evidence.predicted import predicted
 from sim.evidence.run_names import RunName

@@ -15,9 +15,13 @@
 # Is that good enough to choose between aligned and unaligned barriers?
 
 # %%
+import sys
 from pathlib import Path
 
 import sim
+
+sys.path.insert(0, "..")
+import benchmarks.lab  # noqa: F401 - it reads recordings of this project's own recorder
 
 recordings = Path("../tests/data/recordings")
 names = ("p2-severe-aligned", "p4-severe-aligned", "p4-severe-unaligned", "p4-severe-timeout-1s", "join-fastslow-aligned")

@@ -21,12 +21,11 @@ if _typing.TYPE_CHECKING:
     from sim.api.results import Results
     from sim.api.study import Study, load, loads
     from sim.api.swept import sweep
-    from sim.api.validated import calibrate, cross_validate, validate
+    from sim.api.validated import validate
     from sim.api.watched import watch
     from sim.runtime.run.result import Result
     from sim.scenario.reference import explain_key
     from sim.scenario.text.problems import ScenarioError
-    from sim.verbs.calibrate import Calibration
     from sim.verbs.diff import Diff
     from sim.verbs.display import Picture
     from sim.verbs.explanation import Explanation
@@ -35,9 +34,9 @@ if _typing.TYPE_CHECKING:
     from sim.verbs.watch import Watched
 
 __all__ = [
-    "Advice", "Calibration", "Diff", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep",
+    "Advice", "Diff", "Explanation", "ImportedJob", "Picture", "Result", "Results", "ScenarioError", "Study", "Sweep",
     "Validation", "Watched",
-    "advise", "calibrate", "columns", "compare", "cross_validate", "diff", "explain_job", "explain_key", "import_job", "load", "loads",
+    "advise", "columns", "compare", "diff", "explain_job", "explain_key", "import_job", "load", "loads",
     "read_traces", "schema", "simulate", "sweep", "trace_windows", "validate", "watch", "write_report",
 ]  # fmt: skip
 __version__ = "0.1.0"
@@ -61,9 +60,6 @@ _HOME = {
     "Diff": "sim.verbs.diff",
     "sweep": "sim.api.swept",
     "Sweep": "sim.verbs.sweep",
-    "calibrate": "sim.api.validated",
-    "cross_validate": "sim.api.validated",
-    "Calibration": "sim.verbs.calibrate",
     "read_traces": "sim.api.files",
     "trace_windows": "sim.api.files",
     "schema": "sim.api.files",

@@ -74,7 +74,6 @@ INSIDE: dict[str, set[str]] = {
     "evidence/envelope": set(),
     "evidence/what_ifs": set(),
     "evidence/backtest": {"evidence", "evidence/what_ifs"},
-    "evidence/calibration": {"evidence"},
     "model/catalogs": set(),
     "model/randomness": {"model", "model/catalogs"},
     "plane/seam": set(),

@@ -1,4 +1,4 @@
-"""Predictions beside what real jobs did, and the constants that they rest on."""
+"""Predictions next to what real jobs did."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from sim.api.progress import Notebook
-from sim.verbs import calibrate as calibrating
 from sim.verbs import validate as validating
-from sim.verbs.calibrate import Calibration, CrossValidation
 from sim.verbs.validate import Validation
 
 
@@ -18,7 +16,7 @@ def validate(
 ) -> Validation:  # fmt: skip
     """Simulate recorded jobs from their configuration alone and compare with what was observed.
 
-    `recordings`: files, or folders of them.  `seeds`: simulations per recording.  `environment`: constants from `calibrate`.
+    `recordings`: files, or folders of them.  `seeds`: simulations per recording.  `environment`: a file of constants.
     A recording that takes longer than `time_limit_s` is skipped.  `everything`: count recordings with features that are not modelled, too.
     `report`: write the table as one HTML file as well.  RecordingError (a ValueError): there are no recordings.
     """
@@ -26,19 +24,3 @@ def validate(
         [Path(place) for place in recordings], seeds=seeds, jobs=jobs, environment=environment, time_limit_s=time_limit_s,
         everything=everything, report=None if report is None else Path(report), listener=Notebook(show=progress),
     )  # fmt: skip
-
-
-def calibrate(*recordings: str | PathLike[str]) -> Calibration:
-    """Estimate what no configuration says from recordings of one environment; nothing is simulated.
-
-    `recordings`: files, or folders of them.  RecordingError (a ValueError): there are no recordings.
-    """
-    return calibrating.calibrate([Path(place) for place in recordings], listener=Notebook())
-
-
-def cross_validate(*recordings: str | PathLike[str], seeds: int = 3, jobs: int | None = None, progress: bool = True) -> CrossValidation:
-    """Predict each recording with constants from the others: do the constants of `calibrate` hold?
-
-    `seeds`: simulations per prediction.  RecordingError (a ValueError): fewer than two recordings, or none that can be predicted.
-    """
-    return calibrating.cross_validate([Path(place) for place in recordings], seeds=seeds, jobs=jobs, listener=Notebook(show=progress))

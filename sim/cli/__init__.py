@@ -48,13 +48,13 @@ def _group(
     """Options of the command itself."""
 
 
-def main() -> None:
+def main(command: typer.Typer = app) -> None:
     """The command, its signals included."""
     atexit.register(gc.freeze)  # an interpreter that ends looks through all that is loaded once more: a fifth of a short run
     gc.set_threshold(500_000)  # what is loaded stays, and a short run makes no garbage: looking for it is a fifth of start and of run
     listen()
     try:
-        app()
+        command()
     except (KeyboardInterrupt, SystemExit):
         if stopped_by() is None or is_reported():
             raise

@@ -36,7 +36,7 @@ DeadlineOption = Annotated[
 ]
 EngineOption = Annotated[Engine, typer.Option(help="How the data plane runs; both give the same results, interpreted slowly.")]
 EnvironmentOption = Annotated[
-    str | None, typer.Option(metavar="NAME|FILE", help="Whose constants hold: a file written by calibrate.", show_default=False)
+    str | None, typer.Option(metavar="NAME|FILE", help="Whose constants hold, as in `environment:` of a scenario.", show_default=False)
 ]
 FlinkOption = Annotated[
     Path | None,

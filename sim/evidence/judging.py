@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sim.evidence.settings import Settings, settings_of, settings_of_measured
+from sim.evidence.settings import Settings, settings_of_measured
 from sim.evidence.truth import truth
-from sim.recordings import Measured, RecordedJob, Recording, RecordingError, read_any, to_document
+from sim.recordings import ConfiguredJob, Measured, RecordedJob, RecordingError, read_any, to_document
 from sim.scenario import ScenarioError
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def judge(path: Path, progress: Callable[[int], None], *, seeds: int, time_limit
 
 
 def _settings(recording: RecordedJob) -> Settings | None:
-    if isinstance(recording, Recording):
-        return settings_of(recording.config, recording.flink_version)
+    if isinstance(recording, ConfiguredJob):
+        return recording.settings()
     return settings_of_measured(recording) if isinstance(recording, Measured) else None
 
 

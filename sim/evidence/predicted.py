@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from sim.evidence.predicted_ends import of_ends_and_failures
 from sim.evidence.predicted_series import of_series
 from sim.recordings.observe.table import of_checkpoints
-from sim.recordings.observe.tidy import values_of
+from sim.recordings.observe.tidy import RunValue, values_of
 
 if TYPE_CHECKING:
     from sim.runtime.run.result import Result
@@ -18,5 +18,10 @@ if TYPE_CHECKING:
 def predicted(result: Result) -> pd.DataFrame:
     """The observations of a simulated run (columns of `sim.recordings.observe.tidy.COLUMNS`)."""
     periodic = result.checkpoints[result.checkpoints["savepointFormat"] == ""]
-    parts = [of_checkpoints(periodic, result.subtasks), values_of([*of_series(result), *of_ends_and_failures(result)])]
+    parts = [of_checkpoints(periodic, result.subtasks), values_of([*of_series(result), *_savepoints(result)])]
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
+
+
+def _savepoints(result: Result) -> Iterator[RunValue]:
+    done = result.checkpoints[(result.checkpoints["savepointFormat"] != "") & (result.checkpoints["status"] == "COMPLETED")]
+    yield from (("savepoint_duration", "", float(duration)) for duration in done["end_to_end_duration"])

@@ -14,7 +14,8 @@ import pandas as pd
 
 from sim.evidence.errors import join_observed_predicted
 from sim.evidence.predicted import predicted
-from sim.recordings import Import, RecordedJob, RecordingError, observed, read_any, to_document
+from sim.recordings import ConfiguredJob, Import, RecordedJob, RecordingError, observed, read_any, to_document
+from sim.recordings.observe.tidy import RunValue, values_of
 from sim.runtime.run.simulate import simulate
 from sim.scenario import ScenarioError, loads
 from sim.scenario.text.writer import write
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from sim.model.scenario import Overheads, Scenario
     from sim.plane import Engine
+    from sim.runtime.run.result import Result
 
 
 def truth(
@@ -44,11 +46,17 @@ def truth(
             raise
         raise RecordingError(f"{recorded.name}: has events or metrics that cannot be understood: {error!r}") from None
     seeded = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]
-    runs = [predicted(simulate(seed_scenario, engine=engine, check=False, progress=progress)) for seed_scenario in seeded]
+    results = (simulate(seed_scenario, engine=engine, check=False, progress=progress) for seed_scenario in seeded)
+    runs = [run for result in results for run in (predicted(result), values_of(_more(recorded, result)))]
     table = join_observed_predicted(seen, pd.concat(runs))
     table.insert(0, "recording", recorded.name)
     table.insert(1, "family", recorded.family)
     return table
+
+
+def _more(recording: RecordedJob, result: Result) -> Iterable[RunValue]:
+    """What a recording of a configured job observes beyond that of other jobs."""
+    return recording.predicted_values(result) if isinstance(recording, ConfiguredJob) else ()
 
 
 def scenario_of(recording: RecordedJob, overheads: Overheads | None = None, document: Import | None = None) -> Scenario:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from sim.history.equal_sizes import sharing_of_job
 from sim.history.garbage import garbage_of
 from sim.history.history import History, SubtaskId, ThreadShares
-from sim.model.catalogs.barriers import ALIGNED_TIMEOUT, UNALIGNED
-from sim.model.catalogs.shipping import shipping_of
 from sim.model.randomness.contention import slowdown
-from sim.recordings import JobLog, Recording, RestSnapshot, to_document
+from sim.recordings import ConfiguredJob, JobLog, RestSnapshot
 from sim.recordings.infer.cores import cores_used_by, threads_block
 from sim.recordings.infer.options import NEVER_MS
 from sim.recordings.infer.storage import inline_bytes
@@ -21,10 +18,9 @@ from sim.recordings.infer.windows.plan import planned_window
 from sim.recordings.reading import RecordingSource
 from sim.recordings.source.job_log import LogCheckpoint
 from sim.recordings.source.recorded_job import RecordedCheckpoint
-from sim.recordings.source.rest.answers import CheckpointConfig, Totals, parsed, with_tasks
-from sim.recordings.source.rest.job import RestInput, RestJob, RestVertex
+from sim.recordings.source.rest.answers import Totals, parsed, with_tasks
+from sim.recordings.source.rest.job import RestJob
 from sim.recordings.source.silence import Silence, fresh_restarts, silence_of_job, silence_of_log
-from sim.units import MS, parse_flink_duration
 
 _KEPT = "web.checkpoints.history"
 _SCARCE = 1.2
@@ -36,8 +32,8 @@ def history_of(source: RecordingSource) -> History:
     match source:
         case RestSnapshot():
             return _of_answers(source)
-        case Recording():
-            return _of_recording(source)
+        case ConfiguredJob():
+            return source.history()  # type: ignore[no-any-return]
         case JobLog():
             return _of_log(source)
 
@@ -129,33 +125,6 @@ def _listed(snapshot: RestSnapshot) -> Iterator[RecordedCheckpoint]:
 
 
 # ------------------------------------------------------------------------------------------------------- other sources
-
-
-def _of_recording(recording: Recording) -> History:
-    """Our own recorder knows what it configured."""
-    config: dict[str, Any] = to_document(recording).document["flink"]
-    timeout_ms = parse_flink_duration(config.get(ALIGNED_TIMEOUT, 0)) // MS
-    barriers = CheckpointConfig(unaligned_checkpoints=bool(config.get(UNALIGNED, False)), aligned_checkpoint_timeout=timeout_ms)
-    vertices = tuple(
-        RestVertex(
-            node.id, node.id, (node.id,), node.parallelism, -1,
-            tuple(RestInput(edge.upstream, shipping_of(edge.exchange).name.upper()) for edge in node.inputs),
-        )
-        for node in recording.config.nodes
-    )  # fmt: skip
-    points = tuple(sorted(recording.checkpoints.list, key=lambda point: point.id))
-    counted = sum(recording.checkpoints.counts.get(state, 0) for state in ("completed", "failed", "in_progress"))
-    return History(recording.name, recording.flink_version, vertices, points, barriers, _places(recording), counted=counted)
-
-
-def _places(recording: Recording) -> dict[SubtaskId, str]:
-    """Where the recorder put each subtask: alone, all together, or those of one index."""
-    placement = recording.config.placement
-    return {
-        (node.id, index): {"isolated": f"of {node.id}[{index}]", "single": "the only one"}.get(placement, f"{index}")
-        for node in recording.config.nodes
-        for index in range(node.parallelism)
-    }
 
 
 def _of_log(log: JobLog) -> History:

@@ -23,7 +23,7 @@ AUTO_WARM_UP = -1
 class Overheads:
     """What no configuration says [ns]: constants of an environment, the same for all its runs.
 
-    The defaults are those of our own recordings, Flink 2.3 on loopback with storage in memory; `ckptsim calibrate` measures others.
+    The defaults are those of our own recordings, Flink 2.3 on loopback with storage in memory; `benchmarks.lab calibrate` measures others.
     How each was estimated, and how sure it is: sim/scenario/environments/flink-2-loopback.yaml.
     """
 

@@ -1,20 +1,20 @@
 """A file or folder of any known kind -> its content.  The content decides about the kind, not the name.
 
-Kinds: our own recording, saved answers of a REST API (folder or zip), an archive of a history server, logs of a JobManager.
+Kinds: saved answers of a REST API (folder or zip), an archive of a history server, logs of a JobManager.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from sim.foreign import one_line
 from sim.recordings.observe.measured import to_log_recording, to_recording
 from sim.recordings.source.files import RecordingError, opened, parse, refuse_special
 from sim.recordings.source.job_log import JobLog, read_logs
-from sim.recordings.source.lab.recording import Recording, recording_of
-from sim.recordings.source.recorded_job import RecordedJob
+from sim.recordings.source.recorded_job import ConfiguredJob, RecordedJob
 from sim.recordings.source.rest.lone import read_lone_answer
 from sim.recordings.source.rest.saved import is_archive, is_saved, read_archive, read_saved
 from sim.recordings.source.rest.snapshot import HOW_TO_SAVE, RestSnapshot
@@ -24,7 +24,10 @@ from sim.scenario.text.problems import Reading
 from sim.series.monitoring.documents import table_of_document
 from sim.series.monitoring.samples import MonitoringError
 
-RecordingSource = Recording | RestSnapshot | JobLog
+RecordingSource = ConfiguredJob | RestSnapshot | JobLog
+
+FORMATS: dict[str, Callable[[Any, Path], ConfiguredJob]] = {}
+"""Further formats of JSON files, by their field `format`, with what reads a document; `benchmarks.lab` adds its own."""
 
 
 def read_source(paths: Sequence[Path], job: str | None = None) -> RecordingSource:
@@ -63,7 +66,16 @@ def _read_one(path: Path, job: str | None) -> RecordingSource:
             return read_logs([path], job)  # the lines of a log may be JSON, too
         except RecordingError:
             raise damaged from None
-    return read_archive(document, path, job) if is_archive(document) else recording_of(document, path)
+    if is_archive(document):
+        return read_archive(document, path, job)
+    if not isinstance(document, dict) or "format" not in document:
+        raise RecordingError(f"{path}: is JSON, but no recording of a Flink job")
+    if (reader := FORMATS.get(str(document["format"]))) is None:
+        raise RecordingError(
+            f"{path}: has the format {one_line(repr(document['format']), 60)}, which ckptsim does not read: expected saved REST answers, "
+            "an archive of a history server or a JobManager's log (for recordings of this project: python -m benchmarks.lab)"
+        )
+    return reader(document, path)
 
 
 def other_kind(path: Path) -> str:
@@ -129,7 +141,7 @@ def read_any(path: str | Path, job: str | None = None) -> RecordedJob:
 def recorded_job(source: RecordingSource, name: str = "") -> RecordedJob:
     """The job of a source, with its tables of checkpoints and metrics; `name`: where the source has none of its own."""
     match source:
-        case Recording():
+        case ConfiguredJob():
             return source
         case RestSnapshot():
             return to_recording(source, name)

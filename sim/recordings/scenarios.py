@@ -6,14 +6,11 @@ from itertools import pairwise
 from statistics import median
 
 from sim.recordings.infer.draft import Inference
-from sim.recordings.infer.lab import scenario as to_scenario
-from sim.recordings.infer.lab.scenario import Import
 from sim.recordings.infer.log import infer_log
 from sim.recordings.infer.scenario import infer_scenario
 from sim.recordings.observe.measured import Measured, compared
 from sim.recordings.source.job_log import JobLog
-from sim.recordings.source.lab.recording import Recording
-from sim.recordings.source.recorded_job import RecordedJob
+from sim.recordings.source.recorded_job import ConfiguredJob, Import, RecordedJob
 from sim.recordings.source.rest.snapshot import RestSnapshot
 from sim.units import format_duration
 
@@ -26,8 +23,8 @@ def infer(source: RestSnapshot | JobLog) -> Inference:
 def to_document(recording: RecordedJob, *, compare: bool = False) -> Import:
     """The scenario of a recorded job: its configuration or, if that is unknown, the inferred one."""
     match recording:
-        case Recording():
-            return to_scenario.to_document(recording, compare=compare)
+        case ConfiguredJob():
+            return recording.to_document(compare=compare)
         case Measured():
             return _as_inferred(recording, compare=compare)
         case _:

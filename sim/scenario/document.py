@@ -34,7 +34,7 @@ class Run(Options, of=(scenario.Run,), axes=False):
 
 
 class Overheads(Options, of=(scenario.Overheads,), axes=False):
-    """What no configuration says: constants of an environment, see `calibrate`."""
+    """What no configuration says: constants of an environment."""
 
 
 Conditions = Annotated[
@@ -61,7 +61,7 @@ class Document(Section):
     expect: dict[str, Conditions] | None = None
     """Metric -> condition, or several."""
     environment: str | None = None
-    """Whose constants hold: one that comes with ckptsim, or a file written by `calibrate`."""
+    """Whose constants hold: one that comes with ckptsim, or a file of constants."""
     overheads: Overheads | None = None
     """Constants that are other than there."""
     actions: list[Action] | None = None

@@ -1,4 +1,4 @@
-"""The constants of an environment in a file: what no configuration of Flink says, written by `ckptsim calibrate`.
+"""The constants of an environment in a file: what no configuration of Flink says, written by `python -m benchmarks.lab calibrate`.
 
 A file has every constant, each with its value, the interval it lies in and how many recordings tell it; a run takes the values.
 Those that come with this package lie in `environments/` and are known by name.

@@ -13,7 +13,7 @@ from sim.advice.report import Report, no_advice, report
 from sim.advice.running.trial_runner import TrialRunner
 from sim.advice.trials import FAILURES, TASK_MANAGER, Failure
 from sim.quantities.prices import S3_STANDARD
-from sim.recordings import Inference, Recording, read_source
+from sim.recordings import ConfiguredJob, Inference, read_source
 from sim.recordings.source.silence import where_to_look
 from sim.report.answer_page import ADVICE
 from sim.report.results import unknown_values
@@ -148,11 +148,11 @@ def job_of(source: Path, changes: Sequence[str] = (), listener: Listener | None 
     read = read_source([source])
     draft = draft_of(read)
     findings = [Remark(f"not modelled: {lost}") for lost in draft.not_modelled]
-    if isinstance(draft, Inference) and not isinstance(read, Recording):
+    if isinstance(draft, Inference):
         findings.append(Remark(f"{draft.inferred} values with a source, {len(draft.unknown)} UNKNOWN"))
     lines = tell(findings, listener)
     complete, history = with_backtest(read, draft, listener)
-    name = read.name if isinstance(read, Recording) else source.name.partition(".")[0]
+    name = read.name if isinstance(read, ConfiguredJob) else source.name.partition(".")[0]
     return AdvisedJob(name, source, text_of(complete), tuple(changes), (*lines, *filter(None, ["\n".join(history)])))
 
 

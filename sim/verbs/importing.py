@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from sim.address import Address
-from sim.recordings import Import, Inference, Recording, compared, infer, to_document
+from sim.recordings import ConfiguredJob, Import, Inference, compared, infer, to_document
 from sim.recordings.infer.deployed_keys import with_flink_file
 from sim.recordings.source.files import RecordingError
 from sim.scenario import ScenarioError, load, loads, write
@@ -68,7 +68,7 @@ def import_job(
     if out is not None and out.is_dir():
         raise OptionError("out", f"{out}: is a folder")
     source = place.read(sample, save, keep_secrets=keep_secrets, listener=listener)
-    if deployed is not None and isinstance(source, Recording):
+    if deployed is not None and isinstance(source, ConfiguredJob):
         raise OptionError("flink", "is for running jobs, saved answers and logs: a recording has all of its configuration")
     draft = draft_of(source, compare=compare, deployed=deployed)
     if deployed is not None:
@@ -110,7 +110,7 @@ def import_source(source: RecordingSource, name: str, listener: Listener) -> Imp
 
 def draft_of(source: RecordingSource, *, compare: bool = False, deployed: FlinkFile | None = None) -> Draft:
     """`compare`: under three kinds of barriers instead of its own.  `deployed`: says what the source does not."""
-    if isinstance(source, Recording):
+    if isinstance(source, ConfiguredJob):
         return to_document(source, compare=compare)
     draft = infer(source) if deployed is None else with_flink_file(infer(source), deployed, source)
     return compared(draft) if compare else draft
@@ -188,6 +188,6 @@ def _tell_conflicts(draft: Draft, file: FlinkFile, listener: Listener) -> None:
 
 
 def _name(first: str | PathLike[str] | Address, source: RecordingSource) -> str:
-    if isinstance(source, Recording):
+    if isinstance(source, ConfiguredJob):
         return source.name
     return "job" if isinstance(first, Address) else Path(first).name.partition(".")[0]

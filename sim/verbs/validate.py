@@ -110,7 +110,7 @@ def validate(
     places: Sequence[Path], *, seeds: int = 3, jobs: int | None = None, environment: str | None = None, time_limit_s: float = 600.0,
     everything: bool = False, report: Path | None = None, listener: Listener | None = None,
 ) -> Validation:  # fmt: skip
-    """Simulate recorded jobs; `report` keeps the table as a page.  `environment`: constants from `calibrate`.
+    """Simulate recorded jobs; `report` keeps the table as a page.  `environment`: a file of constants.
 
     RecordingError: there are no recordings.  ScenarioError: the environment is none.
     """

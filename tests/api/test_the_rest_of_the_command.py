@@ -1,30 +1,11 @@
-"""What the command can do beside runs, from Python: constants, traces, schemas; histories side by side."""
+"""What the command can do beside runs, from Python: traces, schemas; histories side by side."""
 
 from dataclasses import replace
 
 import pytest
 
 import sim
-from docs.house import ROOT
 from sim.api.compared import compare
-
-RECORDINGS = sorted((ROOT / "tests/data/recordings").glob("*.json.gz"))[:2]
-
-
-def test_constants_come_from_recordings(tmp_path, study):
-    """The table shows them, and the file is what `environment:` takes."""
-    (tmp_path / "none.json").write_text("{}")
-    calibration = sim.calibrate(*RECORDINGS, tmp_path / "none.json")
-
-    assert {"trigger", "acknowledge"} <= set(calibration.table["constant"])
-    assert (calibration.table["value_ms"] >= 0).all()
-    assert 1 == len(calibration.skipped)
-    assert "Constants from 2 recordings, 1 skipped" in repr(calibration)
-    assert "<table" in calibration._repr_html_()
-    file = calibration.save(tmp_path / "here.yaml")
-    assert len(study) == len(study.with_({"environment": str(file)}))
-    with pytest.raises(ValueError, match="no recordings"):
-        sim.calibrate(tmp_path)
 
 
 def test_traces_become_tables_and_windows(tmp_path):

@@ -15,7 +15,7 @@ from docs.house import ROOT
 from sim.cli import app
 
 WIDTH = 80
-RECORDING = ROOT / "tests/data/recordings/p2-severe-aligned.json.gz"
+RECORDING = ROOT / "tests/data/users-jobs/J2-count-aligned.zip"
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\].*?(\x07|\x1b\\))")
 FRAMES = re.compile(r"[\s│─━╭╮╰╯╷╵╶╴╸╺┃┏┓┗┛]+")
 JOB = """\
@@ -53,7 +53,6 @@ VERBS = (
     "advise",
     "sweep",
     "validate",
-    "calibrate",
     "explain-key",
     "schema",
     "diff",
@@ -70,7 +69,6 @@ COMMANDS = [
     ["advise", "job.yaml", "--set", "checkpoint.barriers=aligned", "--p99", "1 s", "--budget", "1 ms", "--jobs", "1", "--out", "advice"],
     ["import", RECORDING, "--no-backtest", "-o", "imported.yaml"],
     ["validate", RECORDING, "--seeds", "1", "--jobs", "1"],
-    ["calibrate", ROOT / "tests/data/recordings", "-o", "environment.yaml"],
     READ,
     ["traces", "windows", "tables", "--length", "10 s", "--master", "here"],
     ["explain-key", "storage.dfs.slow"],

@@ -122,38 +122,12 @@ def test_a_scenario_is_never_taken_for_a_job(ckptsim, tiny):
     assert ckptsim("explain", tiny).stdout == ckptsim("explain", folder).stdout
 
 
-def test_the_command_prints_a_row_per_recording(ckptsim):
-    file = REST.parent / "recordings" / "p2-severe-aligned.json.gz"
-    done = ckptsim("validate", "--explain", file)
-
-    assert 0 == done.exit_code
-    assert "p2-severe-aligned" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    (record,) = json.loads(ckptsim("validate", "--explain", "--json", file).stdout)
-    assert "p2-severe-aligned" == record["recording"]
-
-
 def test_what_cannot_be_read_is_skipped(ckptsim, tmp_path):
     (tmp_path / "a.json").write_text("{}")
     done = ckptsim("validate", "--explain", tmp_path / "a.json")
 
     assert 4 == done.exit_code
     assert "skipped:" in done.stderr
-
-
-def test_what_would_have_helped_is_simulated(ckptsim):
-    """The job as it is takes what its history says; unaligned barriers spare the wait behind data, and may cost records."""
-    done = ckptsim("explain", "--verify", "--json", REST.parent / "recordings" / "p2-severe-aligned.json.gz")
-    simulated = json.loads(done.stdout)["what_if"]
-    changes = {row["change"]: row for row in simulated["changes"]}
-    unaligned = changes["with unaligned barriers"]
-
-    assert simulated["as_it_is"]["p50_ns"] == pytest.approx(simulated["recorded"]["p50_ns"], rel=0.15)
-    assert unaligned["p50_ns"] < 0.2 * simulated["as_it_is"]["p50_ns"]
-    assert "execution.checkpointing.unaligned.enabled: true" == unaligned["setting"]
-    assert unaligned["judgement"].startswith("Shorter (p50 and p90): nine of ten such predictions are within a factor of")
-    assert "Not if 'sink' writes to Iceberg's FlinkSink" in unaligned["caution"]
-    assert not {"with a trigger that takes no time", "with acknowledgements that take no time"} & changes.keys(), "no setting does that"
 
 
 def test_a_change_is_judged_by_its_factor():

@@ -49,7 +49,7 @@ def test_names_of_files(ckptsim, tmp_path):
     place = tmp_path / "a\x1b[31m\n\u202eb.yaml"
     place.write_text("nothing")
     for path in (place, tmp_path / "no\x1b]0;x\x07.yaml"):
-        for verb in ("run", "import", "validate", "calibrate", "sweep", "advise"):
+        for verb in ("run", "import", "validate", "sweep", "advise"):
             done = ckptsim(verb, path)
             assert 0 != done.exit_code
             assert is_plain(done.stdout + done.stderr)

@@ -107,13 +107,12 @@ def test_a_log_that_paints(ckptsim, tmp_path):
     assert "hunter2" not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("verb", ["validate", "calibrate"])
-def test_folders_of_recordings_that_keep_their_reader_waiting(ckptsim, tmp_path, verb):
+def test_folders_of_recordings_that_keep_their_reader_waiting(ckptsim, tmp_path):
     os.mkfifo(tmp_path / "a.json")
     (tmp_path / "b.json").symlink_to("/dev/zero")
-    done = ckptsim(verb, tmp_path)
+    done = ckptsim("validate", tmp_path)
 
     assert 3 == done.exit_code
     assert 2 == done.stderr.count("is no ordinary file")
     for place in ("a.json", "b.json"):
-        assert "is a pipe or a device" in ckptsim(verb, tmp_path / place).stderr
+        assert "is a pipe or a device" in ckptsim("validate", tmp_path / place).stderr

@@ -13,7 +13,7 @@ from tests.cli.conftest import TINY
 
 DATA = Path(__file__).parents[1] / "data"
 REST = DATA / "rest"
-RECORDING = DATA / "recordings" / "p4-severe-aligned.json.gz"
+RECORDING = DATA / "users-jobs" / "J4-pressed-aligned-r1.zip"
 
 SWEEP = """\
 # Which interval is best?

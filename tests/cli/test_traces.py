@@ -35,7 +35,7 @@ truncated.csv.gz: times of 't' are seconds, 'rate' is taken as records per secon
 bomb.json.gz: holds more than 64 MB: not read any further
 back.csv: 1 row in quarantine, line 3: time is ahead of the rows after it
 binary.csv: is no text, and nothing else we know
-document.json: is JSON, but no recording of a Flink job: it has no field 'format'
+document.json: is JSON, but no recording of a Flink job
 empty.csv: the file is empty
 foreign.csv: 1 row in quarantine, line 3: is not UTF-8
 good.csv, good.csv.gz: have one name; the later ones are good-1

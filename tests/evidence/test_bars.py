@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from benchmarks.lab.config import Configuration
 from sim.evidence.bars import BARS, MEASURED_BARS, bars
 from sim.evidence.errors import covered, relative_errors
-from sim.recordings.source.lab.config import Configuration
 
 CONFIG = Configuration.model_validate({
     "name": "any", "duration_s": 60,

@@ -5,10 +5,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from benchmarks.lab import read
 from sim.evidence import judging
 from sim.evidence.judging import judge
 from sim.evidence.truth import scenario_of
-from sim.recordings import read, to_document
+from sim.recordings import to_document
 
 RECORDING = min((Path(__file__).parents[1] / "data" / "recordings").glob("*.json.gz"), key=lambda path: path.stat().st_size)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sim.evidence.settings import differences, settings_of
-from sim.recordings.source.lab.config import Configuration
+from benchmarks.lab.config import Configuration
+from benchmarks.lab.settings import settings_of
+from sim.evidence.settings import differences
 
 OP = {"id": "op", "inputs": [{"from": "src"}]}
 

@@ -89,11 +89,12 @@ def _run(arguments: Sequence[str], folder: Path, log: Path) -> None:
 
 def _call(arguments: Sequence[str]) -> int:
     """The exit code, as a shell sees it."""
+    from benchmarks.lab.__main__ import app
     from sim.cli import main
 
     sys.argv = ["ckptsim", *arguments]
     try:
-        main()
+        main(app)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import benchmarks.lab  # noqa: F401 - some recordings are the lab's
 from sim.history.history import History
 from sim.history.reading import history_of
 from sim.recordings.reading import read_source

@@ -93,7 +93,7 @@ _own = threading.local()
 def _make_copy() -> tempfile.TemporaryDirectory[str]:
     """With bytecode, which knows by time and size whether its source is still the same: each test would compile the package anew."""
     folder = tempfile.TemporaryDirectory(prefix="ckptsim-mutation-")
-    for name in ("sim", "tests", "scenarios"):
+    for name in ("sim", "tests", "scenarios", "benchmarks"):
         shutil.copytree(ROOT / name, Path(folder.name) / name)
     shutil.copy(ROOT / "pyproject.toml", folder.name)
     compileall.compile_dir(Path(folder.name) / "sim", quiet=2)

@@ -80,7 +80,7 @@ def found(tmp_path_factory):
     catalogue = place / "sim" / "quantities" / "observed.py"
     before, known, after = catalogue.read_text().partition(KNOWN)
     catalogue.write_text(f"{before}{RECORD}{known}{after}")
-    recording = ROOT / "tests" / "data" / "recordings" / "p2-severe-aligned.json.gz"
+    recording = ROOT / "tests" / "data" / "rest" / "pressed.zip"
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(recording), SCENARIO], cwd=place, env=os.environ | {"PYTHONPATH": str(place)},
         capture_output=True, text=True, check=False,

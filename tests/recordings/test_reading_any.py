@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import Measured, Recording, RecordingError, RestSnapshot, read_any, read_source, to_document
+from benchmarks.lab import Recording
+from sim.recordings import Measured, RecordingError, RestSnapshot, read_any, read_source, to_document
 from sim.recordings.source.job_log import JobLog
 from sim.scenario import ScenarioError, load
 from sim.verbs.explain import explain_job, is_real
@@ -50,10 +51,10 @@ def test_a_folder_of_logs(tmp_path):
     ("content", "message"),
     [
         (b"", "is empty"), (b"{", "is not JSON"), (b"[1]", "no recording of a Flink job"), (b"hello", "no lines of checkpoints"),
-        (b"\x7fELF\x02\x01\x01\x00", "is not JSON"), (b"\x1f\x8b\x08\x00", "cut off"), (b'{"archive": 3}', "no field 'format'"),
-        (b"PK\x03\x04 no zip", "is not JSON"),
+        (b"\x7fELF\x02\x01\x01\x00", "is not JSON"), (b"\x1f\x8b\x08\x00", "cut off"), (b'{"archive": 3}', "no recording of a Flink job"),
+        (b"PK\x03\x04 no zip", "is not JSON"), (b'{"format": ["x"]}', "which ckptsim does not read"),
     ],
-    ids=range(8),
+    ids=range(9),
 )  # fmt: skip
 def test_what_is_nothing_we_know(tmp_path, content, message):
     """One line that names the file."""

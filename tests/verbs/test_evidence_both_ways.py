@@ -1,4 +1,4 @@
-"""Tables of traces, windows, constants and the page of predictions are kept alike by the command and by Python."""
+"""Tables of traces, windows and the page of predictions are kept alike by the command and by Python."""
 
 import shutil
 
@@ -7,7 +7,7 @@ from docs.house import ROOT
 from tests.verbs.conftest import contents
 
 DAY = "t_s,rate\n" + "".join(f"{second},{1000 + 10 * (second % 7)}\n" for second in range(60)) + "61,many\n"
-RECORDINGS = [ROOT / "tests/data/recordings" / f"{name}.json.gz" for name in ("p2-severe-aligned", "final-bounded-chain3")]
+RECORDINGS = [ROOT / "tests/data/users-jobs" / f"{name}.zip" for name in ("J2-count-aligned", "J4-pressed-aligned-r1")]
 
 
 def placed(tmp_path):
@@ -41,18 +41,6 @@ def test_tables_and_windows_of_traces(both_ways, tmp_path):
     assert "w/windows.csv" in contents(tmp_path / "python")
 
 
-def test_constants_of_an_environment(both_ways, tmp_path):
-    """The file says the command that makes it again, and no place of this machine."""
-    placed(tmp_path)
-    done, calibration = both_ways(
-        {}, f"calibrate {tmp_path}/command/recorded --out mine.yaml", lambda: sim.calibrate("recorded").save("mine.yaml")
-    )
-
-    assert 4 == done.exit_code, done.stderr
-    assert contents(tmp_path / "command") == contents(tmp_path / "python")
-    assert "# Written by: ckptsim calibrate recorded\n" in calibration.read_text()
-
-
 def test_the_page_of_predictions(both_ways, tmp_path):
     """What was skipped is named by both."""
     placed(tmp_path)
@@ -68,14 +56,3 @@ def test_the_page_of_predictions(both_ways, tmp_path):
     assert [f"skipped: {reason}" for reason in validation.skipped] == done.stderr.splitlines()[:1]
     assert len(validation.summary) > 5
     assert validation.bars["met"].notna().all()
-
-
-def test_constants_are_held_to_other_recordings(both_ways, tmp_path):
-    placed(tmp_path)
-    done, found = both_ways(
-        {}, "calibrate recorded --cross-validate --seeds 1 --jobs 1 --json", lambda: sim.cross_validate("recorded", seeds=1, jobs=1)
-    )
-
-    assert 4 == done.exit_code, done.stderr
-    assert found.predictions >= 2
-    assert f"{found.predictions} different predictions" in repr(found)

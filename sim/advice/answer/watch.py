@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sim.model.backtest import Backtest
 
 FACTOR = 1.66
-"""Within which p50 under other barriers was predicted where a history says nothing better: all 80 settings (benchmarks/what_ifs.csv).
+"""Within which p50 under other barriers was predicted where a history says nothing better: all 80 settings (benchmarks/lab/what_ifs.csv).
 
 A move to RocksDB on a real Flink was off by 1.66 (docs/your-own-job.md).
 """

@@ -1,6 +1,6 @@
 """The factors of a what-if: how far predictions of checkpoints may be off, by the kind of what it changes.
 
-`factors.json` lies beside this file.  `python -m benchmarks.backtest_verdicts --write` makes it from recordings.
+`factors.json` lies beside this file.  `python -m benchmarks.lab.backtest_verdicts --write` makes it from recordings.
 """
 
 from __future__ import annotations

@@ -1,21 +1,20 @@
 """Observations in a recording, as a tidy table: a row per quantity, vertex and checkpoint or sample.  It judges nothing.
 
 `sim.quantities.observed` says what each quantity is.  What has a row per checkpoint or subtask is read here, off Flink's columns;
-`series`, `ends` and `failures` compute the others.  Rows of a whole run, and samples of a series, have the checkpoint -1.
+`series` computes the others, and a job whose configuration is known has more.  Rows of a whole run and samples have the checkpoint -1.
 `first` marks the first checkpoint: it meets queues that are not yet full.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 
 from sim.quantities.observed import quantities
-from sim.recordings.observe.ends import of_ends
-from sim.recordings.observe.failures import of_failures
 from sim.recordings.observe.series import of_series
-from sim.recordings.observe.tidy import WHOLE_RUN, table_of, values_of
-from sim.recordings.source.lab.recording import Recording
-from sim.recordings.source.recorded_job import RecordedJob
+from sim.recordings.observe.tidy import WHOLE_RUN, RunValue, table_of, values_of
+from sim.recordings.source.recorded_job import ConfiguredJob, RecordedJob
 from sim.stand_ins import is_known
 
 _EXPIRED = "CHECKPOINT_EXPIRED|expired before completing"  # Flink's CheckpointFailureReason: its name, and its text in REST
@@ -25,9 +24,14 @@ def observed(recording: RecordedJob) -> pd.DataFrame:
     """The observations of a recording; savepoints and unfinished checkpoints are left out."""
     checkpoints = recording.checkpoints_table()
     periodic = checkpoints[~checkpoints["is_savepoint"].astype(bool)]
-    failures = of_failures(recording) if isinstance(recording, Recording) else ()  # other sources do not log failures of tasks
-    rest = values_of([*of_series(recording), *of_ends(recording), *failures])
-    return pd.concat([of_checkpoints(periodic, recording.subtasks_table()), rest], ignore_index=True)
+    rest = recording.observed_values() if isinstance(recording, ConfiguredJob) else [*of_series(recording), *of_savepoints(recording)]
+    return pd.concat([of_checkpoints(periodic, recording.subtasks_table()), values_of(rest)], ignore_index=True)
+
+
+def of_savepoints(recording: RecordedJob) -> Iterator[RunValue]:
+    """The durations of completed savepoints."""
+    done = (point for point in recording.checkpoints.list if point.is_savepoint and point.status == "COMPLETED")
+    yield from (("savepoint_duration", "", float(point.end_to_end_duration)) for point in done)
 
 
 def of_checkpoints(checkpoints: pd.DataFrame, subtasks: pd.DataFrame) -> pd.DataFrame:

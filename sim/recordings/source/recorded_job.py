@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pandas as pd
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -143,9 +143,38 @@ class RecordedJob(_RestObject, ABC):
         samples_of = pd.DataFrame(numbers, index=pd.Index([_number(time) for time in times], name="t"), columns=range(width), dtype=float)
         return samples_of[samples_of.index.notna()]
 
-    def event_table(self, kind: str) -> pd.DataFrame:  # noqa: ARG002 - kinds of recordings that have events say which
-        """Events of one kind in the order they were logged; empty if there were none."""
-        return pd.DataFrame()
+
+class Import(NamedTuple):
+    """An imported document, with its question, its comments, and the features that it lacks."""
+
+    document: dict[str, Any]
+    question: str
+    comments: list[str]
+    not_modelled: list[str]
+
+
+class ConfiguredJob(RecordedJob):
+    """A recording that holds the configuration of its job, of a format in `sim.recordings.reading.FORMATS`."""
+
+    @abstractmethod
+    def to_document(self, *, compare: bool = False) -> Import:
+        """The scenario of its configuration; `compare`: with three kinds of barriers."""
+
+    @abstractmethod
+    def settings(self) -> Mapping[str, Any]:
+        """A value for each independent choice of the configuration."""
+
+    @abstractmethod
+    def observed_values(self) -> Iterable[tuple[str, str, float]]:
+        """(quantity, vertex, value) of the whole run, all but those of single checkpoints."""
+
+    @abstractmethod
+    def predicted_values(self, result: Any) -> Iterable[tuple[str, str, float]]:
+        """The same of a simulated run, where `sim.evidence.predicted` does not compute it."""
+
+    @abstractmethod
+    def history(self) -> Any:
+        """As `sim.history.reading.history_of` has it."""
 
 
 def checkpoints_table(checkpoints: Iterable[RecordedCheckpoint]) -> pd.DataFrame:

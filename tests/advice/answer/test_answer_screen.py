@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from ruamel.yaml import YAML
 
-from benchmarks.backtest_verdicts import read_results
+from benchmarks.lab.backtest_verdicts import read_results
 from sim.advice.answer.configuration import KeyChange, difference, patch
 from sim.advice.answer.lost import lost_task_manager
 from sim.advice.answer.summary import CHANGE_LINES, WIDTH, lines_below, no_setting, summary

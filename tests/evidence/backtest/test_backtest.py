@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.lab import read
 from sim.evidence.backtest import imports
 from sim.evidence.backtest.backtest import NoHistoryError, backtest
 from sim.evidence.backtest.texts import WIDTH, lines_of
@@ -67,7 +68,7 @@ def test_state_with_a_changelog_is_about_as_large_as_observed():
 
 def test_a_job_of_paced_work_agrees_with_its_history():
     """Work that sleeps, storage in memory: nothing is off."""
-    found = backtest(read_any(DATA / "recordings" / "p4-severe-aligned.json.gz"))
+    found = backtest(read(DATA / "recordings" / "p4-severe-aligned.json.gz"))
 
     assert () == found.off
     lines = lines_of(found)

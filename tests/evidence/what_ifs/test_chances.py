@@ -6,8 +6,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from benchmarks.backtest_verdicts import document, read_results
-from benchmarks.what_ifs_learned import LEVELS, ratios
+from benchmarks.lab.backtest_verdicts import document, read_results
+from benchmarks.lab.what_ifs_learned import LEVELS, ratios
 from sim.evidence.what_ifs.chances import LIKELY, chance, within
 from sim.evidence.what_ifs.factors import FILE
 

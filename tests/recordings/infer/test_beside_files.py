@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.as_answers import as_answers
+from benchmarks.lab.as_answers import as_answers
 from sim.recordings.infer.scenario import infer_scenario
 from sim.units import parse_byte_rate, parse_duration
 
@@ -42,7 +42,7 @@ def test_slow_files_of_channel_state_are_no_work():
 
 def test_a_shared_file_is_slow_for_all_that_share_it(monkeypatch):
     """A file of all subtasks is written for 150 ms and more.  Those that have little in flight do not work meanwhile."""
-    monkeypatch.setattr("benchmarks.as_answers._places", in_one_task_manager)
+    monkeypatch.setattr("benchmarks.lab.as_answers._places", in_one_task_manager)
 
     assert not any("async" in vertex.get("snapshot", {}) for vertex in document("held-out/slowfs-unaligned-chain")["job"].values())
 

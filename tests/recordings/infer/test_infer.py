@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import Measured, RecordingError, RestSnapshot, compared, infer_scenario, read_any, read_saved, read_source, to_recording
+from sim.recordings import Measured, RecordingError, RestSnapshot, compared, infer_scenario, read_any, read_saved, to_recording
 from sim.scenario import loads, write
 from sim.units import parse_byte_rate, parse_duration, parse_rate, parse_size
 
@@ -431,13 +431,6 @@ def test_the_tables_are_those_of_a_recording(name):
     assert {"COMPLETED"} == set(recording.checkpoints_table()["status"])
     assert busy.index.is_monotonic_increasing
     assert 2 <= len(busy) < len(read_saved(REST / f"{name}.zip").samples)
-
-
-def test_a_recording_is_read_as_before():
-    """Its configuration, nothing measured."""
-    recording = REST.parent / "recordings" / "p2-severe-aligned.json.gz"
-
-    assert not isinstance(read_source([recording]), Measured)
 
 
 @pytest.mark.parametrize(("interval_ms", "lasts_s"), [(1000, 60), (30_000, 360), (600_000, 3600), (10_000_000, 60)])

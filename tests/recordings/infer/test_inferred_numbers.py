@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmarks.lab.scenario import _timestamp
 from sim.model.scenario import Overheads
 from sim.recordings.infer import async_io, storage
 from sim.recordings.infer.draft import Draft, duration_text, rate_text
 from sim.recordings.infer.edges.counted import unbalanced
 from sim.recordings.infer.flows import Flow, Flows
-from sim.recordings.infer.lab.scenario import _timestamp
 from sim.recordings.infer.log import infer_log
 from sim.recordings.infer.options import _placement, infer_checkpoint
 from sim.recordings.infer.windows import inferred
@@ -20,11 +20,11 @@ from sim.recordings.infer.windows.unknown_rhythm import unknown_rhythm
 from sim.recordings.infer.work import _pace
 from sim.recordings.source.rest.answers import CheckpointConfig
 from sim.units import parse_byte_rate, parse_duration
+from tests.benchmarks.lab.test_lost_task_managers import imported, kill, start
+from tests.benchmarks.lab.test_passed_on import job as lab_job
+from tests.benchmarks.lab.test_passed_on import op, source
 from tests.recordings.infer.test_edges_counted import Job, flow, vertex
 from tests.recordings.infer.test_infer_log import logged
-from tests.recordings.infer.test_lost_task_managers import imported, kill, start
-from tests.recordings.infer.test_passed_on import job as lab_job
-from tests.recordings.infer.test_passed_on import op, source
 
 MILLISECOND = 10**6
 PERIOD_MS = 7000

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import Recording, infer, read_source, to_document
+from benchmarks.lab import Recording
+from sim.recordings import infer, read_source, to_document
 from sim.scenario import write
 
 DATA = Path(__file__).parents[2] / "data"

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.recordings import RecordingError, RestSnapshot, infer_scenario, read, read_saved, read_source, save
+from benchmarks.lab import read
+from sim.recordings import RecordingError, RestSnapshot, infer_scenario, read_saved, read_source, save
 from sim.recordings.source.rest import saved
 
 REST = Path(__file__).parents[2] / "data" / "rest"

@@ -1,0 +1,95 @@
+"""``python -m benchmarks.lab calibrate``: the constants of an environment from recordings made there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sim.cli.console.errors import Code, UserError, print_message, speaking
+from sim.cli.console.listener import Console
+from sim.cli.console.overview import Purpose, Verb
+from sim.cli.console.terminal import show
+from sim.cli.options import JobsOption
+
+if TYPE_CHECKING:
+    from benchmarks.lab.calibrate import Calibration, CrossValidation
+    from benchmarks.lab.calibration.cross_validation import Fit
+
+
+def calibrate_environment(
+    recordings: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Recordings, or folders of them.", show_default=False)],
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Instead of stdout.", show_default=False)] = None,
+    cross_validate: Annotated[
+        bool, typer.Option("--cross-validate", help="Predict each recording with constants from the others; the file is not written.")
+    ] = False,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations per prediction.")] = 3,
+    jobs: JobsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What is shown, as JSON.")] = False,
+) -> None:
+    """Estimate what no configuration says from recordings of one environment: one file for `environment:`, nothing is simulated."""
+    with speaking():
+        if cross_validate and out is not None:
+            raise UserError("--cross-validate estimates many times; write the file with another call, without it", Code.USAGE)
+        from benchmarks.lab import calibrate as verb
+
+        found: Calibration | CrossValidation
+        if cross_validate:
+            console = Console(_print_json if as_json else _show_errors)
+            found = verb.cross_validate(recordings, seeds=seeds, jobs=jobs, listener=console)
+        else:
+            console = Console(_print_json if as_json else _print_file if out is None else _show_constants)
+            found = verb.calibrate(recordings, out, listener=console)
+        console.finish()
+        raise typer.Exit(Code.CELLS_FAILED if found.skipped else Code.FINE)
+
+
+def _print_json(found: Calibration | CrossValidation) -> None:
+    print(json.dumps(found.plain()))
+
+
+def _print_file(found: Calibration) -> None:
+    print(found.text, end="")
+
+
+def _show_constants(found: Calibration) -> None:
+    rows = [
+        [row["constant"], f"{row['value_ms']:g} ms", _interval(row), str(row["recordings"]), row["meaning"]]
+        for row in found.table.to_dict("records")
+    ]
+    show(["constant", "value", "interval", "recordings", "what it is"], rows)
+
+
+def _interval(row: Mapping[Hashable, Any]) -> str:
+    return "default kept" if row["kept"] else f"{row['low_ms']:g} to {row['high_ms']:g} ms"
+
+
+def _show_errors(found: CrossValidation) -> None:
+    from benchmarks.lab.calibration.cross_validation import WAYS
+    from sim.cli.truth_tables import share
+
+    keys = [f"{way}: {name}" for way in WAYS for name in ("median", "p90")]
+    counted = ("quantity", "recordings", "rows")
+    rows = [[*(str(row[key]) for key in counted), *(share(row[key]) for key in keys)] for row in found.errors.to_dict("records")]
+    show([*counted, *(key if key.endswith("median") else "p90" for key in keys)], rows)
+    print()
+    constants = [[name.replace("_", "-"), *_values(found.fitted, name), str(count), source] for name, source, count in found.sources]
+    show(
+        ["constant", "from all", "without the recording", "without the family", "recordings", "without the family it comes from"], constants
+    )
+    print_message(f"{found.predictions} different predictions")
+
+
+def _values(fitted: Sequence[Fit], name: str) -> list[str]:
+    """The value, or the smallest and the largest, of each way."""
+    ranges = []
+    for k in range(3):
+        values = sorted({getattr(fit.overheads[k], f"{name}_ns") / 10**6 for fit in fitted})
+        ranges.append(f"{values[0]:g} ms" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g} ms")
+    return ranges
+
+
+VERB = Verb("calibrate", Purpose.TRUST, 2, "Estimate constants of your environment.", calibrate_environment)

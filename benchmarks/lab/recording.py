@@ -1,0 +1,112 @@
+"""A recording of our own recorder: a configured run of a real job, with events that its operators logged.
+
+Its file is JSON, plain or compressed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from benchmarks.lab.config import Configuration, Node
+from sim.foreign import one_line
+from sim.recordings.source.files import LARGEST_BYTES, RecordingError, parse, summary
+from sim.recordings.source.recorded_job import ConfiguredJob, Import, Number
+
+if TYPE_CHECKING:
+    from sim.history.history import History
+    from sim.recordings.observe.tidy import RunValue
+
+FORMAT = "flink-lab/1"
+
+
+class JobTimes(BaseModel):
+    """The times of a recorded job."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    timestamps: dict[str, int] = Field(default_factory=dict)  # status -> time when the job last entered it; 0: never
+
+
+class Events(BaseModel):
+    """The events of one kind that the job itself has logged."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    cols: tuple[str, ...]
+    rows: tuple[tuple[str | bool | Number | None, ...], ...]
+
+    @model_validator(mode="after")
+    def _is_rectangular(self) -> Self:
+        if any(len(row) != len(self.cols) for row in self.rows):
+            raise ValueError("a row has not as many values as there are columns")
+        return self
+
+
+class Recording(ConfiguredJob):
+    """A recording of our own recorder."""
+
+    format: Literal["flink-lab/1"]
+    config: Configuration
+    job: JobTimes = JobTimes()
+    events: dict[str, Events] = Field(default_factory=dict)
+
+    @property
+    def vertices(self) -> Sequence[Node]:
+        return self.config.nodes
+
+    def to_document(self, *, compare: bool = False) -> Import:
+        from benchmarks.lab.scenario import to_document
+
+        return to_document(self, compare=compare)
+
+    def settings(self) -> Mapping[str, Any]:
+        from benchmarks.lab.settings import settings_of
+
+        return settings_of(self.config, self.flink_version)
+
+    def observed_values(self) -> Iterator[RunValue]:
+        from benchmarks.lab.ends import of_the_end
+        from benchmarks.lab.failures import of_failures
+        from benchmarks.lab.series import of_counted_series
+        from sim.recordings.observe.table import of_savepoints
+
+        yield from of_counted_series(self)
+        yield from of_savepoints(self)
+        yield from of_the_end(self)
+        yield from of_failures(self)
+
+    def predicted_values(self, result: Any) -> Iterator[RunValue]:
+        from benchmarks.lab.predicted_ends import of_ends_and_failures
+
+        return of_ends_and_failures(result)
+
+    def history(self) -> History:
+        from benchmarks.lab.history import history_of_recording
+
+        return history_of_recording(self)
+
+    def event_table(self, kind: str) -> pd.DataFrame:
+        events = self.events.get(kind, Events(cols=(), rows=()))
+        return pd.DataFrame(list(events.rows), columns=list(events.cols))
+
+
+def read(path: str | Path, *, largest_bytes: int = LARGEST_BYTES) -> Recording:
+    """The recording in a `.json` or `.json.gz` file; the content tells which."""
+    path = Path(path)
+    return recording_of(parse(path, largest_bytes=largest_bytes), path)
+
+
+def recording_of(document: Any, path: Path) -> Recording:
+    """The recording in a document, checked; `path` is for messages."""
+    if not isinstance(document, dict) or "format" not in document:
+        raise RecordingError(f"{path}: is JSON, but no recording of a Flink job: it has no field 'format'")
+    if document["format"] != FORMAT:
+        raise RecordingError(f"{path}: has the format {one_line(repr(document['format']), 60)}; this version reads '{FORMAT}'")
+    try:
+        return Recording.model_validate(document)
+    except ValidationError as error:
+        raise RecordingError(f"{path}: {summary(error)}") from None

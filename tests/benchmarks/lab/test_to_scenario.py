@@ -1,0 +1,334 @@
+"""A recording becomes the scenario of its job: everything that was configured, nothing that was observed, nothing dropped in silence."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.lab import Recording, read
+from sim.recordings import to_document
+from sim.scenario import loads, write
+
+DATA = Path(__file__).parents[2] / "data" / "recordings"
+FILES = sorted(DATA.glob("*.json.gz"))
+
+
+def document(name="p4-severe-unaligned"):
+    return json.loads(gzip.decompress((DATA / f"{name}.json.gz").read_bytes()))
+
+
+def imported(recorded, **options):
+    return to_document(Recording.model_validate(recorded), **options)
+
+
+def with_node(index, **changes):
+    """The import of p4-severe-unaligned (src, map, sink) with one node changed."""
+    recorded = document()
+    recorded["config"]["nodes"][index].update(changes)
+    return imported(recorded)
+
+
+def test_a_chain_reads_like_its_configuration():
+    """Source, map, sink: what a person would have written."""
+    scenario, question, comments, lost = to_document(read(DATA / "p4-severe-unaligned.json.gz"))
+
+    assert {
+        "src": {"source": {"rate-per-subtask": "unlimited", "record": "1008 B"}, "parallelism": 4, "snapshot": {"operator-state": "266 B"}},
+        "map": {
+            "input": {"src": "hash"}, "service": "100 us", "record": "1 kB", "parallelism": 4,
+            "state": {"size": "4 MB", "update": "10 %", "value": "1 kB"}, "snapshot": {"operator-state": "199 B"},
+        },
+        "sink": {"input": {"map": "hash"}, "service": "3 ms", "parallelism": 4, "snapshot": {"operator-state": "199 B"}},
+    } == scenario["job"]  # fmt: skip
+    assert {
+        "execution.checkpointing.interval": "4 s",
+        "execution.checkpointing.unaligned.enabled": True,
+        "execution.checkpointing.timeout": "10 min",
+        "execution.checkpointing.tolerable-failed-checkpoints": 1000,
+        "execution.checkpointing.data-inline-threshold": 0,
+        "execution.buffer-timeout.interval": "100 ms",
+    } == scenario["flink"]
+    assert {"placement": "isolated", "profile": "2.x"} == scenario["cluster"]
+    assert {"bandwidth": "100 MB/s", "file-latency": "20 ms", "metadata-latency": "20 ms"} == scenario["storage"]
+    assert {"duration": "48 s"} == scenario["run"]
+    assert question == "How does the recorded job 'p4-severe-unaligned' checkpoint, configured as it was?"
+    assert comments == ["Imported from the recording 'p4-severe-unaligned' of Flink 2.3.0: its configuration, nothing observed."]
+    assert [] == lost
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_nothing_observed_goes_in(path):
+    """Without any checkpoint, metric and event but those of the job's start the scenario is the same."""
+    recorded = json.loads(gzip.decompress(path.read_bytes()))
+    blind = {key: recorded[key] for key in ("format", "name", "family", "flink_version", "config")}
+    kinds = {"submit", "open", "prefilled", "source_start", "fail_injected"}
+    start = {kind: events for kind, events in recorded["events"].items() if kind in kinds}
+    blind |= {"started_ms": 0, "ended_ms": 0, "checkpoints": {"counts": {}, "list": []}, "events": start}
+
+    assert imported(blind) == imported(recorded)
+
+
+def test_three_kinds_of_barriers_are_compared_on_request():
+    """`compare` asks the other question: an axis instead of the recorded setting, with the recorded timeout if there is one."""
+    scenario, question, _, _ = to_document(read(DATA / "p4-severe-timeout-1s.json.gz"), compare=True)
+    recorded = document("p4-severe-timeout-1s")
+    recorded["config"]["flink"]["execution.checkpointing.aligned-checkpoint-timeout"] = "500ms"
+
+    assert {"barriers": ["aligned", "unaligned", {"aligned-timeout": "1 s"}]} == scenario["checkpoint"]
+    assert [] == [key for key in scenario["flink"] if "align" in key]
+    assert question == "How would the recorded job 'p4-severe' checkpoint under aligned, unaligned and aligned-with-timeout barriers?"
+    assert {"aligned-timeout": "500 ms"} == imported(recorded, compare=True).document["checkpoint"]["barriers"][2]
+
+
+@pytest.mark.parametrize("compare", [False, True], ids=["recorded", "compared"])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_the_scenario_is_one(path, compare):
+    """What is written loads without a warning, and its job is the recorded one."""
+    recording = read(path)
+    written = to_document(recording, compare=compare)
+    study = loads(write(written.document, written.question, written.comments), recording.name)
+
+    assert written.question == study.question
+    assert () == study.warnings
+    assert len(study.scenarios) == (3 if compare else 1)
+    for scenario in study.scenarios:
+        assert scenario.run.duration_ns == recording.config.duration_s * 10**9
+        assert [(node.id, node.parallelism) for node in recording.config.nodes] == [(v.name, v.parallelism) for v in scenario.job.vertices]
+        assert [node.service_us * 1000 for node in recording.config.nodes if node.inputs] == [
+            vertex.service.mean for vertex in scenario.job.vertices if vertex.inputs
+        ]
+        assert scenario.storage.inline_threshold_bytes == 0
+        assert scenario.checkpoint.tolerable_failed == 1000
+
+
+def test_the_first_scenario_is_an_import():
+    """`make run` plays the comparison that `ckptsim import --compare` writes today."""
+    written = to_document(read(DATA / "p4-severe-aligned.json.gz"), compare=True)
+
+    assert (DATA.parents[2] / "scenarios" / "p4-severe.yaml").read_text() == write(written.document, written.question, written.comments)
+
+
+def test_the_recorded_barriers_are_the_scenarios():
+    """Aligned unless the options say otherwise."""
+    loaded = {path.name.removesuffix(".json.gz"): loads(json.dumps(to_document(read(path)).document)) for path in FILES}
+    kinds = {name: str(study.scenarios[0].checkpoint.barriers) for name, study in loaded.items()}
+
+    assert {name for name in kinds if "unaligned" in name} == {name for name, kind in kinds.items() if kind == "unaligned"}
+    assert {"p4-severe-timeout-1s": "aligned-timeout 1 s"} == {
+        name: kind for name, kind in kinds.items() if kind not in ("aligned", "unaligned")
+    }
+
+
+def test_concurrent_checkpoints_are_not_compared():
+    """Flink refuses them for unaligned checkpoints: the comparison says that it leaves them out."""
+    recorded = document()
+    recorded["config"]["flink"]["execution.checkpointing.max-concurrent-checkpoints"] = "2"
+    written = imported(recorded, compare=True)
+
+    assert len(loads(json.dumps(written.document)).scenarios) == 3
+    assert any("one by one" in what for what in written.not_modelled)
+    assert [] == imported(document(), compare=True).not_modelled
+
+
+def test_a_recorded_option_wins_over_the_fixed_one():
+    """Each option stands once, under its current name."""
+    recorded = document()
+    recorded["config"]["flink"] = {"execution.checkpointing.timeout": "4 s", "execution.checkpointing.alignment-timeout": "1 s"}
+    flink = imported(recorded).document["flink"]
+
+    assert flink["execution.checkpointing.timeout"] == "4 s"
+    assert flink["execution.checkpointing.aligned-checkpoint-timeout"] == "1 s"
+    assert "execution.checkpointing.alignment-timeout" not in flink
+
+
+def test_weights_belong_to_the_reader():
+    """Skew is drawn by the writer and felt by the readers of the keyed edge."""
+    scenario = to_document(read(DATA / "p4-skew70-aligned.json.gz")).document
+
+    assert {"map": {"ship": "hash", "weights": [7, 1, 1, 1]}} == scenario["job"]["sink"]["input"]
+    assert {"src": "hash"} == scenario["job"]["map"]["input"]
+
+
+def test_a_join_may_serve_its_inputs_differently():
+    """One service time for both inputs, or one for each; a union has but one."""
+    recorded = document("join-fastslow-aligned")
+    same = imported(recorded).document["job"]["join"]
+    recorded["config"]["nodes"][2]["serviceUs2"] = 50
+    different = imported(recorded).document["job"]["join"]
+    del recorded["config"]["nodes"][2]["kind"]
+    union = imported(recorded).document["job"]["join"]
+
+    assert ({"a": "hash", "b": "hash"}, "2 ms") == (same["input"], same["service"])
+    assert {"a": {"ship": "hash", "service": "2 ms"}, "b": {"ship": "hash", "service": "50 us"}} == different["input"]
+    assert "service" not in different
+    assert ({"a": "hash", "b": "hash"}, "2 ms") == (union["input"], union["service"])
+
+
+def test_records_keep_their_size_behind_the_first_hop():
+    """A source's timestamp travels one hop; whoever passes records on passes them without it."""
+    job = to_document(read(DATA / "join-slowpath-aligned.json.gz")).document["job"]
+
+    assert ["1008 B", "1008 B"] == [job[name]["source"]["record"] for name in ("a", "b")]
+    assert job["slow"]["record"] == "1 kB"
+    assert "record" not in job["join"]  # nobody reads the join
+
+
+def test_every_delay_of_a_snapshot_is_there():
+    """Before the barrier, after it, asynchronously, with a probability."""
+    vertex = with_node(1, prepareMs=2000, snapshotMs=0.5, asyncMs=300, snapProb=0.08).document["job"]["map"]
+
+    delays = {"pre-barrier": "2 s", "sync": "500 us", "async": "300 ms", "probability": "8 %"}
+    assert delays | {"operator-state": "329 B"} == vertex["snapshot"]
+
+
+def test_storage_delays_and_slow_files_are_there():
+    """Latencies add, the share is exact, what is unlimited is not mentioned."""
+    recorded = document()
+    recorded["config"]["fs"] = {"readBytesPerSec": 2e7, "createMs": 5, "closeMs": 200, "slowProb": 0.02, "slowFactor": 20}
+
+    assert {
+        "read-bandwidth": "20 MB/s", "file-latency": "205 ms", "metadata-latency": "5 ms", "slow": {"share": "2 %", "factor": 20},
+    } == imported(recorded).document["storage"]  # fmt: skip
+
+
+def test_flink_1_is_another_profile():
+    """1.20 has configurable buffers, its constants differ."""
+    recorded = document() | {"flink_version": "1.20.3"}
+    recorded["config"]["flink"]["taskmanager.network.memory.buffers-per-channel"] = "4"
+    scenario = imported(recorded).document
+
+    assert scenario["cluster"]["profile"] == "1.20"
+    assert scenario["flink"]["taskmanager.network.memory.buffers-per-channel"] == "4"
+
+
+def test_asynchronous_io_has_its_latency_and_capacity():
+    """Behind a source the records keep their timestamp; the requests' file has a header of its own."""
+    map_ = with_node(1, kind="asyncwait", latencyMs=100, capacity=20, serviceUs=0, stateKeys=0).document["job"]["map"]
+
+    assert {"latency": "100 ms", "capacity": 20} == map_["async-io"]
+    assert "record" not in map_
+    assert {"operator-state": "678 B"} == map_["snapshot"]
+
+
+def test_a_cascade_lets_records_go_when_they_are_committed():
+    job = with_node(2, commit="cascade", commitMs=30).document["job"]
+
+    assert {"emits": "on-commit", "time": "30 ms"} == job["sink"]["commit"]
+    assert {"emits": "on-commit"} == with_node(1, commit="cascade").document["job"]["map"]["commit"]
+
+
+def test_service_that_is_partly_constant():
+    vertex = with_node(1, serviceJitter=0.25).document["job"]["map"]
+
+    assert {"shifted-exponential": {"mean": "100 us", "cv": "0.25"}} == vertex["service"]
+
+
+def test_exponential_service_and_fan_out():
+    """Jitter 1 is an exponential distribution; selectivity is records out per record in."""
+    vertex = with_node(1, serviceJitter=1, selectivity=0.5).document["job"]["map"]
+
+    assert {"exponential": "100 us"} == vertex["service"]
+    assert vertex["fan-out"] == "0.5"
+
+
+def test_transactions_and_what_a_commit_costs():
+    """Records pass at once and are committed with their checkpoint; a commit may keep the task thread busy."""
+    plain, slow = with_node(2, commit="independent"), with_node(2, commit="independent", commitMs=30)
+
+    assert ["two-phase", {"time": "30 ms"}] == [imported.document["job"]["sink"]["commit"] for imported in (plain, slow)]
+    assert [] == [what for what in (*plain.not_modelled, *slow.not_modelled) if "commit" in what]
+    assert "commit" not in with_node(2).document["job"]["sink"]
+
+
+def test_two_edges_from_one_node_have_names_of_their_own():
+    """Both are kept, and a scenario can be made of them."""
+    imported = with_node(1, kind="join", inputs=[{"from": "src", "exchange": "keyby"}, {"from": "src", "exchange": "rebalance"}])
+    job = loads(write(imported.document, "?"), name="x").scenarios[0].job
+
+    assert [] == imported.not_modelled
+    assert {"src": "hash", "src-2": {"from": "src", "ship": "rebalance"}} == imported.document["job"]["map"]["input"]
+    assert [("src", "hash"), ("src", "rebalance")] == [(inlet.upstream, inlet.ship) for inlet in job.vertex("map").inputs]
+
+
+@pytest.mark.parametrize(
+    ("index", "changes", "phrase"),
+    [
+        (0, {"startDelayMs": 5}, "'src': key 'startDelayMs'"),
+        (1, {"failTimes": 2}, "'map': key 'failTimes'"),
+        (1, {"outWeights": [1, 2, 3, 4], "inputs": [{"from": "src", "salt": 1}]}, "'map': key 'salt' of an input"),
+        (2, {"commitMs": 30}, "'sink': 30 ms of work per commit"),
+    ],
+    ids=range(4),
+)
+def test_what_cannot_be_said_yet_is_named(index, changes, phrase):
+    """In the returned list and in a comment of the scenario."""
+    _, _, comments, lost = with_node(index, **changes)
+
+    assert any(what.startswith(phrase) for what in lost)
+    assert any(comment.startswith(f"Not modelled: {phrase}") for comment in comments)
+
+
+def test_what_the_run_did_beside_its_job_is_named():
+    """Requests and keys nobody knows; the recorder's own settings are no loss, nor is RocksDB."""
+    recorded = document()
+    recorded["config"] |= {"sample_s": 1, "heap": "3g", "wind": "strong", "actions": [{"at_s": 22, "do": "rescale"}, {"do": "stop"}]}
+    recorded["config"]["flink"]["state.backend.type"] = "rocksdb"
+    scenario, _, _, lost = imported(recorded)
+
+    assert [
+        "configuration key 'wind'",
+        "request during the run: rescale at 22 s",
+        "request during the run: stop at ? s",
+    ] == lost
+    assert "actions" not in scenario
+    assert ("rocksdb", {"managed-memory": "64 MiB"}) == tuple(scenario["job"]["map"]["state"][key] for key in ("backend", "lsm"))
+
+
+def test_an_injected_failure_is_a_fault():
+    """Its time counts from the submission, a run's from all tasks running; how it restarts is the recorder's choice, or the recording's."""
+    recorded = document()
+    recorded["config"]["nodes"][2].update({"failAtMs": 26000, "failSubtask": 1})
+    recorded["config"]["flink"]["restart-strategy.fixed-delay.delay"] = "2 s"
+    recorded["events"] = {}  # its start is not known: the usual one
+    scenario, question, comments, lost = imported(recorded)
+    run = loads(write(scenario, question, comments)).scenarios[0]
+
+    assert [{"kill": "sink[1]", "at": "24.9 s"}] == scenario["faults"]
+    assert ("fixed-delay", 2_000_000_000, 10) == (run.restart.strategy, run.restart.delay_ns, run.restart.attempts)
+    assert [] == lost
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        ({"do": "savepoint", "at_s": 22}, {"savepoint": "canonical", "at": "20.9 s"}),
+        ({"do": "stop", "drain": True, "at_s": 27.5}, {"stop": "drain", "at": "26.4 s"}),
+        ({"do": "stop", "drain": False, "at_s": 27}, {"stop": "no-drain", "at": "25.9 s"}),
+    ],
+)
+def test_requests_become_actions(action, expected):
+    recorded = document()
+    recorded["config"]["actions"] = [action]
+    recorded["events"] = {}  # begun 1.3 s after the submission, as usual
+    scenario, _, _, lost = imported(recorded)
+
+    assert ([expected], []) == (scenario["actions"], lost)
+
+
+def test_a_source_that_ends_is_told_how_many_records_it_has():
+    """It ends, and nothing of that is lost."""
+    assert [] == with_node(0, rate=300, total=6900).not_modelled
+    source = with_node(0, rate=300, total=6900).document["job"]["src"]["source"]
+
+    assert {"rate-per-subtask": "300/s", "record": "1008 B", "records-per-subtask": 6900} == source
+
+
+def test_deep_and_wide_graphs_are_no_burden():
+    """Hostile: a hundred joins in a row, each reading the same node twice over, would be 2**100 paths."""
+    recorded = document()
+    nodes = [{"id": "n0", "kind": "source"}]
+    nodes += [{"id": f"n{i}", "kind": "join", "inputs": [{"from": f"n{i - 1}"}, {"from": f"n{max(0, i - 2)}"}]} for i in range(1, 100)]
+    recorded["config"]["nodes"] = nodes
+
+    assert len(imported(recorded).document["job"]) == 100
