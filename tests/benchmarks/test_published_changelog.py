@@ -58,6 +58,7 @@ def test_without_the_changelog():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_with_the_changelog():
     """Full sizes and the number of checkpoints are in their bars; the median duration is 30 % long, p90 and p99 are in theirs.
 

@@ -149,6 +149,7 @@ def test_more_load_a_longer_interval_and_a_cold_start_take_longer():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_recovery_times_of_the_yahoo_benchmark():
     """Fitted on all intervals, and the shortest and the longest left out; the formula does worse; lag ranks as recorded."""
     table = khaos.compare("ysb", jobs=2)
