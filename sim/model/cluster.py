@@ -88,7 +88,7 @@ class Cluster:
     latency_ns: int = option(Kind.DURATION, 0, "One way, between task managers.")
     barrier_wake_up_ns: int = option(
         Kind.DURATION, 0,
-        "A barrier that overtakes data has arrived -> the thread of its task runs and takes it; default: 0 s, cores are idle.",
+        "The first barrier of a checkpoint has reached a task -> the task takes it; default: 0 s. Code that runs once is slow.",
         keyword=True,
     )  # fmt: skip
     nic_bytes_per_second: int | None = option(Kind.BYTE_RATE, None, "Outgoing, per task manager.")

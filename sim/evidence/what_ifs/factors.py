@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sim.evidence.what_ifs.changes import AS_IT_IS, KINDS, UNSEEN, Kind, kinds_of
 from sim.model.backtest import OtherSettings
+from sim.quantities.observed import NEGLIGIBLE_MS
 
 if TYPE_CHECKING:
     from sim.model.backtest import Backtest
@@ -89,18 +90,21 @@ def factors_of(backtest: Backtest, kinds: Sequence[Kind]) -> OtherSettings | Non
         return None
     rows = [evidence()[(kind,)].beyond for kind in kinds]
     beyond = combined(rows) if len(rows) > 1 else rows[0] if rows else evidence()[AS_IT_IS].beyond
-    p50, p90 = _apart(backtest)
-    return OtherSettings(max(history.p50 * beyond[0], LEAST, p50), max(history.p90 * beyond[1], LEAST, p90))
-
-
-def _apart(backtest: Backtest) -> Pair:
-    """The factors between what the history of the file shows of checkpoints and what is predicted of the same job: no what-if is closer."""
+    learned = (history.p50 * beyond[0], history.p90 * beyond[1])
     row = next((row for row in backtest.compared if row.quantity == "end-to-end"), None)
     if row is None:
-        return 1.0, 1.0
+        return OtherSettings(*(max(factor, LEAST) for factor in learned))
     pairs = ((row.observed.p50, row.predicted.p50), (row.observed.p90, row.predicted.p90))
-    p50, p90 = (max(pair) / min(pair) if min(pair) > 0 else 1.0 for pair in pairs)
-    return p50, p90
+    return OtherSettings(*(_honest(factor, *pair) for factor, pair in zip(learned, pairs, strict=True)))
+
+
+def _honest(learned: float, observed_ms: float, predicted_ms: float) -> float:
+    """The factor with what it leaves out.
+
+    It is learned from durations of which `NEGLIGIBLE_MS` more or less are no difference; and no what-if is closer than the job as it is.
+    """
+    low, high = sorted((max(observed_ms, 1.0), max(predicted_ms, 1.0)))
+    return max(learned, LEAST, high / low) + NEGLIGIBLE_MS / max(observed_ms, 1.0)
 
 
 def sentences(backtest: Backtest, scenarios: Iterable[Scenario]) -> list[str]:

@@ -19,8 +19,8 @@ SHORT_MS = 180_000
 LONGEST_START_MS = 60_000
 BACKLOG_MS = 1000
 """Records that wait when tasks begin: rate limits and fetchers make up for a second, and 0 to 5 s of a log waited in recorded jobs."""
-WARM_UP, WARM_UP_FACTOR = "3 s", 4
-"""Two recorded jobs, behind after their start, served a quarter of what they could for the first 2 to 4 s."""
+WARM_UP, WARM_UP_FACTOR = "3 s", 2
+"""Served by two recorded jobs on busy hosts: a quarter of what they could for the first 2 to 4 s; by four with priority: about half."""
 
 
 def infer_cold_start(draft: Draft, job: RestJob) -> None:
@@ -37,7 +37,7 @@ def infer_cold_start(draft: Draft, job: RestJob) -> None:
         f"{format_duration(start_ms * 10**6)} wait, from the start of the job to its first checkpoint"
     ))  # fmt: skip
     draft.put("restart.warm-up", WARM_UP, "assumed: 2 to 4 s in recordings of other jobs")
-    draft.put("restart.warm-up-factor", WARM_UP_FACTOR, "likewise: 3 to 5")
+    draft.put("restart.warm-up-factor", WARM_UP_FACTOR, "likewise: 2 to 5")
 
 
 def infer_state_start(draft: Draft) -> None:

@@ -43,14 +43,14 @@ class _Parts(NamedTuple):
 
 
 def infer_residuals(draft: Draft, job: RestJob) -> None:
-    """Set `residuals:`, if the history is long enough and some checkpoint took longer than noise."""
+    """Set `residuals:`, if the history is long enough and some checkpoint took longer than the model has it."""
     points = usual_checkpoints(job)[-MOST:]
     if len(points) < FEWEST:
         return
     found = {vertex.name: _columns(draft, job, vertex, [point.id for point in points]) for vertex in job.vertices}
-    if max((sum(parts) for columns in found.values() for column in columns for parts in column), default=0.0) <= NEGLIGIBLE_MS:
-        return
     of = {name: kept | _backend(draft, name) for name, columns in found.items() if (kept := _written(columns))}
+    if not of:
+        return
     what = f"what {len(points)} checkpoints of the history took beyond the model; waits that the protocol explains are left out"
     draft.put("residuals", {"checkpoints": len(points), "unit": "1 ms", "of": of}, what)
 

@@ -64,7 +64,7 @@ def infer_job(job: RestJob) -> Inference:
     infer_state_start(draft)
     infer_cores(draft, job, flowed)
     infer_storage(draft, job, flowed)
-    infer_in_flight(draft, job)
+    infer_in_flight(draft, job, flowed)
     infer_residuals(draft, job)
     _run(draft, job)
     infer_cold_start(draft, job)

@@ -42,7 +42,7 @@ class TaskHost:
 
     _in_flight: Mapping[int, simpy.Event] = MappingProxyType({})
     """Snapshots whose state is written after their in-flight data, which happens then.  Shared while there are none."""
-    _overtaken_by = 0
+    _woken_by = 0
     """The latest barrier that the thread was woken for."""
 
     def __init__(
@@ -242,8 +242,8 @@ class TaskHost:
             self.tell(vocabulary.BarrierArrived(self.env.now, notice.gate, notice.number, options, notice.first, notice.last, priority))
 
         wake_up_ns = self.context.scenario.cluster.barrier_wake_up_ns
-        if priority and wake_up_ns and notice.number > self._overtaken_by and not self.thread.occupied:
-            self._overtaken_by = notice.number
+        if wake_up_ns and notice.number > self._woken_by and not self.thread.occupied:
+            self._woken_by = notice.number
             self.thread.occupy()  # it serves nothing meanwhile
             self.env.call_in(wake_up_ns, lambda: self._take_barrier(arrived))
         else:
