@@ -32,8 +32,6 @@ NOT_HERE = {"--master yarn": "a YARN", "--master k8s": "a Kubernetes"}
 """Part of a command -> what it would need; tests/sweeps/spark checks what those are told."""
 ELSEWHERE = {"questions": "tests/test_questions_of_users.py runs each of its commands, and reads what they print"}
 """Page -> why its commands are not run here."""
-MANY = {f"tests/data/{name}" for name in ("recordings", "held-out", "users-jobs", "scaling")}
-"""Folders of recordings that a command names beside smaller ones: two of six show that it does what it says."""
 
 
 def commands(path: Path) -> list[str]:
@@ -84,7 +82,7 @@ def test_commands_do_what_the_page_says(path, tmp_path, monkeypatch, fake_flink)
     for line in commands(path):
         if any(part in line for part in NOT_HERE) or (path == PAGES[0] and "advise" in line and line in commands(TUTORIAL)):
             continue  # what the tutorial advises is not asked again
-        arguments = [fake_flink().url if word == LIVE else PLACEHOLDERS.get(word, word) for word in arguments_of(line) if word not in MANY]
+        arguments = [fake_flink().url if word == LIVE else PLACEHOLDERS.get(word, word) for word in arguments_of(line)]
         if arguments[0] == "traces" and shutil.which("java") is None:
             pytest.skip("needs Java")
         call([*arguments, *QUICKLY.get(arguments[0], [])])
