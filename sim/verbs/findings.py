@@ -34,6 +34,7 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
     from sim.advice.settings import dangers
     from sim.evidence.envelope.validity import warning
     from sim.evidence.what_ifs.history import history_sentences
+    from sim.scenario.defaults import deciding_defaults
     from sim.scenario.history.verdict import missed_failures
 
     scenarios = list(scenarios)
@@ -43,6 +44,8 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
         yield Remark(f"{name}: {danger}", is_warning=True)
     for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in _union_sentences(scenario)):
         yield Remark(f"{name}: {sentence}")
+    if names := deciding_defaults(scenarios):
+        yield Remark(f"{name}: at their defaults, which decide in many jobs: {', '.join(names)}")
     for i, line in enumerate(history_sentences(backtest, scenarios)):
         yield Remark(f"{name}: {line}", is_warning=i == 0 and backtest is not None and bool(backtest.off or missed_failures(backtest)))
     yield from issue_remarks(name, scenarios)

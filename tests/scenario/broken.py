@@ -219,9 +219,10 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
         ending("restart: {warm-up: 1 s, warm-up-factor: 0.5}\n"),
         ("s:8:25: restart.warm-up-factor: must lie between 1 and 1000",),
     ),
-    "a timeout below the default interval": (ending("restart: {heartbeat-timeout: 8 s}\n"), (
-        "s:8:11: restart.heartbeat-timeout: is less than heartbeat-interval, 10 s by default: Flink does not start; write both",
-    )),
+    "a timeout below the default interval": (
+        ending("restart: {heartbeat-timeout: 8 s}\n"),
+        ("s:8:11: restart.heartbeat-timeout: is less than heartbeat-interval, 10 s by default: Flink does not start; write both",),
+    ),
     "heartbeat of nothing": (ending("restart: {heartbeat-timeout: 0 s}\n"), ("s:8:11: restart.heartbeat-timeout: must be more than 0",)),
     "rescaled before it began": (
         ending("rescale: {at: 0 s, parallelism: {b: 3}}\n"),

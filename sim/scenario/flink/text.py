@@ -71,8 +71,8 @@ class OptionValue(NamedTuple):
 
 def option_values(scenario: Scenario, *, without_effect: bool = False) -> Iterator[OptionValue]:
     """Every option that this version of Flink has a key for; `without_effect`: those that another option makes void, too."""
-    profile, whole = scenario.cluster.profile, list(_records(scenario))
-    vertices = [(vertex.name, list(_records(vertex))) for vertex in scenario.job.vertices]
+    profile, whole = scenario.cluster.profile, list(records_of(scenario))
+    vertices = [(vertex.name, list(records_of(vertex))) for vertex in scenario.job.vertices]
     for key in modelled_keys().values():
         if not _is_in(key.flink, profile):
             continue
@@ -94,7 +94,7 @@ def _has_effect(key: FlinkKey, holder: Any) -> bool:
 
 def _lines(scenario: Scenario) -> Iterator[_FlinkLine]:
     """The lines in the order of Flink's documentation, checkpoints first.  Options that this version has no key for are left out."""
-    profile, usual, records = scenario.cluster.profile, _usual(scenario.cluster.profile), list(_records(scenario))
+    profile, usual, records = scenario.cluster.profile, _usual(scenario.cluster.profile), list(records_of(scenario))
     for key in sorted(modelled_keys().values(), key=_rank):
         if not _is_in(key.flink, profile):
             continue
@@ -126,15 +126,15 @@ def _texts(key: FlinkKey, records: list[Any]) -> list[str | None]:
     return [_text(key, getattr(holder, key.record.field), holder) for holder in records if isinstance(holder, key.model)]
 
 
-def _records(part: Any) -> Iterator[Any]:
+def records_of(part: Any) -> Iterator[Any]:
     """The records that a scenario, or a part of it, is made of: one walk serves all of its options."""
     if is_dataclass(part):
         yield part
         for at in fields(part):
-            yield from _records(getattr(part, at.name))
+            yield from records_of(getattr(part, at.name))
     elif isinstance(part, tuple) and part and is_dataclass(part[0]):
         for inner in part:
-            yield from _records(inner)
+            yield from records_of(inner)
 
 
 def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
@@ -154,7 +154,7 @@ def _text(key: FlinkKey, value: Any, holder: Any) -> str | None:
 @lru_cache(maxsize=8)
 def _usual(profile: str) -> list[Any]:
     """The records of a scenario that says nothing of checkpoints, of this version."""
-    return list(_records(loads(_LITTLE % profile, "usual").scenarios[0]))
+    return list(records_of(loads(_LITTLE % profile, "usual").scenarios[0]))
 
 
 def _is_in(key: Flink, profile: str) -> bool:
