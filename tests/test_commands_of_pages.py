@@ -12,14 +12,14 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from sim.cli import app
+from benchmarks.lab.__main__ import app
 from tests.cli.conftest import short_trials  # noqa: F401 - a fixture of these tests, too
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
-COMMAND = re.compile(r"^(?: {4})?(ckptsim .+)$", re.MULTILINE)
-INLINE = re.compile(r"`(ckptsim [^`]+)`")
+COMMAND = re.compile(r"^(?: {4})?((?:ckptsim|python -m benchmarks\.lab) .+)$", re.MULTILINE)
+INLINE = re.compile(r"`((?:ckptsim|python -m benchmarks\.lab) [^`]+)`")
 PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 LIVE = "http://jobmanager:8081"
@@ -40,7 +40,7 @@ def commands(path: Path) -> list[str]:
 
 
 def arguments_of(line: str) -> list[str]:
-    return shlex.split(line, comments=True)[1:]
+    return shlex.split(line.replace("python -m benchmarks.lab", "ckptsim"), comments=True)[1:]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import benchmarks.lab  # noqa: F401 - some recordings are the lab's
 from sim.history.answer import answer
 from sim.history.reading import history_of
 from sim.history.text import answer_text
