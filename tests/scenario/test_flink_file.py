@@ -166,6 +166,16 @@ def test_a_patch_of_a_manifest_is_read_as_the_manifest_is(tmp_path):
     assert ["spec.job.upgradeMode"] == [key for key in read_flink_file(tmp_path / "advised.yaml").keys if key.startswith("spec.")]
 
 
+def test_a_patch_that_advise_writes_takes_keys_away_and_keeps_the_strategy(tmp_path):
+    """null is Flink's default again, and the delay is one of the strategy that the scenario says."""
+    patch = "spec:\n  flinkConfiguration:\n    execution.checkpointing.timeout: null\n    restart-strategy.fixed-delay.delay: 2 s\n"
+    own = f"{SCENARIO}checkpoint: {{interval: 9 s, timeout: 3 s}}\nrestart: {{strategy: fixed-delay, delay: 40 s}}\n"
+    (scenario,) = study(tmp_path, patch, "advised.yaml", scenario=own).scenarios
+
+    assert (600 * 10**9, 9 * 10**9) == (scenario.checkpoint.timeout_ns, scenario.checkpoint.interval_ns)
+    assert ("fixed-delay", 2 * 10**9) == (scenario.restart.strategy, scenario.restart.delay_ns)
+
+
 def test_the_replicas_of_a_standalone_cluster_are_its_parallelism(tmp_path):
     """The operator ignores job.parallelism beside them (FlinkConfigBuilder)."""
     (scenario,) = study(tmp_path, DEPLOYMENT.replace("  taskManager:\n", "  taskManager:\n    replicas: 3\n")).scenarios

@@ -101,6 +101,9 @@ class _Move:
                 instead = f"there it is {there}" if there else f"in Flink {', '.join(listed_keys()[written])} it is one"
                 self.reading.warn(place, f"has no effect: Flink {profile} has no such key ({instead})")
             elif value is None:
+                *section, name = self.keys[key].path
+                if self.file is not None and self.file.is_patch and isinstance(node := value_at(self.plain, tuple(section)), Mapping):
+                    node.pop(name, None)
                 self.reading.warn(place, "has no value: Flink does not set it")
             else:
                 self.places[key] = place
@@ -267,7 +270,7 @@ class _Move:
         """Move the keys of the strategy in force; keys of the others have no effect."""
         strategy = self._single(_RESTART + "type")
         if strategy is None:
-            strategy = Restart().strategy
+            strategy = value_at(self.plain, ("restart", "strategy")) or Restart().strategy
         else:
             self._put(("restart", "strategy"), strategy, _RESTART + "type")
         for name, key in self.keys.items():
@@ -278,7 +281,12 @@ class _Move:
             elif name in self.values:
                 if self.values[name] != [None]:  # without limit, as if nothing was said
                     self._put(key.path, self._written(name), name)
-            elif key.flink.default and key.flink.when == strategy and key.path[-1] not in (self.plain.get("restart") or ()):
+            elif (
+                _RESTART + "type" in self.values
+                and key.flink.default
+                and key.flink.when == strategy
+                and key.path[-1] not in (self.plain.get("restart") or ())
+            ):
                 self._put(key.path, _READERS[key.form](key.flink.default), _RESTART + "type")
 
     def _slots(self) -> None:

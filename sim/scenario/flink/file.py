@@ -49,6 +49,11 @@ class FlinkFile:
     block: DocumentPath = ()  # the mapping of Flink's keys in the document that `marks` are of
     marks: dict[DocumentPath, Mark] = field(default_factory=dict)
 
+    @property
+    def is_patch(self) -> bool:
+        """Whether it is a merge patch, in which null takes a key away."""
+        return self.kind == "FlinkDeployment" and not self.resource
+
     def children(self, path: DocumentPath) -> list[Mark]:
         """The places of the keys directly below one."""
         return [mark for place, mark in self.marks.items() if place[:-1] == path and place]
