@@ -16,6 +16,7 @@ from sim.scenario.checkpoint.builder import build_checkpoint
 from sim.scenario.cluster import Cluster, build_cluster
 from sim.scenario.environment import chosen
 from sim.scenario.faults.builder import build_faults, build_rescale, build_restart, parallelisms
+from sim.scenario.faults.document import Restart
 from sim.scenario.grammar.options import attribute_of, built
 from sim.scenario.history.residuals import build_residuals
 from sim.scenario.instances import build_instances
@@ -83,7 +84,7 @@ def _as_of_version(document: doc.Document, reading: Reading) -> doc.Document:
         return document
     differing = []
     for older in older_defaults(version):
-        given = getattr(document, older.section) or doc.Restart()
+        given = getattr(document, older.section) or Restart()
         if getattr(given, attribute_of(older.key)) is None:
             given = given.model_copy(update={attribute_of(older.key): older.value})
             document = document.model_copy(update={older.section: given})

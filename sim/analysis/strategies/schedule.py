@@ -73,7 +73,7 @@ def long_savepoint(run: Tables) -> LongSavepoint | None:
     done = rows[(rows["status"] == "COMPLETED").to_numpy() & (rows["savepointFormat"] != "").to_numpy()]
     if done.empty:
         return None
-    row = done.loc[done["end_to_end_duration"].idxmax()]
+    row = done.iloc[int(done["end_to_end_duration"].to_numpy().argmax())]
     others = rows.loc[is_periodic(rows) & ~first_uploads(rows), "end_to_end_duration"]
     if len(others) and row["end_to_end_duration"] < _LONGER * others.max():
         return None
