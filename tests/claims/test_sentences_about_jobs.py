@@ -118,8 +118,8 @@ def test_each_template_is_exercised_and_true(tmp_path):
     of_logs, more = checked(logs(tmp_path, range(60, 260)))
 
     assert {} == found | of_logs
-    assert UNEXERCISED == [template.name for template in TEMPLATES if not (exercised + more)[template.name]]
+    assert {template.name for template in TEMPLATES if not (exercised + more)[template.name]} <= UNEXERCISED
 
 
-UNEXERCISED = ["end of input", "metadata", "its manager ends"]
-"""No recording has one: unit tests of `tests/history` do."""
+UNEXERCISED = {"end of input", "metadata", "savepoint differs", "its manager ends", "no places"}
+"""Hardly any checkpoint of a recording has one: unit tests of `tests/history` do."""
