@@ -269,8 +269,13 @@ class Comparison:
             finish=finish(runs, ends_s, self.consequences[name].committed_records) if finished else None,
             last_trigger_s=last_trigger_s(runs, ends_s, interval_ns / 1e9) if runs_on and interval_ns else math.nan,
             late=late_triggers(
-                runs, interval_ms=(interval_ns or 0) / 1e6, min_pause_ms=options.min_pause_ns / 1e6, max_concurrent=options.max_concurrent,
-            ) if options.interval_during_backlog_ns is None else None,
+                runs,
+                interval_ms=(interval_ns or 0) / 1e6,
+                min_pause_ms=options.min_pause_ns / 1e6,
+                max_concurrent=options.max_concurrent,
+            )
+            if options.interval_during_backlog_ns is None
+            else None,
             savepoint=long_savepoint(runs[0]),
             interval_ms=(interval_ns or 0) / 1e6,
             committers=tuple(vertex.name for vertex in committers),

@@ -107,7 +107,11 @@ def expectation(metric: str, condition: str) -> Expectation:
     column, _, statistic = rest.rpartition(".")
     if table not in TABLES:
         raise _unknown(metric, "table", table, TABLES)
-    units = {row.name: "" if row.unit == "bool" else row.unit for row in TABLES[table] if row.name not in {"vertex", "status", "failure_message", "checkpoint_type"}}
+    units = {
+        row.name: "" if row.unit == "bool" else row.unit
+        for row in TABLES[table]
+        if row.name not in {"vertex", "status", "failure_message", "checkpoint_type"}
+    }
     if column not in units:
         raise _unknown(metric, "column", column or rest, units)
     if statistic not in _PLAIN and not re.fullmatch(r"p(100|\d\d?(\.\d+)?)", statistic):

@@ -46,8 +46,13 @@ def world(
         "cluster": {"placement": "isolated"},
         "storage": {"bandwidth": "40 MB/s", "file-latency": "2 ms", "inline-threshold": "0 B"},
         "overheads": calls,
-        "restart": {"strategy": "fixed-delay", "delay": "20 ms", "heartbeat-interval": "300 ms",
-                    "heartbeat-timeout": "300 ms", "connection-reset": "10 ms"},
+        "restart": {
+            "strategy": "fixed-delay",
+            "delay": "20 ms",
+            "heartbeat-interval": "300 ms",
+            "heartbeat-timeout": "300 ms",
+            "connection-reset": "10 ms",
+        },
     }
     for key, value in _keys(options).items():
         sections[key] = sections[key] | value if isinstance(value, dict) and key in sections else value

@@ -113,8 +113,8 @@ class _Move:
         self._debloat()
         self._restart()
         self._slots()
-        for key, section in _OF_VERTICES.items():
-            self._vertices(key, section)
+        for key, vertex_section in _OF_VERTICES.items():
+            self._vertices(key, vertex_section)
         self._state()
         self._local_recovery()
         self._storage()
