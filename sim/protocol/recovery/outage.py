@@ -21,9 +21,9 @@ _MEDIAN_DRAW = 1 << 31
 class Outage(NamedTuple):
     """The delays that follow the kill of a task manager."""
 
-    missed_ns: int  # the JobMaster misses its heartbeats
     ready_ns: int | None  # the tasks have slots; None: the job has failed before
     deployments: int
+    missed_ns: int  # the JobMaster misses its heartbeats
 
 
 def outages(restart: Restart, *, fail_ns: int, restart_ns: int) -> list[Outage]:
@@ -61,10 +61,10 @@ def _outage(restart: Restart, interval_ns: int, phases: tuple[int, int], fail_ns
     while True:
         strategy, attempt = strategy.failed(now, _MEDIAN_DRAW)
         if attempt.delay_ns is None:
-            return Outage(slots.lost[0].gone_ns, None, deployments)
+            return Outage(None, deployments, slots.lost[0].gone_ns)
         now += attempt.delay_ns + restart_ns
         deployments += 1
         deployment = slots.deployment({0}, now)
         if not deployment.unreachable:
-            return Outage(slots.lost[0].gone_ns, deployment.at_ns, deployments)
+            return Outage(deployment.at_ns, deployments, slots.lost[0].gone_ns)
         now = deployment.at_ns + fail_ns
