@@ -278,7 +278,7 @@ class Comparison:
             else None,
             savepoint=long_savepoint(runs[0]),
             interval_ms=(interval_ns or 0) / 1e6,
-            committers=tuple(vertex.name for vertex in committers),
+            committers=tuple(vertex.name for vertex in scenario.job.vertices if vertex.committer_of),
             without_interval=not interval_ns and not scenario.actions and scenario.instances == Instances(),
             hidden=tuple(vertex.name for vertex in committers) if not self.consequences[name].commits else (),
             not_completed=not_completed(runs, [1e3 * end_s for end_s in ends_s], warmup_s=warmup_s),

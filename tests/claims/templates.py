@@ -275,6 +275,11 @@ def largest(*parts: str) -> Claim:
     return claim
 
 
+def commits_meanwhile(told: Printed, match: re.Match[str]) -> bool:
+    """The barrier waits at a global committer, which does nothing but commit."""
+    return bool(told.all_runs[0][0].scenario.job.vertex(match["at"]).committer_of) and largest(*QUEUES)(told, match)
+
+
 def written(told: Printed, match: re.Match[str]) -> bool:
     return largest("upload")(told, match) and (not match["size"] or match["size"] == bytes_text(told.row(match)["checkpointed_size"]))
 
@@ -468,6 +473,8 @@ TEMPLATES = (
     template("queue", rf"Barriers of CHECKPOINT wait behind (?P<took>MS) of queued data in front of {AT}{LOAD}", largest(*QUEUES), exists),
     template("source thread", rf"{AT} takes the trigger of CHECKPOINT only after (?P<took>MS): its task thread is held up{LOAD}",
              largest(*QUEUES), exists),
+    template("a committer", r"Barriers of CHECKPOINT wait (?P<took>MS) for '(?P<at>[^']+)', whose thread is at work on an older commit"
+             + LOAD, commits_meanwhile, exists),
     template("overtaking barriers", r"Even barriers that overtake data, as in CHECKPOINT, wait (?P<took>MS) for the task thread of "
              rf"{AT}{LOAD}", largest(*QUEUES), exists),
     template("alignment timeout", rf"Barriers of CHECKPOINT wait (?P<took>MS) in front of {AT} until the alignment timeout lets them "

@@ -51,6 +51,8 @@ SCENARIOS = {
                                   duration="12 s", rest="storage: {bandwidth: 10 MB/s}\nactions: [{savepoint: canonical, at: 5 s}]"),
     "three ways to fail": job(checkpoint=", tolerable-failed: 100, timeout: 700 ms, min-pause: [0 s, 5 s]", interval="2 s",
                               b=", state: {size: 100 MB}", rest=SLOW_FILES, duration="12 s"),
+    "a committer at work": job(b=", connector: iceberg-v1, commit: {time: 5 s}", checkpoint=", timeout: 2 s, tolerable-failed: 100",
+                               interval="2 s", duration="16 s"),
     "sync": job(b=", snapshot: {sync: 500 ms}"),
     "older asynchronous parts": job(b=", snapshot: {async: 1900 ms}", checkpoint=", max-concurrent: 4", duration="22 s"),
     "a slow coordinator": job(rest="overheads: {trigger: 400 ms}"),

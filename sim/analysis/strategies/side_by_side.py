@@ -51,7 +51,7 @@ class StrategyRow:
     late: LateTriggers | None = None  # than the interval says; None: they are not
     savepoint: LongSavepoint | None = None  # None: none outlasts the checkpoints
     interval_ms: float = math.nan
-    committers: tuple[str, ...] = ()  # vertices whose thread commits
+    committers: tuple[str, ...] = ()  # vertices that do nothing else
     without_interval: bool = False  # no checkpoint is ever due, nor a savepoint
     hidden: tuple[str, ...] = ()  # vertices that commit, if nothing of theirs became visible
     not_completed: tuple[NotCompleted, ...] = ()  # by fate

@@ -57,9 +57,10 @@ def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
 
 def _schedule(strategies: Sequence[StrategyRow]) -> str:
     """Checkpoints that come later than their interval, and a savepoint that outlasts them; empty: neither."""
-    several = len(strategies) > 1
-    late = [(line.called, line.late) for line in strategies if line.late is not None]
-    long = [(line.called, line.savepoint, line.interval_ms) for line in strategies if line.savepoint is not None]
+    several, groups = len(strategies) > 1, len({line.group for line in strategies})
+    names = {line.label: line.label if groups > 1 else line.called for line in strategies}
+    late = [(names[line.label], line.late) for line in strategies if line.late is not None]
+    long = [(names[line.label], line.savepoint, line.interval_ms) for line in strategies if line.savepoint is not None]
     return late_triggers_sentence(late[:_NAMED], several=several) + long_savepoint_sentence(long, several=several)
 
 
@@ -218,7 +219,7 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
             return f"Even barriers that overtake data, as in {called}, wait {spent} for the task thread of {queue} ({load})"
         case "queue" if way.queue_vertex in line.committers:
             spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
-            return f"Barriers of {called} wait {spent} for the thread of {queue}, which commits an older checkpoint ({load})"
+            return f"Barriers of {called} wait {spent} for {queue}, whose thread is at work on an older commit ({load})"
         case "queue":
             spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
             return f"Barriers of {called} wait behind {spent} of queued data in front of {queue} ({load})"
