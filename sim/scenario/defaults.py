@@ -41,9 +41,15 @@ def deciding_defaults(scenarios: Sequence[Scenario]) -> list[str]:
     for path in _deciding():
         model, record = options[path]
         values = {str(getattr(part, record.field)) for part in parts if isinstance(part, model)}
-        if values == {str(record.default)} and (path != "cluster.slots" or any(map(_has_several_slots, scenarios))):
+        decides = {"cluster.slots": _has_several_slots, "cluster.profile": _has_no_version}.get(path)
+        if values == {str(record.default)} and (decides is None or any(map(decides, scenarios))):
             found.append(path.replace("VERTEX.", ""))
     return found
+
+
+def _has_no_version(scenario: Scenario) -> bool:
+    """Whether no version of Flink tells the profile."""
+    return not scenario.cluster.version
 
 
 def _has_several_slots(scenario: Scenario) -> bool:

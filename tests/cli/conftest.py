@@ -71,5 +71,6 @@ def ckptsim(tmp_path, monkeypatch):
 
 
 def without_axes(done):
-    """What a command printed to stderr, but for the line about the axes of its file (tests/cli/test_defaults_that_decide.py)."""
-    return "".join(line for line in done.stderr.splitlines(keepends=True) if not line.startswith("axes: "))
+    """What a command printed to stderr, but for its lines on axes and defaults (tests/cli/test_defaults_that_decide.py)."""
+    lines = done.stderr.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("axes: ") and ": at their defaults, " not in line)

@@ -181,12 +181,10 @@ def test_without_a_signal_it_is_ctrl_c(listening):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_options_are_read(listening, monkeypatch, capsys, number):
+def test_a_signal_while_options_are_read(listening, capsys, number):
     """Before any verb has begun: the same sentence and code."""
-    monkeypatch.setattr(cli, "app", lambda: signal.raise_signal(number))
-
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        cli.main(lambda: signal.raise_signal(number))
 
     assert (128 + number, "interrupted\n") == (ended.value.code, capsys.readouterr().err)
 

@@ -34,6 +34,7 @@ def named(*overrides):
         (["checkpoint.barriers=unaligned", "checkpoint.min-pause=1 s"], {"checkpoint.barriers", "checkpoint.min-pause"}),
         (["job.b.state.backend=rocksdb"], {"job.state.backend"}),
         (["cluster.profile=[1.20, 2.x]"], {"cluster.profile"}),
+        (["cluster.version=2.2.0"], {"cluster.profile"}),
     ],
 )
 def test_options_at_their_defaults_are_named(overrides, without):
