@@ -1,0 +1,65 @@
+"""Reports of docs/public-reports.md: what decides the answer is printed, and what was false before is not."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sim.cli import app
+
+REPORTS = Path(__file__).parent / "data" / "public-reports"
+CASES = {
+    "06-when-is-the-next-checkpoint": (
+        ["run", "scenario.yaml"],
+        ["every 13 s with size 800 MB, min-pause 5 s instead of every 10 s", "every 16 s with size 1600 MB, min-pause 0 s"],
+        ["differ by less than noise"],
+    ),
+    "12-cdc-without-checkpoints": (
+        ["run", "scenario.yaml"],
+        ["With interval off no checkpoint is due (checkpoint.interval): output of 'handover' never becomes visible"],
+        ["run longer"],
+    ),
+    "13-reactive-scale-down": (
+        ["run", "scenario.yaml"],
+        ["flink.heartbeat.timeout: is less than heartbeat-interval, 10 s by default: Flink does not start; write both"],
+        ["downtime"],
+    ),
+    "15-savepoint-smaller-than-checkpoint": (
+        ["explain", "metrics.json"],
+        ["has metrics of a monitoring system, no answers of Flink's REST API"],
+        ["no field 'format'"],
+    ),
+    "16-incremental-size-equals-full-size": (
+        ["explain", "checkpoints.json"],
+        ["Checkpointed size equals full size in all 10 checkpoints", "state.storage.fs.memory-threshold"],
+        [],
+    ),
+    "19-kafka-duplicates-in-the-next-job": (
+        ["run", "scenario.yaml"],
+        ["readers need isolation.level=read_committed"],
+        ["2 bool"],
+    ),
+    "20-cdc-snapshot-twice-log": (
+        ["import", "jobmanager.log"],
+        ["interval: 3 min", "UNKNOWN: Which execution.checkpointing.interval is configured?"],
+        ["interval: 13 min"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_decides_the_answer_is_printed(name, tmp_path, monkeypatch):
+    (verb, file), there, absent = CASES[name][0], *CASES[name][1:]
+    monkeypatch.chdir(tmp_path)
+
+    done = CliRunner().invoke(app, [verb, str(REPORTS / name / file)])
+    printed = " ".join((done.stdout + done.stderr).replace("\n", " ").split())
+
+    assert [text for text in there if text not in printed] == []
+    assert [text for text in absent if text in printed] == []
+
+
+def test_each_report_of_the_page_has_its_input():
+    rows = [line for line in (REPORTS.parents[2] / "docs" / "public-reports.md").read_text().splitlines() if line.startswith("| [")]
+
+    assert len(rows) == len([folder for folder in REPORTS.iterdir() if any(folder.iterdir())])
