@@ -219,9 +219,11 @@ def load_is(told: Printed, match: re.Match[str]) -> bool:
         vertex, _, index = (named or match["at"]).partition("[")
         shares = []
         for runs in told.all_runs:
+            of_runs = []
             for run in runs if index else ():
                 (row,) = run.tasks[(run.tasks["vertex"] == vertex) & (run.tasks["index"] == int(index.rstrip("]")))].to_dict("records")
-                shares.append([row["accumulateBusyTimeMs"] / sum(row[column] for column in SPENT)])
+                of_runs.append(row["accumulateBusyTimeMs"] / sum(row[column] for column in SPENT))
+            shares += [of_runs, *([share] for share in of_runs)]
             column = {"busy": "busy", "back-pressured": "backPressured"}[kind]
             series = [run.series[(run.series["vertex"] == vertex) & (run.series["time"] > told.warmup_ms(run) / 1e3)] for run in runs]
             shares += [] if index else [[value for row in series for value in row[column]]]
@@ -323,7 +325,7 @@ def replays(told: Printed, match: re.Match[str]) -> bool:
     disturbed = 0.0
     for run in runs:
         own = sorted(run.recoveries.to_dict("records"), key=lambda row: row["failed"])
-        ends = [*(row["failed"] for row in own[1:]), run.ended_ns / 1e6]
+        ends = [*(row["failed"] for row in own[1:]), run.ended_ns / 1e6] if own else []  # not every replication has a failure
         caught_up = [row["caught_up"] if row["caught_up"] >= 0 else end for row, end in zip(own, ends, strict=True)]
         disturbed += sum(map(min, ends, caught_up)) - sum(row["failed"] for row in own)
     share = 1e8 * disturbed / sum(run.ended_ns for run in runs)

@@ -13,6 +13,8 @@ from sim.analysis.strategies.rates import Tables
 
 _LATER = 1.05
 """A median distance of triggers beyond so many intervals is named."""
+_SHORTEST_MS = 1000.0
+"""Shorter intervals are those of benchmarks and tests: messages, restarts and savepoints decide when the next one begins."""
 _FEWEST = 3
 """Distances that a median takes."""
 _LONGER = 2.0
@@ -46,7 +48,7 @@ def late_triggers(runs: Sequence[Tables], *, interval_ms: float, min_pause_ms: f
         apart.append(own[jobs == jobs.shift()])
         fates.append(rows["end_to_end_duration"])
     between = pd.concat(apart).dropna()
-    if not interval_ms or len(between) < _FEWEST or (median := float(between.median())) <= _LATER * interval_ms:
+    if interval_ms < _SHORTEST_MS or len(between) < _FEWEST or (median := float(between.median())) <= _LATER * interval_ms:
         return None
     if min_pause_ms:
         why = f"min-pause, {ms_text(min_pause_ms)}, begins at the end of the one before"
@@ -75,7 +77,7 @@ def long_savepoint(run: Tables) -> LongSavepoint | None:
         return None
     row = done.iloc[int(done["end_to_end_duration"].to_numpy().argmax())]
     others = rows.loc[is_periodic(rows) & ~first_uploads(rows), "end_to_end_duration"]
-    if len(others) and row["end_to_end_duration"] < _LONGER * others.max():
+    if row["end_to_end_duration"] < max(_SHORTEST_MS, _LONGER * others.max() if len(others) else 0.0):
         return None
     began, ended = row["trigger_timestamp"], row["trigger_timestamp"] + row["end_to_end_duration"]
     meanwhile = int(((rows["trigger_timestamp"] > began) & (rows["trigger_timestamp"] < ended)).sum())
