@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import pytest
 
+from sim.analysis.number_texts import ms_text
 from sim.analysis.strategies.side_by_side import texts
 from sim.comparison.compare import compare
 from sim.runtime.run.simulate import simulate
@@ -44,6 +45,11 @@ def missing(comparison, sentence):
     known = {*of_cells(texts(comparison.strategies)[1]), *of_strategies(comparison.table)}
     known |= {*of_consequences(comparison.consequences.values())}
     known |= {f"{warm.ns / 1e6:g}" for warm in comparison.warm_ups.values()}
+    for rows in (result.checkpoints for results in comparison.results.values() for result in results):
+        savepoints = rows[rows["savepointFormat"] != ""]
+        known |= {str(number) for number in savepoints["id"]} | {ms_text(ms) for ms in savepoints["end_to_end_duration"]}
+    for line in comparison.strategies:
+        known |= {str(count) for _, count in line.singles.failures}
     for replication, job, number in named(sentence):
         for results in comparison.results.values():
             if replication < len(results):
