@@ -276,8 +276,7 @@ class Comparison:
             )
             if options.interval_during_backlog_ns is None
             else None,
-            savepoint=long_savepoint(runs[0]),
-            interval_ms=(interval_ns or 0) / 1e6,
+            savepoint=long_savepoint(runs[0], interval_ms=(interval_ns or 0) / 1e6),
             committers=tuple(vertex.name for vertex in scenario.job.vertices if vertex.committer_of),
             without_interval=not interval_ns and not scenario.actions and scenario.instances == Instances(),
             hidden=tuple(vertex.name for vertex in committers) if not self.consequences[name].commits else (),

@@ -35,24 +35,24 @@ class LongSavepoint(NamedTuple):
     number: int
     kind: str  # canonical or native
     duration_ms: float
-    triggers_meanwhile: int
+    is_alone: bool  # no checkpoint is triggered meanwhile, though the interval is shorter
 
 
 def late_triggers(runs: Sequence[Tables], *, interval_ms: float, min_pause_ms: float, max_concurrent: int) -> LateTriggers | None:
     """None: the interval is kept, or too few checkpoints show whether it is.  `runs`: replications."""
-    apart, fates = [], []
+    apart, durations = [], []
     for run in runs:
         rows = run["checkpoints"][is_periodic(run["checkpoints"])].sort_values("trigger_timestamp")
         jobs = rows["x_job"] if "x_job" in rows else pd.Series(0, rows.index)
         own = rows["trigger_timestamp"].diff()
         apart.append(own[jobs == jobs.shift()])
-        fates.append(rows["end_to_end_duration"])
+        durations.append(rows["end_to_end_duration"])
     between = pd.concat(apart).dropna()
     if interval_ms < _SHORTEST_MS or len(between) < _FEWEST or (median := float(between.median())) <= _LATER * interval_ms:
         return None
     if min_pause_ms:
         why = f"min-pause, {ms_text(min_pause_ms)}, begins at the end of the one before"
-    elif max_concurrent == 1 and float(pd.concat(fates).median()) > interval_ms:
+    elif max_concurrent == 1 and float(pd.concat(durations).median()) > interval_ms:
         why = "each waits for the one before, as max-concurrent is 1"
     else:
         why = ""
@@ -69,7 +69,7 @@ def late_triggers_sentence(found: Sequence[tuple[str, LateTriggers]], *, several
     return f" Checkpoints are triggered {'; '.join(parts)}." if parts else ""
 
 
-def long_savepoint(run: Tables) -> LongSavepoint | None:
+def long_savepoint(run: Tables, *, interval_ms: float) -> LongSavepoint | None:
     """None: there is none, or a checkpoint takes as long."""
     rows = run["checkpoints"]
     done = rows[(rows["status"] == "COMPLETED").to_numpy() & (rows["savepointFormat"] != "").to_numpy()]
@@ -80,16 +80,15 @@ def long_savepoint(run: Tables) -> LongSavepoint | None:
     if row["end_to_end_duration"] < max(_SHORTEST_MS, _LONGER * others.max() if len(others) else 0.0):
         return None
     began, ended = row["trigger_timestamp"], row["trigger_timestamp"] + row["end_to_end_duration"]
-    meanwhile = int(((rows["trigger_timestamp"] > began) & (rows["trigger_timestamp"] < ended)).sum())
-    return LongSavepoint(int(row["id"]), str(row["savepointFormat"]).lower(), float(row["end_to_end_duration"]), meanwhile)
+    is_alone = 0 < interval_ms < ended - began and not ((rows["trigger_timestamp"] > began) & (rows["trigger_timestamp"] < ended)).any()
+    return LongSavepoint(int(row["id"]), str(row["savepointFormat"]).lower(), float(row["end_to_end_duration"]), is_alone)
 
 
-def long_savepoint_sentence(found: Sequence[tuple[str, LongSavepoint, float]], *, several: bool) -> str:
-    """Of the longest one; with the interval [ms] of its checkpoints.  Empty: none outlasts the checkpoints."""
+def long_savepoint_sentence(found: Sequence[tuple[str, LongSavepoint]], *, several: bool) -> str:
+    """Of the longest one.  Empty: none outlasts the checkpoints."""
     if not found:
         return ""
-    name, savepoint, interval_ms = max(found, key=lambda item: item[1].duration_ms)
+    name, savepoint = max(found, key=lambda item: item[1].duration_ms)
     of = f" ({name})" if several else ""
     text = f" {savepoint.kind.capitalize()} savepoint {savepoint.number}{of} takes {ms_text(savepoint.duration_ms)}"
-    is_alone = not savepoint.triggers_meanwhile and 0 < interval_ms < savepoint.duration_ms
-    return f"{text}, and no checkpoint is triggered meanwhile." if is_alone else f"{text}."
+    return f"{text}, and no checkpoint is triggered meanwhile." if savepoint.is_alone else f"{text}."

@@ -60,7 +60,7 @@ def _schedule(strategies: Sequence[StrategyRow]) -> str:
     several, groups = len(strategies) > 1, len({line.group for line in strategies})
     names = {line.label: line.label if groups > 1 else line.called for line in strategies}
     late = [(names[line.label], line.late) for line in strategies if line.late is not None]
-    long = [(names[line.label], line.savepoint, line.interval_ms) for line in strategies if line.savepoint is not None]
+    long = [(names[line.label], line.savepoint) for line in strategies if line.savepoint is not None]
     return late_triggers_sentence(late[:_NAMED], several=several) + long_savepoint_sentence(long, several=several)
 
 
