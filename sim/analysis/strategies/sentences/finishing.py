@@ -13,7 +13,7 @@ from sim.prose import capitalised, listed
 
 _LESS = 0.99
 """Output of so small a share of the others' is less than theirs."""
-_NAMED = 4
+MOST_NAMED = 4
 """So many strategies are named; of more the number is told."""
 
 
@@ -98,7 +98,7 @@ def _at(found: Finish) -> str:
 
 
 def _names(lines: Sequence[StrategyRow]) -> str:
-    return listed([line.called for line in lines]) if len(lines) <= _NAMED else f"{len(lines)} strategies"
+    return listed([line.called for line in lines]) if len(lines) <= MOST_NAMED else f"{len(lines)} strategies"
 
 
 _MOST_LABELS = 3

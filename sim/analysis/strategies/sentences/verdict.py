@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text, share_text
 from sim.analysis.strategies.noise import is_noise
 from sim.analysis.strategies.schedule import late_triggers_sentence, long_savepoint_sentence
-from sim.analysis.strategies.sentences.finishing import finish_sentence, off_sentence, stopped_sentence
+from sim.analysis.strategies.sentences.finishing import MOST_NAMED, finish_sentence, off_sentence, stopped_sentence
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.single import FINALISATION, Single
 from sim.prose import capitalised
@@ -23,8 +23,6 @@ from sim.quantities.results import STATISTICS
 
 QUICK_MS = 150.0
 NOISE_THROUGHPUT = 0.015
-_NAMED = 4
-"""So many strategies are named."""
 
 
 def verdict(strategies: Sequence[StrategyRow]) -> str:
@@ -61,7 +59,7 @@ def _schedule(strategies: Sequence[StrategyRow]) -> str:
     names = {line.label: line.label if groups > 1 else line.called for line in strategies}
     late = [(names[line.label], line.late) for line in strategies if line.late is not None]
     long = [(names[line.label], line.savepoint) for line in strategies if line.savepoint is not None]
-    return late_triggers_sentence(late[:_NAMED], several=several) + long_savepoint_sentence(long, several=several)
+    return late_triggers_sentence(late[:MOST_NAMED], several=several) + long_savepoint_sentence(long, several=several)
 
 
 def _stakes(lines: Sequence[StrategyRow]) -> tuple[int, int, float]:
@@ -124,7 +122,7 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
         begun += f", because {_circle(worst)}"
     elif failed is not None and (failed.cut_off == FINALISATION or (failed.cut_off and _is_expiry(worst.singles.failures[0][0]))):
         begun += f", because {_lower(_cause_of(worst, failed, several=True))}"
-    others = [line for line in lines if line is not worst and line not in sound and _failures(line)][:_NAMED]
+    others = [line for line in lines if line is not worst and line not in sound and _failures(line)][:MOST_NAMED]
     more += "".join(f"; with {line.called} {'; '.join(_fates(line))}" for line in others)
     if not sound:
         return begun + more
