@@ -109,7 +109,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--file", help="only changes of files whose name contains this")
     parser.add_argument("--budget", type=float, default=15.0, help="seconds of tests per change")
-    parser.add_argument("--note", choices=scores.MOMENTS, help="write the outcome into the table of SCORES.md")
     options = parser.parse_args()
     known = scores.equivalents()
     for room in options.room or touched.ROOMS:
@@ -120,8 +119,6 @@ def main() -> int:
             print_line(description(trial))
         score = scores.Score(len(mutants_in(room)), options.seed, len(mutants), len(mutants) - len(trials), len(trials) - len(survivors))
         print_line(f"{room}: {score}")
-        if options.note:
-            scores.note(room, options.note, score, [trial.mutant for trial in survivors])
     return 0
 
 
