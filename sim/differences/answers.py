@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -44,13 +44,14 @@ def compared(first: KeptAnswer, second: KeptAnswer) -> ComparedAnswers:
     apart = [(name, own) for name, answer in found.items() for own in answer if not own.is_same]
     table = TextTable(
         "Settings that both tried, mean over the same seeds", ["setting", "quantity", "A", "B", "B - A"],
-        [[name, own.title, *own.sides_text(), own.change_text()] for name, own in apart],
+        [[name, own.title, *own.sides_text(), own.effect_text()] for name, own in apart],
     )  # fmt: skip
     configured = _configuration(first.data, second.data)
-    verdict = "Both answers are the same." if first.verdict == second.verdict else f"B: {second.verdict}"
+    verdict = f"Both: {first.verdict}" if first.verdict == second.verdict else f"B: {second.verdict}"
     lines = wrap(verdict, WIDTH)[:4] + ([] if first.verdict == second.verdict else wrap(f"A: {first.verdict}", WIDTH)[:4])
-    lines += [f"{'change' if not i else '':{LABEL}}{line}"[:WIDTH] for i, line in enumerate(configured[:3])]
-    lines += _counts(of_a, of_b, both, {name for name, _ in apart})
+    shown = [*configured[:3], *([f"... and {len(configured) - 3} more"] if len(configured) > 3 else [])]
+    lines += [f"{'change' if not i else '':{LABEL}}{line}"[:WIDTH] for i, line in enumerate(shown)]
+    lines += _counts(of_a, of_b, found, {name for name, _ in apart})
     lines += [_line(name, own) for name, own in apart if own.column in LEADING]
     data = {
         "verdict": verdict, "verdicts": [first.verdict, second.verdict], "configuration": configured,
@@ -90,15 +91,18 @@ def _configuration(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     return [*(f"- {line}" for line in old if line not in new), *(f"+ {line}" for line in new if line not in old)]
 
 
-def _counts(of_a: set[str], of_b: set[str], both: list[str], differing: set[str]) -> list[str]:
+def _counts(of_a: set[str], of_b: set[str], both: Mapping[str, Sequence[QuantityDifference]], differing: set[str]) -> list[str]:
+    unpaired = sum(not answer for answer in both.values())
     only = [f"{len(own)} only in {side}" for side, own in ((A, of_a - of_b), (B, of_b - of_a)) if own]
-    what = ", ".join([f"{len(both)} settings in both, {len(differing)} with other results", *only])
+    what = ", ".join([
+        f"{len(both)} setting{'' if len(both) == 1 else 's'} in both, {len(differing)} with other results",
+        *([f"{unpaired} without a seed that both ran"] if unpaired else []), *only,
+    ])  # fmt: skip
     return [f"{'tried':{LABEL}}{what}"]
 
 
 def _line(name: str, own: QuantityDifference) -> str:
-    before, after = own.sides_text()
     short = ", ".join(re.sub(r"^(?:[a-z][\w-]*\.)+(?=[a-z])", "", value) for value in name.split(", "))  # without the section of a key
-    text = one_line(f"{short}: {own.title} {before} -> {after} ({own.change_text()})", 400)
+    text = one_line(f"{short}: {own.text}", 400)
     line = f"{'':{LABEL}}{text}"
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."

@@ -49,7 +49,7 @@ class QuantityDifference:
     before: float
     after: float
     change: PairedChange
-    bounds: str  # of which side a run did not see the end: "", "A", "B" or "AB"
+    bounds: frozenset[str]  # sides and steps of which a run did not see the end: their values are lower bounds
     steps: Mapping[str, PairedChange]
 
     @property
@@ -58,9 +58,20 @@ class QuantityDifference:
 
     @property
     def is_same(self) -> bool:
-        """Whether both sides have the same text, which has two or three digits."""
+        """Whether both sides have the same text, which has two or three digits.  Bounds and missing values are not the same."""
         before, after = self.sides_text()
-        return before == after and (math.isnan(self.change.value) or not self.is_shown(self.change))
+        return before == after and not self.bounds & {A, B} and math.isfinite(self.change.value) and not self.is_shown(self.change)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the change has a direction: the interval leaves out zero, and no bound may turn it."""
+        can_turn = {A: self.change.value > 0, B: self.change.value < 0}
+        return self.change.is_sure and not self.bounds >= {A, B} and not any(can_turn[side] for side in self.bounds & {A, B})
+
+    @property
+    def is_of_one_side(self) -> bool:
+        """Whether one side has a value and the other has none."""
+        return math.isfinite(self.before) != math.isfinite(self.after)
 
     def is_shown(self, change: PairedChange) -> bool:
         """Whether a change is more than nothing in the digits of a text."""
@@ -68,13 +79,13 @@ class QuantityDifference:
 
     @property
     def interaction(self) -> float:
-        """What all changes do together beyond what each does alone; nan: a step has no value."""
-        return self.change.value - sum(step.value for step in self.steps.values())
+        """What all changes do together beyond what each does alone; nan: a step has no value, or a bound."""
+        return math.nan if self.bounds else self.change.value - sum(step.value for step in self.steps.values())
 
     @property
     def largest(self) -> str:
         """The step that does most; empty: none does anything."""
-        known = {name: abs(step.value) for name, step in self.steps.items() if step.value and math.isfinite(step.value)}
+        known = {name: abs(step.value) for name, step in self.steps.items() if math.isfinite(step.value) and self.is_shown(step)}
         return max(known, key=lambda name: known[name]) if known else ""
 
     @property
@@ -83,22 +94,32 @@ class QuantityDifference:
         return abs(self.change.value / self.before) if self.before else math.inf
 
     def sides_text(self) -> tuple[str, str]:
-        before, after = (value_text(self.column, value) for value in (self.before, self.after))
-        return (f"> {before}" if "A" in self.bounds else before), (f"> {after}" if "B" in self.bounds else after)
+        texts = ((side, value_text(self.column, value)) for side, value in ((A, self.before), (B, self.after)))
+        before, after = (f"> {text}" if side in self.bounds and text != NONE else text for side, text in texts)
+        return before, after
 
-    def change_text(self) -> str:
-        """With its sign; of a bound the side that is known."""
-        if self.bounds == "AB":
+    def effect_text(self, side: str = B) -> str:
+        """The change from A to B or to a step, with its sign; of a bound the side that is known."""
+        change, ends = self.change if side == B else self.steps[side], self.bounds & {A, side}
+        if len(ends) > 1 or not math.isfinite(change.value):
             return NONE
-        known = PairedChange(self.change.value, math.inf) if self.bounds else self.change
-        return {"": "", "A": "< ", "B": "> "}[self.bounds] + self.effect_text(known)
+        known = PairedChange(change.value, math.inf) if ends else change
+        return ("" if not ends else "< " if A in ends else "> ") + known.text(partial(value_text, self.column))
 
-    def effect_text(self, change: PairedChange) -> str:
-        """A change of this quantity: of all inputs, of a step, or of what they do together."""
-        return change.text(partial(value_text, self.column))
+    @property
+    def text(self) -> str:
+        """``throughput: 196/s -> 389/s (+194/s)``"""
+        (before, after), change = self.sides_text(), self.effect_text()
+        if self.is_same:
+            return f"{self.title}: {before}, the same"
+        return f"{self.title}: {before} -> {after}" + ("" if change == NONE else f" ({change})")
 
     def relative_text(self) -> str:
-        return change_text(self.change.value / self.before) if self.before and not self.bounds and math.isfinite(self.before) else NONE
+        return (
+            change_text(self.change.value / self.before)
+            if self.before and not self.bounds & {A, B} and math.isfinite(self.before)
+            else NONE
+        )
 
     def plain(self) -> dict[str, Any]:
         """JSON-ready; null: no value."""
@@ -106,7 +127,7 @@ class QuantityDifference:
         return {
             "quantity": self.column, "title": self.title, "unit": unit(self.column), "before": json_ready(self.before),
             "after": json_ready(self.after), "change": json_ready(self.change.value), "half_width": json_ready(self.change.half_width),
-            "bounds": self.bounds, "steps": steps, "interaction": json_ready(self.interaction),
+            "bounds": "".join(side for side in (A, B) if side in self.bounds), "steps": steps, "interaction": json_ready(self.interaction),
         }  # fmt: skip
 
 
@@ -150,16 +171,23 @@ def quantities(rows: pd.DataFrame) -> list[QuantityDifference]:
         old, new = _values(column, before), _values(column, after)
         if np.isnan(old).all() and np.isnan(new).all():
             continue
-        bounds = "".join(name for name, own in ((A, before), (B, after)) if any(_is_bound(column, row) for row in own))
+        bounds = frozenset(name for name, own in sides.items() if any(_is_bound(column, row) for row in own))
         alone = {name: paired_change(old, _values(column, own)) for name, own in steps.items()}
         found.append(QuantityDifference(column, _mean(old), _mean(new), paired_change(old, new), bounds, alone))
     return found
 
 
 def leading(found: Sequence[QuantityDifference]) -> QuantityDifference | None:
-    """What the screen explains: the first of the leading quantities that surely changes by a tenth, else the one that changes most."""
-    known = [own for column in LEADING for own in found if own.column == column and not own.is_same and own.change.is_sure]
-    return next((own for own in known if own.share >= WORTH_NAMING), max(known, key=lambda own: own.share, default=None))
+    """What the screen explains: that no checkpoint completes on one side; else of what surely changes the first leading quantity, or
+    any other, that changes by a tenth, or the one that changes most; else what one side alone has."""
+    by_column = {own.column: own for own in found}
+    completed = by_column.get("completed")
+    if completed is not None and min(completed.before, completed.after) == 0 < max(completed.before, completed.after):
+        return completed
+    ordered = [*(by_column[column] for column in LEADING if column in by_column), *(own for own in found if own.column not in LEADING)]
+    sure = [own for own in ordered if not own.is_same and own.is_sure]
+    alone = next((own for own in ordered if own.is_of_one_side), None)
+    return next((own for own in sure if own.share >= WORTH_NAMING), max(sure, key=lambda own: own.share, default=alone))
 
 
 def trouble(rows: pd.DataFrame) -> list[str]:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
 from sim.differences.side import Side, put, scenario_of
 from sim.differences.vertices import renamed, renames
 from sim.evidence.what_ifs.changes import Kind, kinds_of
-from sim.model.scenario import Scenario
+from sim.model.scenario import AUTO_WARM_UP, Run, Scenario
 from sim.runtime.run.manifest import content
 from sim.scenario.overrides import key_of
 from sim.scenario.reference import KeyReference, all_keys
 from sim.scenario.text.plain import Mapping as Plain
 from sim.scenario.text.problems import DocumentPath, ScenarioError
+from sim.units import format_duration
 
 MOST_STEPS = 8
 """With more steps than these, those of one kind become one."""
@@ -83,7 +84,7 @@ def input_differences(a: Side, b: Side, replications: int) -> InputDifferences:
         first.run, duration_ns=max(first.run.duration_ns, last.run.duration_ns), warmup_ns=max(first.run.warmup_ns, last.run.warmup_ns),
         replications=replications,
     )  # fmt: skip
-    runs = _run_note(a, start.get("run"), end.get("run"))
+    runs = "; ".join(_run_notes(first.run, last.run, run))
     start["run"] = end["run"] = deepcopy(start["run"])  # like with like: they get one `run`
     made = _Made(start, run)
     found = [replace(change, kind=_kind(made, change)) for change in _changes(a, b, start, end)]
@@ -210,12 +211,14 @@ def _few(made: _Made, steps: list[InputStep]) -> list[InputStep]:
     return joined
 
 
-def _run_note(a: Side, before: Any, after: Any) -> str:
-    """Like with like: what the scenarios say otherwise of their runs, and what holds."""
-    apart = [".".join(map(str, path)) for path, *_ in _apart(before, after, ("run",))]
-    if not apart:
-        return ""
-    return f"{' and '.join(apart)} {'differs' if len(apart) == 1 else 'differ'}: both run for the longer time, with the seed of {a.name}"
+def _run_notes(before: Run, after: Run, used: Run) -> Iterator[str]:
+    """``run.seed: 1 and 7, both run with 1``: like with like.  How often they run is the request's."""
+    for field in fields(Run):
+        values = [getattr(run, field.name) for run in (before, after, used)]
+        if values[0] != values[1] and field.name != "replications":
+            is_time = field.name.endswith("_ns")
+            a, b, both = ("auto" if is_time and value == AUTO_WARM_UP else format_duration(value) if is_time else value for value in values)
+            yield f"run.{field.name.removesuffix('_ns').replace('_', '-')}: {a} and {b}, both run with {both}"
 
 
 def _reference(path: DocumentPath) -> KeyReference | None:

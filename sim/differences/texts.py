@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from textwrap import wrap
 
 from sim.analysis.paired import PairedChange
@@ -22,39 +23,44 @@ LONGEST = 60
 NOTHING = "Nothing that is simulated differs: the same values, or values that mean the same."
 
 
-def verdict(found: InputDifferences, answer: Sequence[QuantityDifference]) -> str:
-    """What the differences of inputs do to the answer, in a sentence."""
-    if not found.changes and not found.renamed:
-        return NOTHING
+def verdict(found: InputDifferences, answer: Sequence[QuantityDifference], *, has_failed: bool = False) -> str:
+    """What the differences of inputs do to the answer, in a sentence.  `has_failed`: runs gave no values."""
+    if not found.changes:
+        only = [*(["names of vertices"] if found.renamed else []), *(["how they run"] if found.runs else [])]
+        return f"Nothing that is simulated differs but {' and '.join(only)}." if only else NOTHING
     first = leading(answer)
+    if has_failed and (first is None or first.is_of_one_side):
+        return f"{_counted(found)}; runs failed, so what that changes is not known."
     if first is None:
         return f"{_counted(found)}, and no quantity surely changes."
-    before, after = first.sides_text()
-    text = f"{capitalised(first.title)}: {before} -> {after} ({first.change_text()})"
+    text = capitalised(first.text)
     if len(found.steps) == 1:
         return f"{text}, from {found.steps[0].name}."
-    largest = first.largest
-    if not largest:
-        return f"{text}: no input alone changes it, only all together."
-    return f"{text}; {largest} alone: {first.effect_text(first.steps[largest])}."
+    if largest := first.largest:
+        return f"{text}; {largest} alone: {first.effect_text(largest)}."
+    if not all(math.isfinite(step.value) for step in first.steps.values()):
+        return f"{text}; what each input does alone has no value."
+    return f"{text}: no input alone changes it, only all together."
 
 
-def screen(found: InputDifferences, answer: Sequence[QuantityDifference], notes: Sequence[str]) -> str:
+def screen(found: InputDifferences, answer: Sequence[QuantityDifference], said: str, runs: str) -> str:
     """The verdict, the inputs that matter most, the quantities that lead, and what accounts for the first of them."""
     first = leading(answer)
-    lines = wrap(verdict(found, answer), WIDTH)
-    if not found.changes and not found.renamed:
-        return "\n".join(lines)
-    listed = _by_effect(found, first)[:MOST_INPUTS]
+    lines = wrap(said, WIDTH)
+    if not found.changes:
+        return "\n".join([*lines, *_labelled("inputs", list(_vertices(found)))])
+    below = _labelled("answer", list(_leading_lines(answer)))
+    if first is not None and len(found.steps) > 1 and math.isfinite(first.change.value):
+        below += _labelled("because", list(_parts(first)))
+    below += _labelled("runs", [runs])
+    vertices = list(_vertices(found))
+    room = LINES - len(lines) - len(below) - len(vertices) - 2
+    listed = _by_effect(found, first)[: min(max(room, 0), MOST_INPUTS)]
     left = len(found.changes) - len(listed)
+    heading = _counted(found) + (", those that matter first" if left and listed and first is not None else "")
     inputs = [change.sentence() for change in listed]
-    heading = _counted(found) + (", those that matter first" if left else "")
-    lines += _labelled("inputs", [heading, *_vertices(found), *inputs, *([f"... and {left} more below"] if left else [])])
-    lines += _labelled("answer", list(_leading_lines(answer)))
-    if first is not None and len(found.steps) > 1:
-        lines += _labelled("because", list(_parts(first)))
-    lines += _labelled("runs", [" ".join(notes[:1])] if notes else [])
-    return "\n".join(lines[:LINES])
+    lines += _labelled("inputs", [heading, *vertices, *inputs, *([f"... and {left} more below"] if left else [])])
+    return "\n".join([*lines[: LINES - len(below)], *below][:LINES])
 
 
 def tables(found: InputDifferences, answer: Sequence[QuantityDifference]) -> list[TextTable]:
@@ -68,14 +74,17 @@ def tables(found: InputDifferences, answer: Sequence[QuantityDifference]) -> lis
         made.append(TextTable("Inputs that differ", ["key", "A", "B", "about", "Flink"], rows))
     apart = [own for own in answer if not own.is_same]
     if apart:
-        rows = [[own.title, *own.sides_text(), own.change_text(), own.relative_text()] for own in apart]
+        rows = [[own.title, *own.sides_text(), own.effect_text(), own.relative_text()] for own in apart]
         made.append(TextTable("Quantities, mean over the same seeds", ["quantity", "A", "B", "B - A", "share"], rows))
     if apart and len(found.steps) > 1:
         rows = [
-            [own.title, name, own.effect_text(step)]
+            [own.title, name, text]
             for own in apart
-            for name, step in (*own.steps.items(), ("all beyond their sum", PairedChange(own.interaction, math.inf)))
-            if own.is_shown(step)
+            for name, text in (
+                *((name, own.effect_text(name)) for name in own.steps if own.is_shown(own.steps[name])),
+                ("all beyond their sum", _beyond(own)),
+            )
+            if text
         ]
         made.append(TextTable("What each change alone does to A", ["quantity", "change", "effect"], rows))
     return made
@@ -115,20 +124,26 @@ def _leading_lines(answer: Sequence[QuantityDifference]) -> Iterator[str]:
     known = [own for column in LEADING for own in answer if own.column == column and own is not first]
     listed = [*([first] if first is not None else []), *known][:MOST_QUANTITIES]
     for own in listed:
-        before, after = own.sides_text()
-        yield f"{own.title}: {before}" + (", the same" if own.is_same else f" -> {after} ({own.change_text()})")
+        yield own.text
 
 
 def _parts(first: QuantityDifference) -> Iterator[str]:
     """``load (3 options) +3.1 s``, the largest first, and what all do together."""
     known = sorted(first.steps.items(), key=lambda item: -abs(item[1].value) if math.isfinite(item[1].value) else 0.0)
     for name, step in known[:MOST_STEPS]:
-        yield f"{name} alone: {first.effect_text(step) if step.value else 'nothing'}"
+        yield f"{name} alone: {'nothing' if step.value == 0 and name not in first.bounds else first.effect_text(name)}"
+    if others := len(known[MOST_STEPS:]):
+        yield f"... and {others} more below"
     if not math.isfinite(first.interaction):
         yield "not all parts have a value: see the tables"
-    elif abs(first.interaction) >= 0.01 * abs(first.change.value):
-        sign = "+" if first.interaction > 0 else "-"
-        yield f"all together beyond the sum: {sign}{value_text(first.column, abs(first.interaction))}"
+    elif abs(first.interaction) >= 0.01 * abs(first.change.value) and (beyond := _beyond(first)):
+        yield f"all together beyond the sum: {beyond}"
+
+
+def _beyond(own: QuantityDifference) -> str:
+    """What all changes do together beyond the sum; empty: nothing that is shown, or not known."""
+    change = PairedChange(own.interaction, math.inf)
+    return change.text(partial(value_text, own.column)) if math.isfinite(change.value) and own.is_shown(change) else ""
 
 
 def _labelled(label: str, texts: Sequence[str]) -> list[str]:

@@ -18,6 +18,7 @@ from sim.quantities.prices import COST, S3_STANDARD
 from sim.recordings import read_source
 from sim.report.answer_page import DIFF
 from sim.scenario import ScenarioError
+from sim.scenario.defaults import deciding_defaults
 from sim.scenario.prices import load_prices
 from sim.scenario.text.plain import read_text
 from sim.units import format_duration
@@ -126,8 +127,9 @@ def diff(
 
 def _of_sides(request: DiffRequest, a: Side, b: Side, *, engine: Engine, jobs: int | None, listener: Listener) -> Diff:
     found = input_differences(a, b, request.replications)
+    notes = [*a.notes, *b.notes, *filter(None, [found.runs])]
     if not found.changes:
-        return _result(request, found, [], _no_rows(), [*a.notes, *b.notes])
+        return _result(request, found, [], _no_rows(), "", notes)
     prices = S3_STANDARD if request.prices is None else load_prices(request.prices)
     count, total_ns = effects.simulated_ns(found)
     with listener.progress(f"{a.name} and {b.name}", total_ns, count, what_each="runs") as watch:
@@ -135,22 +137,27 @@ def _of_sides(request: DiffRequest, a: Side, b: Side, *, engine: Engine, jobs: i
             rows = effects.runs(found, prices=prices, engine=engine, jobs=jobs, watch=watch)
         except KeyboardInterrupt:
             raise Stopped("nothing is kept of an unfinished comparison") from None
-    length = format_duration(found.before.run.duration_ns)
-    notes = [f"{count} runs of {length}, {request.replications} seeds on each side", *a.notes, *b.notes, *filter(None, [found.runs])]
+    at_most = "" if (rows["job_status"] == "RUNNING").all() else "at most "
+    seeds = f"{request.replications} seed{'' if request.replications == 1 else 's'} on each side"
+    runs = f"{count} runs of {at_most}{format_duration(found.before.run.duration_ns)}, {seeds}"
     notes += different_issues({"A": found.before, "B": found.after})
+    if defaults := deciding_defaults([found.before, found.after]):
+        notes.append(f"at their defaults on both sides, which decide in many jobs: {', '.join(defaults)}")
     if rows.get(COST) is not None and rows[COST].notna().any():
         notes.append(f"costs in {prices.currency} per month; prices: {prices.source}")
-    return _result(request, found, effects.quantities(rows), rows, notes)
+    return _result(request, found, effects.quantities(rows), rows, runs, notes)
 
 
 def _result(
-    request: DiffRequest, found: InputDifferences, answer: Sequence[QuantityDifference], rows: pd.DataFrame, notes: Sequence[str]
-) -> Diff:
+    request: DiffRequest, found: InputDifferences, answer: Sequence[QuantityDifference], rows: pd.DataFrame, runs: str,
+    notes: Sequence[str],
+) -> Diff:  # fmt: skip
     trouble = effects.trouble(rows) if len(rows) else []
     place_a, place_b = request.side("a")[0], request.side("b")[0]
     observed = observed_text(place_a, place_b)
-    screen = texts.screen(found, answer, notes)
-    others = [*notes[1:], *trouble, texts.same_quantities(answer), observed]
+    verdict = texts.verdict(found, answer, has_failed=bool(len(rows) and (rows["status"] != "ok").any()))
+    screen = texts.screen(found, answer, verdict, runs)
+    others = [*notes, *trouble, texts.same_quantities(answer), observed]
     parts: tuple[str | TextTable, ...] = (screen, *texts.tables(found, answer), *filter(None, others))
     inputs = [
         {
@@ -160,12 +167,12 @@ def _result(
         for step in found.steps for own in step.changes
     ]  # fmt: skip
     data = {
-        "a": portable(place_a), "b": portable(place_b), "verdict": texts.verdict(found, answer), "inputs": inputs,
+        "a": portable(place_a), "b": portable(place_b), "verdict": verdict, "inputs": inputs,
         "renamed": [list(pair) for pair in found.renamed], "added": list(found.added), "removed": list(found.removed),
         "known_issues": {side: known_issues_json([scenario]) for side, scenario in (("a", found.before), ("b", found.after))},
-        "quantities": [own.plain() for own in answer], "notes": list(notes), "trouble": trouble, "observed": observed,
+        "quantities": [own.plain() for own in answer], "notes": [*filter(None, [runs]), *notes], "trouble": trouble, "observed": observed,
     }  # fmt: skip
-    return Diff(str(data["verdict"]), parts, data, tuple(trouble), rows)
+    return Diff(verdict, parts, data, tuple(trouble), rows)
 
 
 def _of_answers(request: DiffRequest, first: KeptAnswer, second: KeptAnswer, simulated: Callable[[Side, Side], Diff]) -> Diff:

@@ -84,7 +84,7 @@ def test_both_run_alike():
     assert () == found.changes
     assert found.before.run == found.after.run
     assert 9_000_000_000 == found.before.run.duration_ns
-    assert found.runs.startswith("run.duration and run.seed differ")
+    assert "run.duration: 3 s and 9 s, both run with 9 s; run.seed: 1 and 7, both run with 1" == found.runs
 
 
 def test_files_of_both_folders_are_read(tmp_path):

@@ -47,7 +47,7 @@ def test_a_run_that_did_not_end_gives_a_bound():
     found = of(quantities(rows({"A": [100.0, 100.0], "B": [300.0, 300.0]}, unfinished="end_to_end_p50_ms")))
 
     assert ("100 ms", "> 300 ms") == found.sides_text()
-    assert "> +200 ms" == found.change_text()
+    assert "> +200 ms" == found.effect_text()
 
 
 def test_a_percentile_needs_its_sample():

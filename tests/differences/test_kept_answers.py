@@ -39,7 +39,7 @@ def test_the_screen_has_both_verdicts_and_the_configuration():
 
     assert ["B: Use 5 s.", "A: Stay."] == lines[:2]
     assert {"change  - execution.checkpointing.interval: 10 s", "        + execution.checkpointing.interval: 5 s"} <= set(lines)
-    assert "        10 s, aligned: checkpoint duration, median 100 ms -> 150 ms (+50 ms)" in lines
+    assert "        10 s, aligned: checkpoint duration, median: 100 ms -> 150 ms (+50 ms)" in lines
     assert len(lines) <= 15
     assert max(map(len, lines)) <= 80
 
@@ -50,16 +50,17 @@ def test_nothing_in_common_is_one_message():
 
 
 def test_watches_say_what_they_observed(tmp_path):
-    """The median of completed checkpoints, without savepoints; a folder without them says nothing."""
-    for name, duration in (("a", 500.0), ("b", 900.0)):
+    """Neither the first, which uploads everything, nor savepoints, failures, and those of which no duration is known."""
+    for name, usual in (("a", 500.0), ("b", 900.0)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "watch.json").write_text("{}")
         (tmp_path / name / "job.yaml").write_text("version: 1\n")
         rows = {
-            "job": "j", "checkpoint": [1, 2, 3, 4], "status": ["COMPLETED", "COMPLETED", "FAILED", "COMPLETED"],
-            "duration_ms": [duration, duration, 9e9, 9e9], "is_savepoint": [False, False, False, True],
+            "job": "j", "checkpoint": [1, 2, 3, 4, 5, 6], "status": ["COMPLETED"] * 5 + ["FAILED"],
+            "duration_ms": [9e9, usual, usual, 8e9, -1.0, 7e9], "is_savepoint": [False, False, False, True, False, False],
         }  # fmt: skip
         pd.DataFrame(rows).to_parquet(tmp_path / name / "checkpoints-2026-11-23.parquet")
+    said = "Observed by the watches: median checkpoint, without the first, 500 ms (n = 2) -> 900 ms (n = 2)."
 
-    assert "Observed by the watches: median checkpoint 500 ms (n = 2) -> 900 ms (n = 2)." == observed_text(tmp_path / "a", tmp_path / "b")
+    assert said == observed_text(tmp_path / "a", tmp_path / "b")
     assert "" == observed_text(tmp_path / "a", tmp_path)

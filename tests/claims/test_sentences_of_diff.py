@@ -1,0 +1,491 @@
+"""Each sentence of `ckptsim diff` has a template, and holds of the two files and of the rows of all runs, counted here anew."""
+
+import math
+import random
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import yaml
+from scipy.stats import t as student
+
+from sim.analysis.sweeps.measure import text as value_text
+from sim.differences import texts
+from sim.differences.answers import compared
+from sim.differences.effects import LEADING, quantities, trouble
+from sim.differences.inputs import InputChange
+from sim.differences.kept import KeptAnswer
+from sim.quantities.results import STATISTICS
+from sim.scenario import loads
+from sim.verbs.diff import DiffRequest, diff
+from tests.claims.printed import Template, false_sentences, split
+
+JOB = """\
+version: 1
+job:
+  src: {source: {rate: 200/s, record: 400 B}, parallelism: 2}
+  map: {input: {src: hash}, service: 1 ms, state: {size: 1 MB}, parallelism: 2}
+  sink: {input: {map: hash}, service: 1 ms, parallelism: 2}
+checkpoint: {interval: 1 s}
+storage: {bandwidth: 100 MB/s}
+run: {duration: 4 s}
+"""
+PAIRS = {
+    "no checkpoints": {"interval: 1 s": "interval: off"},
+    "none completes": {"interval: 1 s": "interval: 1 s, timeout: 50 ms, tolerable-failed: 100", "size: 1 MB": "size: 100 MB"},
+    "none ends": {"size: 1 MB": "size: 2 GB"},
+    "output waits": {"sink: {": "sink: {commit: two-phase, "},
+    "nothing happens": {"interval: 1 s": "interval: 1 s, timeout: 9 min"},
+    "many": {"200/s": "400/s", "400 B": "500 B", "service: 1 ms, state": "service: 2 ms, state", "size: 1 MB": "size: 2 MB",
+             "interval: 1 s": "interval: 2 s, min-pause: 100 ms", "bandwidth: 100 MB/s": "bandwidth: 50 MB/s"},
+    "it ends": {"record: 400 B": "record: 400 B, records: 300"},
+    "it dies": {"interval: 1 s": "interval: 1 s, timeout: 50 ms", "size: 1 MB": "size: 100 MB",
+                "run:": "restart: {strategy: none}\nrun:"},
+    "another name": {"map": "enrich"},
+    "another vertex": {"  sink: {input: {map: hash}": "  out: {input: {map: hash}, service: 1 ms}\n  sink: {input: {out: hash}"},
+    "another seed": {"duration: 4 s": "duration: 5 s, seed: 3"},
+    "the same": {"duration: 4 s": "duration: 4000 ms"},
+    "prices": {"{bandwidth: 100 MB/s}": "{object-store: {latency: 50 ms}}"},
+}  # fmt: skip
+"""By name: what B has in place of what A has."""
+COLUMNS = {statistic.title: column for column, statistic in STATISTICS.items()}
+DEFAULTS = {
+    "checkpoint.timeout": "10 min",
+    "checkpoint.tolerable-failed": "0",
+    "checkpoint.min-pause": "0 s",
+    "storage.bandwidth": "unlimited",
+}
+"""Of Flink."""
+KEY = r"[a-z][\w.-]*(?: and [a-z][\w.-]*)*(?: \(\d+ options\))?"
+
+
+@dataclass
+class ToldDiff:
+    """The files of both sides, the rows of all runs by side or step, and the names of the steps."""
+
+    rows: pd.DataFrame = field(default_factory=pd.DataFrame)
+    a: str = JOB
+    b: str = JOB
+    count: int = -1  # of inputs that differ; -1: as the files say
+    column: str = ""  # that is explained: of the verdict, or of the first line of the answer
+
+    @property
+    def sides(self):
+        return list(dict.fromkeys(self.rows["side"])) if len(self.rows) else []
+
+    @cached_property
+    def runs(self):
+        """The rows of each side, by replication."""
+        rows = self.rows.sort_values("replication").to_dict("records") if len(self.rows) else []
+        return {side: [row for row in rows if row["side"] == side] for side in self.sides}
+
+    def values(self, side, column):
+        """By replication; nan: none."""
+        return [_value(row, column) for row in self.runs.get(side, ())] or [math.nan]
+
+    def is_bound(self, side, column):
+        return any(column in row["unfinished"].split() for row in self.runs.get(side, ()))
+
+    def mean(self, side, column):
+        values = self.values(side, column)
+        return sum(values) / len(values)
+
+    def change(self, side, column):
+        """(mean, half width of the interval, how many sides of it are bounds)"""
+        apart = np.array(self.values(side, column)) - np.array(self.values("A", column))
+        if not np.isfinite(apart).all():
+            return math.nan, math.nan
+        half = quantile(len(apart)) * np.std(apart, ddof=1) / len(apart) ** 0.5 if len(apart) > 1 else math.inf
+        return float(apart.mean()), float(half)
+
+    def is_sure(self, column):
+        """It has a direction, whatever the bounds hide."""
+        value, half = self.change("B", column)
+        least = -math.inf if self.is_bound("A", column) else value - (half if math.isfinite(half) else 0)
+        most = math.inf if self.is_bound("B", column) else value + (half if math.isfinite(half) else 0)
+        return least > 0 or most < 0
+
+    def texts(self, column):
+        sides = [(self.mean(side, column), "> " * self.is_bound(side, column)) for side in "AB"]
+        return tuple("-" if not math.isfinite(value) else sign + value_text(column, value) for value, sign in sides)
+
+    def effect(self, side, column):
+        """``+10 ms ± 3 ms``; empty: it has none."""
+        (value, half), ends = self.change(side, column), [self.is_bound("A", column), self.is_bound(side, column)]
+        if not math.isfinite(value) or all(ends):
+            return ""
+        spread = f" ± {value_text(column, half).lstrip('+±')}" if math.isfinite(half) and half and not any(ends) else ""
+        sign = "<" * ends[0] + ">" * ends[1]
+        return f"{sign} {'+' * (value > 0)}{'-' * (value < 0)}{value_text(column, abs(value)).lstrip('+±')}{spread}".strip()
+
+    @property
+    def differing(self):
+        """Keys whose values differ between the files, under the names of B."""
+        return [key for key in _apart(*(yaml.safe_load(text) for text in (_renamed(self.a, self.b), self.b))) if not key.startswith("run.")]
+
+
+@lru_cache
+def quantile(count):
+    return float(student.ppf(0.975, count - 1))
+
+
+def _value(row, column):
+    statistic = STATISTICS[column]
+    least = {None: 1, 0.5: 1, 0.9: 10, 0.99: 100}[statistic.quantile]
+    is_known = column in row and row["status"] == "ok" and column not in row["nothing"].split()
+    return row[column] if is_known and not (statistic.counted_by and row[statistic.counted_by] < least) else math.nan
+
+
+def _apart(a, b, path=""):
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in {**a, **b}:
+            yield from _apart(a.get(key), b.get(key), f"{path}.{key}".lstrip("."))
+    elif a != b:
+        yield path
+
+
+def _renamed(a, b):
+    """The text of A with the name that B has for its second vertex."""
+    return a.replace("map", "enrich") if "enrich" in b else a
+
+
+def _vertices(text):
+    return list(yaml.safe_load(text)["job"])
+
+
+def _simulated(text, **run):
+    """What would run, without how it does and without names of vertices."""
+    scenario = loads(text, "diff").scenarios[0]
+    return str(scenario.job).replace("enrich", "map"), scenario.checkpoint, scenario.storage, scenario.cluster, scenario.faults
+
+
+def always(told, match):
+    return True
+
+
+def nothing_differs(told, match):
+    """But for what is named."""
+    runs = [loads(text, "diff").scenarios[0].run for text in (told.a, told.b)]
+    named = match["but"] or ""
+    return (_simulated(told.a) == _simulated(told.b) and ("how they run" in named) == (runs[0] != runs[1])
+            and ("names of vertices" in named) == (_vertices(told.a) != _vertices(told.b)))  # fmt: skip
+
+
+def counts_inputs(told, match):
+    return int(match["n"]) == (len(told.differing) if told.count < 0 else told.count)
+
+
+def runs_failed(told, match):
+    return counts_inputs(told, match) and (told.rows["status"] != "ok").any()
+
+
+def nothing_changes(told, match):
+    """No quantity has a change with a direction, and none is of one side alone."""
+    columns = [column for column in STATISTICS if column in told.rows]
+    one_sided = [column for column in columns if math.isfinite(told.mean("A", column)) != math.isfinite(told.mean("B", column))]
+    sure = [column for column in columns if told.is_sure(column) and not is_nothing(column, told.change("B", column)[0])]
+    return counts_inputs(told, match) and [] == one_sided + sure and (told.rows["status"] == "ok").all()
+
+
+def changes(told, match):
+    """Both means, and the interval of the mean of the differences of pairs."""
+    column = COLUMNS[match["title"][0].lower() + match["title"][1:]]
+    told.column = told.column or column
+    return told.texts(column) == (match["before"], match["after"]) and (match["change"] or "") == told.effect("B", column)
+
+
+def stays(told, match):
+    column = COLUMNS[match["title"]]
+    before, after = told.texts(column)
+    is_seen = not any(told.is_bound(side, column) for side in "AB") and before != "-"
+    return before == after == match["before"] and is_seen and is_nothing(column, told.change("B", column)[0])
+
+
+def is_nothing(column, value):
+    """It is 0 in the digits of a text."""
+    return value_text(column, abs(value)) == value_text(column, 0.0)
+
+
+def leads(told, match):
+    """It has a direction, or is a number of checkpoints that is 0 on one side, or of one side alone where nothing has a direction."""
+    told.column = ""
+    holds = changes(told, match)
+    column = told.column
+    ends = sorted(told.mean(side, column) for side in "AB")
+    of_one_side = math.isfinite(told.mean("A", column)) != math.isfinite(told.mean("B", column))
+    others = [other for other in LEADING if other in told.rows and told.is_sure(other) and told.texts(other)[0] != told.texts(other)[1]]
+    return holds and (told.is_sure(column) or (column == "completed" and ends[0] == 0 < ends[1]) or (of_one_side and not others))
+
+
+def only_step(told, match):
+    """All keys that differ belong to it."""
+    name, _, number = match["step"].partition(" (")
+    if told.count >= 0:
+        return told.count == int(number.split()[0] if number else 1)
+    is_all = len(told.differing) == int(number.split()[0]) if number else told.differing == [name]
+    return is_all and all(key.startswith(tuple(name.split(" and "))) for key in told.differing)
+
+
+def alone(told, match):
+    return match["step"] in told.sides and (told.effect(match["step"], told.column) or "-") == match["effect"]
+
+
+def most_alone(told, match):
+    """No other step does more."""
+    own = abs(told.change(match["step"], told.column)[0])
+    others = [abs(told.change(side, told.column)[0]) for side in told.sides if side not in "AB"]
+    return alone(told, match) and own == max(value for value in others if math.isfinite(value))
+
+
+def nothing_alone(told, match):
+    return all(is_nothing(told.column, told.change(step, told.column)[0]) for step in told.sides if step not in "AB")
+
+
+def does_nothing(told, match):
+    return told.change(match["step"], told.column)[0] == 0
+
+
+def no_value_alone(told, match):
+    return any(not math.isfinite(told.change(step, told.column)[0]) for step in told.sides if step not in "AB")
+
+
+def parts_without_value(told, match):
+    return no_value_alone(told, match) or any(told.is_bound(side, told.column) for side in told.sides)
+
+
+def beyond(told, match):
+    """The whole change without the sum of the steps."""
+    steps = sum(told.change(step, told.column)[0] for step in told.sides if step not in "AB")
+    value = told.change("B", told.column)[0] - steps
+    return match["effect"] == f"{'+' if value > 0 else '-'}{value_text(told.column, abs(value)).lstrip('+±')}"
+
+
+def input_is(told, match):
+    """As the files say; a value in brackets is of none."""
+    sides = [yaml.safe_load(text) for text in (_renamed(told.a, told.b), told.b)]
+    for step in match["key"].split("."):
+        sides = [side.get(step) if isinstance(side, dict) else None for side in sides]
+    default = f"({DEFAULTS.get(match['key'], 'none')})"
+    printed = [None if text == default else yaml.safe_load(text) for text in (match["before"], match["after"])]
+    return sides == printed and sides[0] != sides[1]
+
+
+def vertices_are(told, match):
+    before, after = _vertices(_renamed(told.a, told.b)), _vertices(told.b)
+    named = re.split(r", ", match["names"])
+    if match["what"] == "renamed":
+        pairs = zip(_vertices(told.a), _vertices(told.b), strict=True)
+        return named == [f"{old} -> {new}" for old, new in pairs if old != new]
+    here, there = (after, before) if match["what"] == "added" else (before, after)
+    return named == [name for name in here if name not in there]
+
+
+def runs_are(told, match):
+    seeds = told.rows["replication"].nunique()
+    ended = told.rows["job_status"].ne("RUNNING").any()
+    return (int(match["n"]), int(match["seeds"]), bool(match["most"])) == (
+        len(told.rows),
+        seeds,
+        ended,
+    ) and f"duration: {match['ms']}" in told.a
+
+
+def runs_alike(told, match):
+    a, b = (str(yaml.safe_load(text)["run"].get(match["key"], 1)) for text in (told.a, told.b))
+    return (match["a"], match["b"]) == (a, b) and match["both"] == ({"duration": max(a, b)}.get(match["key"], a))
+
+
+def names_defaults(told, match):
+    """Neither file has a value for it, but for the one that is its default."""
+    written = {word for text in (told.a, told.b) for word in re.findall(r"[\w-]+(?=:)", text)}
+    return not written & {name.rpartition(".")[2] for name in match["names"].split(", ")}
+
+
+def same_on_both(told, match):
+    return all(stays(told, {"title": title, "before": told.texts(COLUMNS[title])[0]}) for title in match["titles"].split("; "))
+
+
+def job_died(told, match):
+    own = told.rows[told.rows["side"] == match["side"]]
+    dead = own[own["job_status"].str.startswith(("FAILED", "RESTARTING"))]
+    return (int(match["k"]), int(match["n"])) == (len(dead), len(own)) and match["why"] in [*dead["job_status"][:1]]
+
+
+def cells_failed(told, match):
+    own = told.rows[told.rows["side"] == match["side"]]
+    return (int(match["k"]), int(match["n"])) == ((own["status"] != "ok").sum(), len(own)) and match["why"] in set(own["error"])
+
+
+CHANGE = r"(?P<before>(?:> )?[^>()]+?) -> (?P<after>(?:> )?[^>(),;]+?)(?: \((?P<change>[^()]*)\))?"
+TITLE = f"(?P<title>{'|'.join(sorted(map(re.escape, COLUMNS), key=len, reverse=True))})"
+TEMPLATES = tuple(Template(name, pattern.replace("TITLE", TITLE).replace("CHANGE", CHANGE), always, claim) for name, pattern, claim in (
+    ("nothing", r"Nothing that is simulated differs(?:: the same values, or values that mean the same| but (?P<but>[^.]*))\.$",
+     nothing_differs),
+    ("failed runs", r"(?P<n>\d+) inputs? differs?; runs failed, so what that changes is not known\.$", runs_failed),
+    ("no change", r"(?P<n>\d+) inputs? differs?, and no quantity surely changes\.$", nothing_changes),
+    ("leads", r"TITLE: CHANGE(?=[,;:.] )", leads),
+    ("from one", rf", from (?P<step>{KEY})\.$", only_step),
+    ("most alone", rf"(?P<step>{KEY}) alone: (?P<effect>.*?)\.$", most_alone),
+    ("nothing alone", r"no input alone changes it, only all together\.$", nothing_alone),
+    ("no value alone", r"what each input does alone has no value\.$", no_value_alone),
+    ("inputs", r"(?P<n>\d+) inputs? differs?(?:, those that matter first)?$", counts_inputs),
+    ("input", r"(?P<key>(?:job|checkpoint|storage|cluster|restart)(?:\.[\w.-]+)?): (?P<before>.*) -> (?P<after>.*)$", input_is),
+    ("vertices", r"(?:inputs )?(?P<what>renamed|added|removed): (?P<names>.*)$", vertices_are),
+    ("more", r"\.\.\. and (?P<n>\d+) more below$", always),
+    ("changes", r"TITLE: CHANGE(?!,)$", changes),
+    ("the same", r"TITLE: (?P<before>.*), the same$", stays),
+    ("alone", rf"(?P<step>{KEY}) alone: (?P<effect>(?!nothing).*)$", alone),
+    ("does nothing", rf"(?P<step>{KEY}) alone: nothing$", does_nothing),
+    ("no value", r"not all parts have a value: see the tables$", parts_without_value),
+    ("beyond", r"all together beyond the sum: (?P<effect>.*)$", beyond),
+    ("runs", r"(?P<n>\d+) runs of (?P<most>at most )?(?P<ms>MS), (?P<seeds>\d+) seeds? on each side$", runs_are),
+    ("alike", r"(?:; )?run\.(?P<key>[\w-]+): (?P<a>[\w ]+) and (?P<b>[\w ]+), both run with (?P<both>[\w ]+)(?=;|$)", runs_alike),
+    ("defaults", r"at their defaults on both sides, which decide in many jobs: (?P<names>.*)$", names_defaults),
+    ("same", r"The same on both sides: (?P<titles>.*)\.$", same_on_both),
+    ("died", rf"(?P<side>{KEY}|[AB]): the job died in (?P<k>\d+) of (?P<n>\d+) runs: (?P<why>.*)$", job_died),
+    ("cells failed", rf"(?P<side>{KEY}|[AB]): (?P<k>\d+) of (?P<n>\d+) runs failed: (?P<why>.*)$", cells_failed),
+    ("issues", r"known defects that may apply to [AB] alone: .*$", always),
+    ("costs", r"costs in USD per month; prices: .*$", always),
+))  # fmt: skip
+
+
+def sentences(parts):
+    """The verdict and each line of the screen, and the lines below it; a line that is cut has lost what it says."""
+    screen, *others = [part for part in parts if isinstance(part, str)]
+    lines = screen.splitlines()
+    labelled = next((i for i, line in enumerate(lines) if re.match(r"(?:inputs|answer|because|runs)  ", line)), len(lines))
+    found = [" ".join(lines[:labelled]), *(line[8:] for line in lines[labelled:]), *others]
+    return [line for line in found if not line.endswith("...")]
+
+
+def ran(name, folder):
+    b = JOB
+    for old, new in PAIRS[name].items():
+        b = b.replace(old, new)
+    (folder / "a.yaml").write_text(JOB)
+    (folder / "b.yaml").write_text(b)
+    found = diff(DiffRequest(folder / "a.yaml", folder / "b.yaml", replications=2), jobs=1)
+    return ToldDiff(found.table, JOB, b), sentences(found.parts)
+
+
+def made_up(seed):
+    """Rows of random sides and steps: equal, noisy, without values, bounds, or failed."""
+    draw = random.Random(seed)
+    steps = ["job.x", "storage (2 options)", "checkpoint.interval", "cluster.slots", "restart.delay"][: draw.choice([1, 2, 3, 5])]
+    columns = draw.sample(["completed", *LEADING[:-1], "failed", "downtime_ms", "sync_ms"], draw.choice([1, 3, 6]))
+    number, rows = draw.choice([1, 2, 4]), []
+    same = {column: draw.random() < 0.3 for column in columns}
+    for side in ["A", *(steps if len(steps) > 1 else []), "B"]:
+        nothing, ends = ([column for column in columns if draw.random() < share] for share in (0.1, 0.15))
+        level = {column: draw.choice([0.0, 40.0, 40.0, 44.0, 700.0]) for column in columns}
+        for i in range(number):
+            values = {column: 40.0 + i if same[column] else level[column] + draw.choice([0, 0, 1, 9]) * i for column in columns}
+            rows.append({"side": side, "replication": i, "status": "error" if draw.random() < 0.02 else "ok", "error": "too little memory",
+                         "job_status": draw.choice(["RUNNING"] * 20 + ["FAILED: 1"]),
+                         "violations": 0, "completed": 50, "commits": 200, "nothing": " ".join(nothing),
+                         "unfinished": " ".join(ends), **values})  # fmt: skip
+    change = partial(InputChange, flink=(), kind="other", before="1", after="2", before_text="1", after_text="2")
+    made = [SimpleNamespace(name=name, changes=[change(path=tuple(name.split(".")))] * (2 if "(" in name else 1)) for name in steps]
+    changes_ = [own for step in made for own in step.changes]
+    found = SimpleNamespace(steps=made, changes=changes_, renamed=(), added=(), removed=(), runs="")
+    told = ToldDiff(pd.DataFrame(rows), count=len(changes_))
+    answer = quantities(told.rows)
+    said = texts.verdict(found, answer, has_failed=bool((told.rows["status"] != "ok").any()))
+    screen = texts.screen(found, answer, said, "")
+    kept = [line for line in sentences([screen, texts.same_quantities(answer)]) if line and " 1 -> 2" not in line]
+    return told, [line for line in [*kept, *trouble(told.rows)] if not line.startswith("... and")]
+
+
+def checked(told_sentences):
+    found, exercised = {}, Counter()
+    for name, (told, lines) in told_sentences:
+        wrong, templates = false_sentences(told, lines, ["-"], TEMPLATES)
+        found |= {name: wrong} if wrong else {}
+        exercised.update(templates)
+    return found, exercised
+
+
+def changed(text):
+    """A sentence with another number or side, one at a time."""
+    for match in re.finditer(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*th )", text):
+        yield f"{text[: match.start()]}{1.37 * float(match[0]) + 1:.{1 if '.' in match[0] else 0}f}{text[match.end() :]}"
+    for name, other in (("map", "sink"), ("src", "map"), ("A:", "B:"), ("B:", "A:")):
+        if name in text:
+            yield text.replace(name, other)
+
+
+def weak_claims(told_sentences, *, least):
+    """Claims that hold of a changed sentence; at least so many are changed."""
+    count, weak = 0, []
+    for told, lines in told_sentences:
+        for line in lines:
+            for template, match in split(line, ["-"], TEMPLATES):
+                if template.name in ("more", "issues", "costs", "same") or not template.holds(told, match):
+                    continue
+                for wrong in changed(match[0]):
+                    count += 1
+                    again = template.match(wrong, 0, ["-"])
+                    weak += [(template.name, wrong)] if again and again.end() == len(wrong) and template.holds(told, again) else []
+
+    assert count >= least
+    return weak
+
+
+def test_sentences_of_diff_are_true(tmp_path):
+    """About files and about made-up rows; with another number, vertex or side each is false; each template is exercised."""
+    files = [(name, ran(name, tmp_path)) for name in PAIRS]
+    found, exercised = checked(files)
+    of_rows, more = checked((seed, made_up(seed)) for seed in range(150))
+
+    assert {} == found | of_rows
+    assert [] == [template.name for template in TEMPLATES if not (exercised + more)[template.name]]
+    assert [] == weak_claims([*(told for _, told in files), *map(made_up, range(30))], least=300)
+
+
+ROW = {"status": "ok", "nothing": "", "unfinished": "", "completed": 50, "violations": 0, "job_status": "RUNNING", "strategy": "aligned"}
+
+
+def answer_of(seed, name):
+    """An answer with random settings, seeds and values."""
+    draw = random.Random(f"{seed}{name}")
+    rows = [{**ROW, "seed": number, "interval": interval, "protocol": "aligned", "end_to_end_p50_ms": draw.choice([100.0, 100.0, 250.0])}
+            for interval in draw.sample(["5 s", "10 s", "30 s", "1 min"], 3) for number in draw.sample([1, 2, 3], 2)]  # fmt: skip
+    lines = [
+        f"execution.checkpointing.{key}: {draw.choice('12')} s\n"
+        for key in ("interval", "min-pause", "timeout", "aligned-checkpoint-timeout")
+    ]
+    return KeptAnswer(Path(name), draw.choice(["Stay.", "Use 5 s."]), {"configuration": "".join(lines)}, pd.DataFrame(rows))
+
+
+def test_sentences_about_two_answers_are_true():
+    """Verdicts, lines of the configuration, and how many settings both have, with how many that differ and that have no common seed."""
+    for seed in range(60):
+        first, second = answer_of(seed, "a"), answer_of(seed, "b")
+        lines = compared(first, second).screen.splitlines()
+        by_setting = [{key: dict(zip(own["seed"], own["end_to_end_p50_ms"], strict=True)) for key, own in side.rows.groupby("interval")}
+                      for side in (first, second)]  # fmt: skip
+        both = by_setting[0].keys() & by_setting[1].keys()
+        common = {key: by_setting[0][key].keys() & by_setting[1][key].keys() for key in both}
+        means = {key: [sum(side[key][own] for own in seeds) / len(seeds) for side in by_setting] for key, seeds in common.items() if seeds}
+        (tried,) = [line.removeprefix("tried   ") for line in lines if line.startswith("tried")]
+        numbers = dict(reversed(part.split(" ", 1)) for part in tried.split(", "))
+        told = [side.data["configuration"].splitlines() for side in (first, second)]
+        removed, added = ([line for line in own if line not in others] for own, others in (told, told[::-1]))
+        shown = [line[8:] for line in lines if re.match(r"(?:change|\s+)\s+(?:[-+] |\.\.\.)", line)]
+
+        assert lines[0] == (f"Both: {first.verdict}" if first.verdict == second.verdict else f"B: {second.verdict}")
+        assert (first.verdict == second.verdict) or lines[1] == f"A: {first.verdict}"
+        assert next(int(n) for what, n in numbers.items() if what.startswith("setting")) == len(both)
+        assert int(numbers["with other results"]) == sum(before != after for before, after in means.values())
+        assert int(numbers.get("without a seed that both ran", 0)) == len(both) - len(means)
+        assert int(numbers.get("only in A", 0)) == len(by_setting[0].keys() - both)
+        assert len(shown) == min(4, len(removed) + len(added))
+        assert shown[:3] == [*(f"- {line}"[:72] for line in removed), *(f"+ {line}"[:72] for line in added)][:3]
+        for line in lines:
+            if found := re.fullmatch(r" {8}(?P<key>\d+ \w+), aligned: .*median (?P<a>\S+ ms) -> (?P<b>\S+ ms) \(.*\)", line):
+                assert [found["a"], found["b"]] == [f"{value:.0f} ms" for value in means[found["key"]]]
