@@ -124,8 +124,8 @@ FILES = (
     Rule(
         "a job instance goes on counting after its snapshot",
         "protocol/coordinator/coordinator.py",
-        "failures, restored + 1, ",
-        "failures, 1, ",
+        "failures, restored + 1,",
+        "failures, 1,",
         f"{RUNTIME}run/test_instances.py::test_a_chain_goes_on_where_it_was",
     ),
     Rule(

@@ -115,8 +115,8 @@ FINISHING = (
     Rule(
         "without FLIP-147 an end aborts what is pending",
         "protocol/barriers/handler.py",
-        "after, commands = (self, ()) if self.pending is None else _aborted(",
-        "after, commands = (self, ()) if True else _aborted(",
+        "(self, ()) if self.pending is None else _aborted(",
+        "(self, ()) if True else _aborted(",
         "tests/protocol/barriers/test_aligned_barriers.py::test_an_end_aborts_what_is_pending_where_checkpoints_do_not_outlive_it",
     ),
     Rule(

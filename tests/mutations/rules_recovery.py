@@ -224,8 +224,8 @@ RECOVERY = (
     Rule(
         "at least once, records that are processed twice break no promise",
         "runtime/accounts/cuts.py",
-        "surpluses = self.surpluses if self._exactly_once else",
-        "surpluses = self.surpluses if True else",
+        "self.surpluses if self._exactly_once else",
+        "self.surpluses if True else",
         "tests/laws/test_laws_failures.py::test_law_12_at_least_once_loses_nothing_and_reads_some_records_twice",
     ),
     Rule(

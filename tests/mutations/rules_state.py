@@ -215,15 +215,15 @@ STATE = (
     Rule(
         "an upload of the changelog that failed is missed by the next checkpoint",
         "state/changelog.py",
-        "        if self._failed_bytes > self._from_bytes:  #",
-        "        if self._failed_bytes < 0:  #",
+        "self._failed_bytes > self._from_bytes",
+        "self._failed_bytes < 0",
         f"{RUNTIME}task/test_log_writer.py::test_a_failed_upload_is_not_tried_again",
     ),
     Rule(
         "a materialisation gets over an upload that failed",
         "state/changelog.py",
-        "        if self._failed_bytes > self._from_bytes:  #",
-        "        if self._failed_bytes > 0:  #",
+        "self._failed_bytes > self._from_bytes",
+        "self._failed_bytes > 0",
         f"{RUNTIME}task/test_log_writer.py::test_a_materialisation_gets_over_a_failed_upload",
     ),
     Rule(
