@@ -46,16 +46,16 @@ def _changes(before: Look, now: Look) -> Iterator[JobChange]:
 def begun_again(before: Look, now: Look) -> int:
     """How often the job failed or was restored between two looks."""
     earlier = max(before.failures_ms or (), default=before.started_ms)
-    failures = sum(at > earlier for at in now.failures_ms or ())
-    restored = (now.restored or 0) - (before.restored or 0)
+    failures = 0 if before.failures_ms is None else sum(at > earlier for at in now.failures_ms or ())
+    restored = 0 if before.restored is None else (now.restored or 0) - before.restored
     return max(failures, restored, int(before.started_ms != now.started_ms), 0)
 
 
 def _restarts(before: Look, now: Look) -> Iterator[JobChange]:
     if count := begun_again(before, now):
-        yield JobChange(
-            f"the job began again{'' if count == 1 else f', {count} times'}: a failure, or a restart of the JobManager", "restart"
-        )
+        rescaled = "its rescaling, " if before.parallelism != now.parallelism else ""
+        often = "" if count == 1 else f", {count} times"
+        yield JobChange(f"the job began again{often}: {rescaled}a failure, or a restart of the JobManager", "restart")
     if before.state != now.state:
         yield JobChange(f"the job is {now.state} (before: {before.state})", "job")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import median
 
 from sim.analysis.number_texts import bytes_text, ms_text, per_second_text, share_text
@@ -86,8 +87,11 @@ class Cause:
     kind: str = ""  # load, state, thread, part
 
 
-def causes(usual: Circumstances, now: Circumstances) -> list[Cause]:
-    """What was changed from outside first, then what follows from it: threads, and the part of a checkpoint that grew most."""
+def causes(usual: Circumstances, now: Circumstances, sign: int = 1) -> list[Cause]:
+    """What was changed from outside first, then what follows from it: threads, and the part of a checkpoint that grew most.
+
+    `sign`: -1 for checkpoints that are shorter, so threads that work less, and the part that shrank most.
+    """
     found = [
         Cause(f"load of '{name}' {times_text(factor)} ({per_second_text(was)} -> {per_second_text(is_)})", factor, name, "load")
         for name, was, is_, factor in _ratios(usual.load, now.load, ALIKE)
@@ -97,25 +101,35 @@ def causes(usual: Circumstances, now: Circumstances) -> list[Cause]:
         for name, was, is_, factor in _ratios(usual.state, now.state, _GROWN)
     ]
     found = found[:MOST_CAUSES]
-    busier = sorted(_differences(usual.busy, now.busy, _FULL), key=lambda row: -row[2])[:1]
+    busier = _largest_difference(usual.busy, now.busy, _FULL, sign, usual.busy.keys() & now.busy.keys())
     found += [
         Cause(f"threads of '{name}' work {share_text(is_)} of the time (before: {share_text(was)})", 1.0, name, "thread")
         for name, was, is_ in busier
     ]
-    longer = sorted(_differences(usual.parts_ms, now.parts_ms, _NOTABLE_MS), key=lambda row: row[1] - row[2])[:1]
+    parts = (usual.parts_ms.keys() | now.parts_ms.keys()) if usual.parts_ms and now.parts_ms else ()
+    longer = _largest_difference(usual.parts_ms, now.parts_ms, _NOTABLE_MS, sign, parts)
+    what = "grew" if sign > 0 else "shrank"
     found += [
-        Cause(f"of a checkpoint, {name} grew most: {ms_text(is_)} (before: {ms_text(was)})", 1.0, "", "part") for name, was, is_ in longer
+        Cause(f"of a checkpoint, {name} {what} most: {ms_text(is_)} (before: {ms_text(was)})", 1.0, "", "part") for name, was, is_ in longer
     ]
     return found
 
 
+def unknown(usual: Circumstances, now: Circumstances) -> list[str]:
+    """What cannot be compared: one of the two has none of it."""
+    kinds = {"load": "load", "state": "state", "threads": "busy", "the parts of checkpoints": "parts_ms"}
+    return [name for name, kind in kinds.items() if not (getattr(usual, kind) and getattr(now, kind))]
+
+
 def times_text(factor: float) -> str:
-    """``doubled``, ``is 1.4 times what it was``, ``halved``."""
+    """``doubled``, ``is 1.4 times what it was``, ``halved``; ``fell to nothing``."""
+    if factor in (0, inf):
+        return "grew from nothing" if factor else "fell to nothing"
     if 1.8 <= factor <= 2.2:
         return "doubled"
     if 1 / 2.2 <= factor <= 1 / 1.8:
         return "halved"
-    return f"is {factor:.2g} times what it was"
+    return f"is {factor:.2g} times what it was" if factor < 99.5 else f"is {factor:.0f} times what it was"
 
 
 def _grown(before: float | None, now: float | None) -> float | None:
@@ -141,9 +155,14 @@ def _medians(rows: Iterable[Mapping[str, float]], *, fill: bool = False) -> dict
 
 def _ratios(usual: Mapping[str, float], now: Mapping[str, float], alike: float) -> list[tuple[str, float, float, float]]:
     """(name, before, now, factor) of what differs, by the largest factor first."""
-    both = [(name, usual[name], value, value / usual[name]) for name, value in now.items() if usual.get(name, 0) > 0 and value > 0]
-    return sorted((row for row in both if not 1 / alike < row[3] < alike), key=lambda row: -max(row[3], 1 / row[3]))
+    both = [(name, usual[name], value) for name, value in now.items() if name in usual and usual[name] != value]
+    rows = [(name, was, value, value / was if was else inf) for name, was, value in both]
+    return sorted((row for row in rows if not 1 / alike < row[3] < alike), key=lambda row: -max(row[3], 1 / row[3] if row[3] else inf))
 
 
-def _differences(usual: Mapping[str, float], now: Mapping[str, float], least: float) -> list[tuple[str, float, float]]:
-    return [(name, usual.get(name, 0.0), value) for name, value in now.items() if value - usual.get(name, 0.0) >= least]
+def _largest_difference(
+    usual: Mapping[str, float], now: Mapping[str, float], least: float, sign: int, names: Iterable[str]
+) -> list[tuple[str, float, float]]:
+    """(name, before, now) of what has grown most, or with a negative `sign` shrunk most; empty: none by so much."""
+    rows = [(name, usual.get(name, 0.0), now.get(name, 0.0)) for name in sorted(names)]
+    return sorted((row for row in rows if sign * (row[2] - row[1]) >= least), key=lambda row: sign * (row[1] - row[2]))[:1]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.number_texts import ms_text
 from sim.evidence.what_ifs.changes import kinds_of
 from sim.evidence.what_ifs.factors import factors_of
-from sim.prose import capitalised
-from sim.watching.circumstances import Cause, causes
+from sim.prose import capitalised, listed
+from sim.watching.circumstances import Cause, causes, unknown
 from sim.watching.forecast import Circumstances, Forecast
 from sim.watching.simulated import TooSlowError, changed, simulated
 
@@ -23,17 +24,22 @@ class Why:
 
     causes: tuple[Cause, ...]
     simulated: str  # a sentence; empty: nothing could be simulated
+    unknown: tuple[str, ...] = ()  # what could not be compared
     explains: bool | None = None  # None: not simulated
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether load and state are as they were."""
-        return not any(cause.kind in ("load", "state") for cause in self.causes)
+        """Whether load and state are as they were, as far as is known."""
+        return not any(cause.kind in ("load", "state") for cause in self.causes) and not {"load", "state"} & {*self.unknown}
 
     @property
     def text(self) -> str:
         if not self.causes:
-            return "Why is not known: load, state, threads and the parts of checkpoints are as they were."
+            alike = [name for name in ("load", "state", "threads", "the parts of checkpoints") if name not in self.unknown]
+            said = [f"{listed(alike)} are as they were"] * bool(alike) + [f"of {listed(self.unknown)} nothing is known"] * bool(
+                self.unknown
+            )
+            return f"Why is not known: {'; '.join(said)}."
         named = capitalised("; ".join(cause.text for cause in self.causes))
         return f"{named}. {self.simulated}".strip()
 
@@ -47,28 +53,28 @@ class Why:
 
 def explained(forecast: Forecast, now: Circumstances, observed_ms: tuple[float, float], study: ScenarioFile | None) -> Why:
     """`observed_ms`: p50 and p90 of the checkpoints that left."""
-    found = tuple(causes(forecast.usual, now))
+    is_shorter = observed_ms[0] < forecast.p50_ms
+    found, missing = tuple(causes(forecast.usual, now, -1 if is_shorter else 1)), tuple(unknown(forecast.usual, now))
     load = {cause.vertex: cause.factor for cause in found if cause.kind == "load"}
     state = {cause.vertex: now.state[cause.vertex] for cause in found if cause.kind == "state"}
-    if study is None or not (load or state):
-        return Why(found, "")
+    if study is None or not (load or state) or {0.0, inf} & {*load.values()}:
+        return Why(found, "", missing)
     scenario = study.scenarios[0]
     other = changed(scenario, load, state)
     kinds = kinds_of(scenario, other)
     factors = None if study.backtest is None else factors_of(study.backtest, kinds)
     if factors is None or not kinds:
-        return Why(found, "")
+        return Why(found, "", missing)
     what = " and ".join(filter(None, ["load" if load else "", "state" if state else ""]))
     try:
         result = simulated(other)
     except TooSlowError as why:
-        return Why(found, f"Simulated with this {what}: {why}.")
+        return Why(found, f"Simulated with this {what}: {why}.", missing)
     explains = all(
         predicted / factor <= seen <= predicted * factor
         for predicted, seen, factor in zip((result.p50_ms, result.p90_ms), observed_ms, (factors.p50, factors.p90), strict=True)
     )
     verdict = "that explains it" if explains else "that does not explain all of it"
     within = f"within factors of {factors.p50:.2g} and {factors.p90:.2g}"
-    return Why(
-        found, f"Simulated with this {what}: p50 {ms_text(result.p50_ms)}, p90 {ms_text(result.p90_ms)}, {within}: {verdict}.", explains
-    )
+    said = f"Simulated with this {what}: p50 {ms_text(result.p50_ms)}, p90 {ms_text(result.p90_ms)}, {within}: {verdict}."
+    return Why(found, said, missing, explains)

@@ -71,13 +71,18 @@ def _growth(vertex: str, points: Sequence[SeenCheckpoint]) -> Growth | None:
     return Growth(vertex, float(now), float(slope), float(low), float(high))
 
 
-def passing(rows: Sequence[Growth], now_ms: float, limit_ms: float, simulated_p90_ms: Callable[[Mapping[str, float]], float]) -> Passing:
-    """`now_ms`: p90 of checkpoints now; `simulated_p90_ms`: bytes by vertex -> p90 in a simulation."""
+def passing(
+    rows: Sequence[Growth], now_ms: float, limit_ms: float, simulated_p90_ms: Callable[[Mapping[str, float]], float]
+) -> Passing | None:
+    """`now_ms`: p90 of checkpoints now; `simulated_p90_ms`: bytes by vertex -> p90 in a simulation.
+
+    None: no checkpoint completes in the simulation of the state as it is, which shows nothing of larger state.
+    """
     if now_ms >= limit_ms:
         return Passing(0.0, 0.0, 0.0)
     base = simulated_p90_ms({row.vertex: row.now_bytes for row in rows})
     if not 0 < base < inf:
-        return Passing(inf, inf, inf)
+        return None
 
     def p90_ms(seconds: float) -> float:
         return now_ms * simulated_p90_ms({row.vertex: row.after(seconds) for row in rows}) / base

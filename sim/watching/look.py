@@ -83,6 +83,7 @@ class Look:
     totals: Mapping[str, VertexTotals]
     checkpoints: tuple[SeenCheckpoint, ...]  # that ended and were not seen before, oldest first
     implausible: tuple[str, ...] = ()  # why other checkpoints are left out
+    listed: tuple[int, int] = (0, 0)  # how many checkpoints Flink lists, also those under way, and the number of the oldest
 
     def after(self, before: Look) -> Look:
         """What had no answer is as it was."""
@@ -102,8 +103,10 @@ def look_of(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> 
     if not all(0 <= at_ms <= LAST_TIME_MS for at_ms in (max(about.now, 0), max(about.start_time, 0), *(history.failures_ms or ()))):
         raise RecordingError(f"job {snapshot.job[:8]}: a time is outside of the years 1970 to 9999")
     ended = [point for point in history.checkpoints if point.status != "IN_PROGRESS" and point.id not in seen]
-    wrong = [point for point in ended if not _is_plausible(point)]
-    ended = [point for point in ended if _is_plausible(point)]
+    wrong = [point for point in ended if _implausible(point)]
+    ended = [point for point in ended if not _implausible(point)]
+    rows = [row for row in (snapshot.of_job("/checkpoints") or {}).get("history") or () if isinstance(row, dict)]
+    numbers = [number for row in rows if isinstance(number := row.get("id"), int) and 0 < number <= _MAX_ID]
     vertices = {vertex.id: vertex for vertex in job.vertices}
     settings = {"cluster": {one_line(key): one_line(value) for key, value in job.options.items()}}
     if job.checkpoint_config is not None:
@@ -122,13 +125,17 @@ def look_of(snapshot: RestSnapshot, now_ms: int, seen: Collection[int] = ()) -> 
             for row in about.vertices
         },
         tuple(_seen(history, point, snapshot.job) for point in ended[-MOST_NEW:]),
-        tuple(f"checkpoint {point.id}: trigger {point.trigger_timestamp} is outside of the years 1970 to 9999" for point in wrong[:3]),
+        tuple(_implausible(point) for point in wrong[:3]), (len(numbers), min(numbers, default=0)),
     )  # fmt: skip
 
 
-def _is_plausible(point: RecordedCheckpoint) -> bool:
-    """Whether its number and times can be kept; a server may send anything."""
-    return 0 < point.id <= _MAX_ID and 0 <= point.trigger_timestamp <= LAST_TIME_MS
+def _implausible(point: RecordedCheckpoint) -> str:
+    """Why its number or time cannot be kept; empty: they can.  A server may send anything."""
+    if not 0 < point.id <= _MAX_ID:
+        return f"checkpoint {point.id}: no checkpoint has this number"
+    if not 0 <= point.trigger_timestamp <= LAST_TIME_MS:
+        return f"checkpoint {point.id}: trigger {point.trigger_timestamp} is outside of the years 1970 to 9999"
+    return ""
 
 
 def since(snapshot: RestSnapshot, trigger_ms: int) -> RestSnapshot:

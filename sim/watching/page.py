@@ -10,7 +10,7 @@ from sim.analysis.section import TextTable
 from sim.report.charts.chart import Chart, ChartAxis, Panel, chart
 from sim.report.page import Block, Page
 from sim.watching.events import WatchEvent, stamp
-from sim.watching.watcher import LATEST, Watcher, percentiles
+from sim.watching.watcher import LATEST, Watcher, percentiles_text
 
 if TYPE_CHECKING:
     from sim.watching.look import SeenCheckpoint
@@ -34,19 +34,22 @@ def page_of(watcher: Watcher, events: Sequence[WatchEvent], now_ms: int, command
     name = "a job" if look is None else look.name
     return Page(
         f"Checkpoints of {name}, watched", "Do checkpoints take as long as was forecast?", verdict(watcher),
-        list(_blocks(watcher, events)), (), command, [f"Seen last at {stamp(now_ms)} UTC."], made,
+        list(_blocks(watcher, events)), (), command, [f"Drawn at {stamp(now_ms)} UTC."], made,
     )  # fmt: skip
 
 
 def verdict(watcher: Watcher) -> str:
     """What holds at present, in sentences."""
     course, forecast = watcher.course, watcher.course.forecast
-    p50, p90 = percentiles(watcher.recent[-LATEST:])
-    now = f"The last {min(len(watcher.recent), LATEST)} checkpoints have p50 {ms_text(p50)} and p90 {ms_text(p90)}."
+    latest = [point for point in watcher.recent[-LATEST:] if not point.is_savepoint]
+    now, done = percentiles_text(latest), sum(point.status == "COMPLETED" for point in latest)
+    now = f"{done} of the last {len(latest)} checkpoints completed{f', with {now}' if done else ''}."
     away = "" if course.away_ms is None else f"The JobManager gives no answer since {stamp(course.away_ms)}. "
     if forecast is None:
         return f"{away}There is no forecast yet. {now}"
-    state = "Checkpoints keep their forecast" if course.left_ms is None else f"Checkpoints left their forecast at {stamp(course.left_ms)}"
+    held = sum(point.trigger_ms >= forecast.made_ms and point.status == "COMPLETED" for point in latest)
+    keep = "Checkpoints keep their forecast" if held else "No checkpoint of these is held to the forecast"
+    state = keep if course.left_ms is None else f"Checkpoints left their forecast at {stamp(course.left_ms)}"
     return f"{away}{state}: {forecast}. {now}"
 
 

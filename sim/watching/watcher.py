@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, isnan
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sim.analysis.number_texts import bytes_text, ms_text, per_second_text
+from sim.analysis.number_texts import apart_text, bytes_text, ms_text, per_second_text
 from sim.units import format_duration
 from sim.watching.changes import changes
-from sim.watching.circumstances import MeasuredLook, has_new_counters, measured, over, times_text
+from sim.watching.circumstances import MeasuredLook, causes, has_new_counters, measured, over, times_text
 from sim.watching.course import Course
 from sim.watching.events import WatchEvent, clock_text, day_text
 from sim.watching.explained import explained
@@ -71,14 +71,16 @@ class Watcher:
     def strange(self, now_ms: int, why: str) -> list[WatchEvent]:
         """The answers made no sense."""
         self.course.count("looks strange")
-        if self.course.strange:
+        if self.course.strange and self.course.away_ms is None:
             return []
+        events = [*self._answers(now_ms), WatchEvent(now_ms, "strange", f"the answers make no sense: {why}; watching goes on")]
         self.course.strange = why
-        return [WatchEvent(now_ms, "strange", f"the answers make no sense: {why}; watching goes on")]
+        return events
 
     def looked(self, look: Look, now_ms: int) -> tuple[list[WatchEvent], list[dict[str, Any]]]:
         """Events, and rows for `sim.watching.memory`."""
         self.course.count("looks answered")
+        look = look if self.course.look is None else look.after(self.course.look)
         events = [*self._answers(now_ms), *self._changed(look, now_ms)]
         self.course.look = replace(look, checkpoints=(), implausible=())
         self._measure(self.course.look)
@@ -117,13 +119,13 @@ class Watcher:
 
     def _missed(self, look: Look, now_ms: int) -> Iterator[WatchEvent]:
         """Flink lists its latest checkpoints only."""
-        before = max(self.course.seen, default=0)
-        missed = min((point.number for point in look.checkpoints), default=before) - before - 1
+        listed, oldest = look.listed
+        missed = oldest - max(self.course.seen, default=0) - 1
         if not self.course.seen or missed <= 0:
             return
         if "missed" not in self.course.counts:
-            listed = len(look.checkpoints)
-            text = f"{missed} checkpoints ended unseen: Flink lists {listed}; look more often, or raise web.checkpoints.history"
+            what = f"{missed} checkpoint{'' if missed == 1 else 's'}"
+            text = f"{what} ended unseen: Flink lists {listed}; look more often, or raise web.checkpoints.history"
             yield WatchEvent(now_ms, "missed", text, {"missed": missed, "listed": listed})
         self.course.count("missed", missed)
 
@@ -155,13 +157,12 @@ class Watcher:
         if look.job != before.job:
             self.course.seen = []
         if any(change.is_other_job for change in found):
+            was = "the forecast was of the job before that; a new one" if self.course.forecast is not None else "a forecast"
             self.course.forecast, self.study = None, None
             self.course.begin_again()
             self.course.held_from_ms = look.time_ms
             self.recent, self.rows = [], []
-            yield WatchEvent(
-                now_ms, "forecast", f"the forecast was of the job before that; a new one is made of its next {ENOUGH} checkpoints"
-            )
+            yield WatchEvent(now_ms, "forecast", f"{was} is made of its next {ENOUGH} checkpoints")
 
     # ------------------------------------------------------------------------------------------ the forecast
 
@@ -233,7 +234,7 @@ class Watcher:
         course.left_by_itself = why.is_unchanged
         text = (
             f"checkpoints leave the forecast: since {begun}, {found.beyond} of {found.count} are {side} than "
-            f"{ms_text(limits[line.name])} ({forecast}); now p50 {ms_text(p50)}, p90 {ms_text(p90)}. {why.text}"
+            f"{ms_text(limits[line.name])} ({forecast}); now {percentiles_text(since)}. {why.text}"
         )
         return WatchEvent(now_ms, "left", text, {"since_ms": found.since_ms, "p50_ms": p50, "p90_ms": p90, "why": why.plain})
 
@@ -247,8 +248,11 @@ class Watcher:
 
     def _wandered(self, since_ms: int, until_ms: int) -> str:
         """Load and state were as before: the forecast allows for what checkpoints took meanwhile, and says so."""
-        forecast = self.course.forecast
-        wider = None if forecast is None else forecast.wandered(*percentiles(self._between(since_ms, until_ms)))
+        forecast, since = self.course.forecast, self._between(since_ms)
+        now = over([row for row in self.rows if row.time_ms - 1e3 * row.seconds >= since_ms], since)
+        if forecast is None or any(cause.kind in ("load", "state") for cause in causes(forecast.usual, now)):
+            return ""
+        wider = forecast.wandered(*percentiles(self._between(since_ms, until_ms)))
         if wider is None or wider == forecast:
             return ""
         self.course.forecast = wider
@@ -292,12 +296,15 @@ class Watcher:
             return
         usual = over(self.rows[:LASTING], []) if forecast is None else forecast.usual
         for vertex in rows[-1].load:
-            before = self.course.loads.setdefault(vertex, usual.load.get(vertex, 0.0))
-            rates = [row.load.get(vertex, 0.0) for row in rows]
-            if before and (min(rates) > _OTHER_LOAD * before or max(rates) * _OTHER_LOAD < before):
+            rates = [row.load[vertex] for row in rows if vertex in row.load]
+            before = self.course.loads.setdefault(vertex, usual.load.get(vertex, rates[0]))
+            if len(rates) < LASTING:
+                continue
+            if min(rates) > _OTHER_LOAD * before or max(rates) * _OTHER_LOAD < before:
                 rate = over(rows[1:], []).load[vertex]  # the first may be of both loads
                 self.course.loads[vertex] = rate
-                text = f"load of '{vertex}' {times_text(rate / before)} ({per_second_text(before)} -> {per_second_text(rate)})"
+                factor = rate / before if before else inf
+                text = f"load of '{vertex}' {times_text(factor)} ({per_second_text(before)} -> {per_second_text(rate)})"
                 yield WatchEvent(now_ms, "load", f"{text}{self._of_load(rows)}", {"vertex": vertex, "per_second": rate, "before": before})
 
     def _of_load(self, rows: Sequence[MeasuredLook]) -> str:
@@ -309,8 +316,7 @@ class Watcher:
         since = self._between(rows[0].time_ms - round(1e3 * rows[0].seconds))
         observed = percentiles(since)
         why = explained(forecast, over(rows, since), observed, self.study)
-        now = f"now p50 {ms_text(observed[0])}, p90 {ms_text(observed[1])}"
-        return f"; checkpoints had left the forecast before; {now}. {why.simulated}".rstrip()
+        return f"; checkpoints had left the forecast before; now {percentiles_text(since)}. {why.simulated}".rstrip()
 
     def _limit(self, now_ms: int) -> Iterator[WatchEvent]:
         done = [point for point in self.recent if _counts(point)][-LATEST:]
@@ -321,7 +327,7 @@ class Watcher:
         if self.course.is_over != is_over:
             self.course.is_over = is_over
             side = f"longer than {ms_text(self.limit)}" if is_over else f"within {ms_text(self.limit)} again"
-            text = f"checkpoints are {side}: p90 of the last {len(done)} is {ms_text(p90)}"
+            text = f"checkpoints are {side}: p90 of the last {len(done)} is {apart_text(p90, self.limit, ms_text)}"
             yield WatchEvent(now_ms, "limit", text, {"p90_ms": p90, "limit_ms": self.limit, "is_over": is_over})
         elif ahead := self._ahead(now_ms):
             yield WatchEvent(now_ms, "limit", ahead, {"limit_ms": self.limit, "passes_ms": self.course.passes_ms})
@@ -343,6 +349,8 @@ class Watcher:
             found = passing(growing, p90, limit, lambda sizes: _p90_ms(changed(scenario, {}, sizes)))
         except TooSlowError:
             return ""
+        if found is None:
+            return ""
         if is_asked and found.at_s == inf:
             course.passes_ms = None
             return f"simulated, checkpoints stay below {ms_text(limit)} at this growth, as far as {AHEAD_S[-1] / 86400:g} days ahead"
@@ -350,9 +358,12 @@ class Watcher:
         if not found.at_s or found.at_s == inf or not (is_asked or is_news(told_s, found.at_s)):
             return ""
         course.passes_ms = now_ms + 1e3 * found.at_s
-        first, at, last = (day_text(now_ms + 1e3 * seconds, now_ms) for seconds in (found.earliest_s, found.at_s, found.latest_s))
-        names = ", ".join(f"'{row.vertex}' {bytes_text(3600 * row.per_second)} per hour" for row in growing[:2])
-        return f"at this growth ({names}) checkpoints pass {ms_text(limit)} on {at} (between {first} and {last})"
+        latest_s = min(found.latest_s, 1e3 * AHEAD_S[-1])  # the lowest growth may be next to none
+        first, at, last = (day_text(now_ms + 1e3 * seconds, now_ms) for seconds in (found.earliest_s, found.at_s, latest_s))
+        between = f"between {first} and {last}" if latest_s == found.latest_s else f"from {first} on"
+        names = [f"'{row.vertex}' {bytes_text(3600 * row.per_second)} per hour" for row in growing[:2]]
+        names += [f"and {len(growing) - 2} more"] if len(growing) > 2 else []
+        return f"at this growth ({', '.join(names)}) checkpoints pass {ms_text(limit)} on {at} ({between})"
 
 
 def _p90_ms(scenario: Scenario) -> float:
@@ -370,6 +381,12 @@ def percentiles(points: Sequence[SeenCheckpoint]) -> tuple[float, float]:
         return float("nan"), float("nan")
     p50, p90 = np.quantile(durations, [0.5, 0.9])
     return float(p50), float(p90)
+
+
+def percentiles_text(points: Sequence[SeenCheckpoint]) -> str:
+    """``p50 100 ms, p90 200 ms``"""
+    p50, p90 = percentiles(points)
+    return "none completes" if isnan(p50) else f"p50 {ms_text(p50)}, p90 {ms_text(p90)}"
 
 
 def _counts(point: SeenCheckpoint) -> bool:

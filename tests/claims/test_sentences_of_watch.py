@@ -1,0 +1,215 @@
+"""Sentences of `ckptsim watch` in corners: looks without answers, nothing that completes, values that are not known, loads that stop."""
+
+from dataclasses import replace
+from math import inf, nan
+
+import pytest
+
+from sim.watching.changes import changes
+from sim.watching.circumstances import MeasuredLook
+from sim.watching.course import Course
+from sim.watching.explained import explained
+from sim.watching.forecast import Circumstances, Forecast
+from sim.watching.growth import Growth, passing
+from sim.watching.look import Look, SeenCheckpoint
+from sim.watching.page import verdict
+from sim.watching.watcher import Watcher
+
+S = 1000
+BEGUN_MS = 1_795_000_000_000
+USUAL = Circumstances({"src": 1000.0}, {"map": 0.5}, {}, {"map": 1e6}, {"upload": 80.0, "alignment": 20.0})
+FORECAST = Forecast(BEGUN_MS, "a" * 32, 100.0, 200.0, (1.5, 2.0), 20, USUAL)
+LOOK = Look(
+    BEGUN_MS, "a" * 32, "orders", "RUNNING", BEGUN_MS - 3600 * S, "2.3.0", {"src": 1, "map": 2}, ("src",),
+    {"checkpoints": {"interval": "10000"}}, 1, 0, (), {}, (),
+)  # fmt: skip
+
+
+def point(number, ms=100.0, *, status="COMPLETED", failure="", **more):
+    return SeenCheckpoint("a" * 32, number, status, BEGUN_MS + number * 10 * S, ms, failure=failure, **more)
+
+
+def watcher(*points, forecast=FORECAST, limit_ms=None, **course):
+    return Watcher(Course(look=LOOK, forecast=forecast, **course), limit_ms, list(points))
+
+
+def texts(events):
+    return [event.text for event in events]
+
+
+def at(seconds, *points, **of_look):
+    """A look that shows these checkpoints."""
+    return replace(LOOK, time_ms=BEGUN_MS + seconds * S, checkpoints=points, **of_look), BEGUN_MS + seconds * S
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [
+        ((10, 6), []),  # 6 is under way, and 7 has ended: Flink lists both
+        ((10, 7), ["1 checkpoint ended unseen: Flink lists 10; look more often, or raise web.checkpoints.history"]),
+        ((10, 9), ["3 checkpoints ended unseen: Flink lists 10; look more often, or raise web.checkpoints.history"]),
+        ((0, 0), []),
+    ],
+)
+def test_unseen_are_those_that_are_not_listed(listed, said):
+    """A checkpoint under way is not one that ended unseen, though later ones have ended."""
+    told = watcher(seen=[4, 5])
+
+    assert said == texts(told.looked(*at(100, *[point(10)] * bool(listed[0]), listed=listed))[0])
+
+
+def test_the_job_did_not_begin_again_because_an_answer_was_missing():
+    """What had no answer is as it was, and what was never known tells of no failure since."""
+    unanswered = replace(LOOK, restored=None, failures_ms=None)
+    known = replace(LOOK, restored=3, failures_ms=(BEGUN_MS - 60 * S,))
+
+    assert [] == changes(unanswered, known)
+    told = watcher()
+    told.course.look = known
+    told.looked(unanswered, BEGUN_MS)
+    assert (3, known.failures_ms) == (told.course.look.restored, told.course.look.failures_ms)
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "said"),
+    [
+        ({"src": 1, "map": 2}, "the job began again: a failure, or a restart of the JobManager"),
+        ({"src": 1, "map": 3}, "the job began again: its rescaling, a failure, or a restart of the JobManager"),
+    ],
+)
+def test_a_planned_rescale_may_be_why_a_job_began_again(parallelism, said):
+    found = changes(LOOK, replace(LOOK, restored=1, parallelism=parallelism))
+
+    assert said == found[-1].text
+
+
+@pytest.mark.parametrize(("forecast", "said"), [(FORECAST, "the forecast was of the job before that; a new one"), (None, "a forecast")])
+def test_without_a_forecast_none_was_of_the_job_before(forecast, said):
+    told = watcher(forecast=forecast)
+
+    assert f"{said} is made of its next 6 checkpoints" == texts(told.looked(*at(60, version="2.3.1"))[0])[-1]
+
+
+def test_a_jobmanager_that_answers_nonsense_answers():
+    """It is not away any more, and the time that it was away ends there."""
+    told = watcher()
+    told.away(BEGUN_MS, "HTTP 503")
+    said = texts(told.strange(BEGUN_MS + 60 * S, "no JSON"))
+
+    assert ["the JobManager answers again, after 1 min", "the answers make no sense: no JSON; watching goes on"] == said
+    assert "gives no answer" not in verdict(told)
+    assert ["the answers make sense again"] == texts(told.looked(*at(300))[0])
+
+
+def left(told, *points):
+    return next(text for text in texts(told.looked(*at(1000, *points))[0]) if text.startswith("checkpoints leave"))
+
+
+def test_checkpoints_that_all_expire_have_no_percentiles():
+    """And a factor of a simulation says nothing of them."""
+    expired = [point(n, 600.0 * S, status="FAILED", failure="Checkpoint expired before completing.") for n in range(2, 10)]
+
+    assert "; now none completes. Why is not known" in left(watcher(), *expired)
+
+
+@pytest.mark.parametrize(
+    ("usual", "said"),
+    [
+        (USUAL, "Why is not known: of load and threads nothing is known."),
+        (replace(USUAL, state={}, parts_ms={}), "Why is not known: of load, state, threads and the parts of checkpoints nothing is known."),
+    ],
+)
+def test_what_is_not_known_is_not_as_it_was(usual, said):
+    """No counters of the job: whether its load is another one cannot be told, and the forecast learns nothing from that."""
+    now = Circumstances(state={"map": 1e6}, parts_ms={"upload": 82.0})
+    why = explained(replace(FORECAST, usual=usual), now, (400.0, 500.0), None)
+
+    assert said.rpartition(": ")[2] in why.text
+    assert not why.is_unchanged
+
+
+def test_load_and_state_as_they_were_are_said_to_be():
+    why = explained(FORECAST, USUAL, (400.0, 500.0), None)
+
+    assert "Why is not known: load, state, threads and the parts of checkpoints are as they were." == why.text
+    assert why.is_unchanged
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [(0.0, "Load of 'src' fell to nothing (1k/s -> 0/s)"), (250_000.0, "Load of 'src' is 250 times what it was (1k/s -> 250k/s)")],
+)
+def test_a_load_that_stops_is_another_load(rate, said):
+    why = explained(FORECAST, replace(USUAL, load={"src": rate}), (20.0, 30.0), None)
+
+    assert why.text.startswith(said)
+    assert not why.is_unchanged
+
+
+def test_shorter_checkpoints_have_a_part_that_shrank():
+    """And threads that work less: both are named, and nothing is said to be as it was."""
+    why = explained(FORECAST, replace(USUAL, busy={"map": 0.1}, parts_ms={"alignment": 20.0}), (20.0, 30.0), None)
+
+    assert why.text == ("Threads of 'map' work 10 % of the time (before: 50 %); of a checkpoint, upload shrank most: 0 ms (before: 80 ms).")
+
+
+def test_state_that_changed_while_checkpoints_were_out_is_not_unchanged():
+    """The forecast allows for what a job does by itself, and not for twice the state."""
+    said = {}
+    for size in (1e6, 2e6):
+        told = watcher(left_ms=BEGUN_MS + 20 * S, left_by="longer than p50", left_by_itself=True)
+        told.rows = [MeasuredLook(BEGUN_MS + 400 * S, 60.0, {"src": 1000.0}, {}, {})]
+        slow = [point(n, 170.0, state={"map": size}) for n in range(2, 12)]
+        events, _ = told.looked(*at(1000, *slow, *(point(n, state={"map": size}) for n in range(12, 22))))
+        (said[size],) = [event.text for event in events if event.kind == "within"]
+
+    assert "load and state had not changed, so the forecast allows for that from now on" in said[1e6]
+    assert "had not changed" not in said[2e6]
+
+
+@pytest.mark.parametrize("rates", [(1000.0, 0.0), (0.0, 1000.0)])
+def test_a_load_that_stops_and_resumes_is_told(rates):
+    before, now = rates
+    told = watcher(loads={"src": before})
+    told.rows = [MeasuredLook(BEGUN_MS + n * 60 * S, 60.0, {"src": now}, {}, {}) for n in range(3)]
+    words = {0.0: "fell to nothing (1k/s -> 0/s)", 1000.0: "grew from nothing (0/s -> 1k/s)"}[now]
+
+    assert [f"load of 'src' {words}"] == texts(told._load(BEGUN_MS))
+
+
+def test_a_load_that_was_never_known_is_not_another_one():
+    told = watcher(forecast=replace(FORECAST, usual=Circumstances()))
+    told.rows = [MeasuredLook(BEGUN_MS + n * 60 * S, 60.0, {"src": 1000.0}, {}, {}) for n in range(3)]
+
+    assert [] == texts(told._load(BEGUN_MS))
+
+
+def test_a_value_beyond_a_limit_does_not_look_like_it():
+    told = watcher(*(point(n, 1004.0) for n in range(2, 12)), limit_ms=1000.0)
+
+    assert ["checkpoints are longer than 1 s: p90 of the last 10 is 1.004 s"] == texts(told._limit(BEGUN_MS))
+
+
+def test_a_simulation_in_which_none_completes_shows_no_limit_kept():
+    assert passing([Growth("map", 1e6, 1.0, 0.5, 2.0)], 100.0, 1000.0, lambda _: inf) is None
+    assert passing([Growth("map", 1e6, 1.0, 0.5, 2.0)], 100.0, 1000.0, lambda _: nan) is None
+
+
+NONE, KEPT = "No checkpoint of these is held to the forecast", "Checkpoints keep their forecast"
+
+
+@pytest.mark.parametrize(
+    ("points", "state", "completed"),
+    [
+        ([], NONE, "0 of the last 0 checkpoints completed."),
+        ([point(n, status="FAILED", failure="declined") for n in (2, 3)], NONE, "0 of the last 2 checkpoints completed."),
+        (
+            [point(2), point(3, status="FAILED"), point(4, 9e9, is_savepoint=True)],
+            KEPT,
+            "1 of the last 2 checkpoints completed, with p50 100 ms, p90 100 ms.",
+        ),
+    ],
+)
+def test_the_verdict_names_those_that_completed(points, state, completed):
+    """Neither savepoints nor failures have percentiles, and a forecast that nothing was held to is not kept."""
+    assert f"{state}: {FORECAST}. {completed}" == verdict(watcher(*points))
