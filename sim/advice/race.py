@@ -254,15 +254,22 @@ class Race:
             return 0.0
         return dearest.loss * self.period_ns(dearest) / 1e9
 
-    def choice(self) -> Choice:
+    def choice(self, mtbf_s: float | None = None) -> Choice:
+        """How firm the choice is, at this rate of failures [s between two] or at the assumed one."""
         considered = self._within_reason([setting for setting in self.settings if self.permits(setting.name)])
         trials = {setting.name: self.trials[setting.name] for setting in considered}
         patience_ms = self.bench.patience_ns / 1e6
-        return redrawn(trials, self.limits, self.mtbf_s, self.changes, patience_ms=patience_ms, margins=self.margins)
+        return redrawn(trials, self.limits, mtbf_s or self.mtbf_s, self.changes, patience_ms=patience_ms, margins=self.margins)
 
     def advised_at(self, mtbf_s: float) -> Setting | None:
-        """The setting that would be advised at another rate of failures."""
-        return self.choose([setting for setting in self.judged(self.trials, mtbf_s) if self.permits(setting.name)])
+        """The setting that would be advised at another rate of failures: the chosen one, unless redrawn runs rarely choose it there."""
+        own = self.chosen
+        other = self.choose([setting for setting in self.judged(self.trials, mtbf_s) if self.permits(setting.name)])
+        if own is None or other is None or other.name == own.name:
+            return other
+        redrawn_there = self.choice(mtbf_s)
+        again = redrawn_there.same_setting if redrawn_there.chosen == own.name else dict(redrawn_there.others).get(own.name, 0.0)
+        return own if again > 1 - SURE else other
 
     @property
     def confirmed(self) -> bool:

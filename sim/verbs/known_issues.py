@@ -111,7 +111,8 @@ def nothing_lost(scenarios: Iterable[Scenario]) -> str:
     unsafe = [own for own in issues_of(scenarios) if own.issue.consequence in UNSAFE and not own.issue.simulated]
     if not unsafe:
         return ""
-    what = f"{_counted(len(unsafe))} may apply, which can lose, repeat or change records and are not simulated"
+    is_or_are = "are" if len(unsafe) > 1 else "is"
+    what = f"{_counted(len(unsafe))} may apply, which can lose, repeat or change records and {is_or_are} not simulated"
     return f"Nothing lost in the simulation; {what} ({_named(unsafe)}): ckptsim known-issues FILE"
 
 

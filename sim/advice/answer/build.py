@@ -13,7 +13,7 @@ from sim.advice.answer.lost import JUDGED, other_failure
 from sim.advice.answer.summary import no_setting, summary
 from sim.advice.answer.watch import watch
 from sim.advice.excess import excess
-from sim.advice.levers.cautions import Caution, cautions, new_defects, refusals
+from sim.advice.levers.cautions import Caution, cautions, new_defects, refusals, unsafe_defects
 from sim.advice.levers.situation import dominant, situation_of
 from sim.advice.running.bounds import BudgetUsedError
 from sim.advice.sensitivity import advise_if
@@ -77,7 +77,11 @@ def answer(
     changes, candidate = levers.changes(chosen.name), race.candidate_of(chosen.name)
     scenario, conf = advised_scenario(race, chosen), race.bench.conf
     found = difference(race.scenario, scenario, changes, conf)
-    warnings = [*cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes), *new_defects(race.scenario, scenario)]
+    warnings = [
+        *cautions(race.scenario, race.protocols.get(chosen.protocol, race.now), changes),
+        *new_defects(race.scenario, scenario),
+        *unsafe_defects(scenario),
+    ]
     today = race.todays(race.settings)
     where = dominant(situation_of(race, today.name)) if today is not None else ""
     kinds, is_most = race.kinds_of(chosen.name), bool(race.unasked_updates([candidate]))

@@ -33,6 +33,7 @@ CHANGE_LINES = 4
 ALWAYS = 9
 """The rank of what always stays."""
 QUESTIONS = 2
+CAUTIONS = 2
 
 
 class Text(NamedTuple):
@@ -58,7 +59,7 @@ def summary(
     `recovery`: what it is called.  `other_failure`: the one that recovery is not judged by.
     """
     questions = [caution.short for caution in cautions if caution.is_question]
-    known = [caution.short for caution in (*refusals, *cautions) if not caution.is_question]
+    known = [caution for caution in (*refusals, *cautions) if not caution.is_question]
     change = [line for difference in differences for line in difference.lines()] + [f"+ {other}" for other in others]
     above = [
         *_keeps(chosen, before, limits, other_failure, recovery),
@@ -67,7 +68,7 @@ def summary(
     ]
     below = [
         *(Text("ask", question, 4 - place) for place, question in enumerate(questions[:QUESTIONS])),
-        *(Text("caution", text, 6) for text in known[:1]),
+        *(Text("caution", own.short, 1 if place or own.is_of_catalogue else 6) for place, own in enumerate(known[:CAUTIONS])),
         Text("watch", watch.watched(), 7),
         Text("back", watch.taken_back(), ALWAYS),
     ]

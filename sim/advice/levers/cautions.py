@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sim.advice.levers.lever import Change
 from sim.advice.settings import sinks_of
-from sim.evidence.known_issues.catalogue import issues_of
+from sim.evidence.known_issues.catalogue import UNSAFE, issues_of
 from sim.model.catalogs.shipping import SHIPPING
 from sim.model.catalogs.sinks import ALIGNED_INSIDE, SINKS, SinkKind
 from sim.prose import capitalised
@@ -29,6 +29,7 @@ class Caution:
     text: str
     source: str
     is_question: bool = False  # the user has to answer it first
+    is_of_catalogue: bool = False  # known defects, which nearly every job may have: what fits on the screen comes before them
 
 
 def refusals(scenario: Scenario) -> list[Caution]:
@@ -61,6 +62,19 @@ def new_defects(today: Scenario, advised: Scenario) -> list[Caution]:
     what = f"{len(found)} known defect{'s' * (len(found) > 1)} that today's setting does not have"
     text = f"With this setting {what} may apply: {named}. 'ckptsim known-issues' says when, and in which versions."
     return [Caution(f"may bring {what}", text, ", ".join(own.issue.source for own in found[:3]))]
+
+
+def unsafe_defects(advised: Scenario) -> list[Caution]:
+    """Known defects that change output, are not simulated, and that the advised setting has or may have."""
+    unsafe = [own for own in issues_of([advised]) if own.issue.consequence in UNSAFE and not own.issue.simulated]
+    if not unsafe:
+        return []
+    what = f"{len(unsafe)} known defect{'s' * (len(unsafe) > 1)}"
+    are = "are" if len(unsafe) > 1 else "is"
+    text = (
+        f"{what} may apply, which can lose, repeat or change records and {are} not simulated: {', '.join(own.issue.id for own in unsafe)}."
+    )
+    return [Caution(f"{what} may lose or repeat records", text, "ckptsim known-issues FILE", is_of_catalogue=True)]
 
 
 def condition(scenario: Scenario, protocol: Protocol) -> str:

@@ -26,6 +26,7 @@ from sim.advice.levers.lever import (
 )
 from sim.advice.trials import FAILURE, INTERVAL, LATE, PROTOCOL, TASK_MANAGER, TRIAL, UNDISTURBED
 from sim.analysis.number_texts import bytes_text, ms_text
+from sim.analysis.strategies.sentences.verdict import QUICK_MS
 from sim.scenario.overrides import apply
 from sim.scenario.text.plain import compose, read_text
 from sim.scenario.text.problems import Reading
@@ -92,6 +93,8 @@ def dominant(situation: Situation) -> str:
         return ""
     part = max(situation.milliseconds, key=lambda part: situation.milliseconds[part])
     own_ms = situation.milliseconds[part]
+    if total_ms < QUICK_MS and not situation.breaks:
+        return f"{ms_text(total_ms)}: nothing holds checkpoints up"
     sentence = f"{ms_text(own_ms)} of {ms_text(total_ms)}: {PARTS[part]}"
     if part == UPLOAD and situation.uploaded_bytes > 0 and own_ms > 0:
         rate = situation.uploaded_bytes / own_ms * 1e3
