@@ -9,6 +9,17 @@ from sim.cli import app
 
 REPORTS = Path(__file__).parent / "data" / "public-reports"
 CASES = {
+    "14-scaling-within-one-minute": (
+        ["run", "scenario.yaml", "--set", "run.duration=7 min", "--set", "job.clicks.source.rate=1k/s", "--no-assumptions"],
+        [
+            "Records wait longer than recoveries.downtime.max shows",
+            "with scheduler default, from checkpoint; up to ",
+            "After a planned restart scheduler default, from checkpoint replays",
+            "scheduler default, from savepoint replays 0",
+            "All 4 expectations hold.",
+        ],
+        ["scheduler adaptive, from checkpoint replays"],
+    ),
     "06-when-is-the-next-checkpoint": (
         ["run", "scenario.yaml"],
         ["every 13 s with size 800 MB, min-pause 5 s instead of every 10 s", "every 16 s with size 1600 MB, min-pause 0 s"],
@@ -49,10 +60,10 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_decides_the_answer_is_printed(name, tmp_path, monkeypatch):
-    (verb, file), there, absent = CASES[name][0], *CASES[name][1:]
+    (verb, file, *options), there, absent = CASES[name]
     monkeypatch.chdir(tmp_path)
 
-    done = CliRunner().invoke(app, [verb, str(REPORTS / name / file)])
+    done = CliRunner().invoke(app, [verb, str(REPORTS / name / file), *options])
     printed = " ".join((done.stdout + done.stderr).replace("\n", " ").split())
 
     assert [text for text in there if text not in printed] == []

@@ -16,6 +16,7 @@ from sim.advice.race import LONG_RUNS, Race
 from sim.advice.settings import PAUSE
 from sim.analysis.number_texts import apart_text, bytes_text, change_text, ms_text
 from sim.analysis.section import TextTable
+from sim.analysis.strategies.storage_use import unlimited_text
 from sim.analysis.sweeps.answers import Limit
 from sim.analysis.theory import daly, renewal, young
 from sim.prose import capitalised, listed
@@ -51,6 +52,8 @@ def verdict(race: Race, choice: Choice) -> list[str]:
         advice = f"Stay: {now}; nothing that was tried loses clearly less."
     else:
         advice = f"{capitalised(use)} {name}." + (f" It keeps the limits ({bounds}){but}." if bounds else " No limits were given.")
+    if unlimited := unlimited_text(race.scenario.unlimited_bytes):
+        advice = f"{advice[:-1]}; {unlimited}."
     return [advice, *binding(race), *_why_not(race, chosen), _sure(race, choice), *_seen(race, chosen)]
 
 

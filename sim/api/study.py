@@ -135,7 +135,7 @@ class Study(Guessed, RunAgain):
 
         `folder` keeps everything as `ckptsim run --out` does.  `jobs`: processes side by side, by default one per core, and none for what
         is over at once.  `engine`: "compiled" or "interpreted", the results are the same.  `checks`: watch runs for what
-        checkpoints promise.  `try_assumptions`: at most two more short runs say which values that the scenario leaves out decide.
+        checkpoints promise.  `try_assumptions`: at most four more short runs say which values that the scenario leaves out decide.
         `prices`: a price list of an object store (YAML).  A combination that breaks is in `errors`.
         """
         request = read_request(self.origin, self.read, self.pinned)

@@ -11,6 +11,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from sim.analysis.strategies.consequences import consequences
+from sim.analysis.strategies.rates import falls_behind
 from sim.analysis.strategies.storage_use import storage_use
 from sim.analysis.strategies.summary import summarize
 from sim.analysis.strategies.unfinished_checkpoints import durations_of_checkpoints
@@ -100,7 +101,8 @@ def _columns(result: Result, check: bool) -> Row:
     end_ms, warmup_ms = result.ended_ns / 1e6, warm.ns / 1e6
     begin_s = cold_start([result]).ns / 1e9
     summary = summarize([result.tables], job.edges, warmup_s=warm.ns / 1e9, without_records=job.committers, rates_from_s=begin_s)
-    cost = consequences([result.tables], [end_ms], warmup_ms=warmup_ms, committers=job.committers)
+    behind = falls_behind(result.tables, job.edges, warmup_s=warm.ns / 1e9, fault_s=result.scenario.first_fault_s)
+    cost = consequences([result.tables], [end_ms], warmup_ms=warmup_ms, committers=job.committers, behind=[behind])
     checkpoints = durations_of_checkpoints(result.tables["checkpoints"], end_ms, warmup_ms)
     bounds = {*cost.unfinished.split(), *(name for name, duration in checkpoints.items() if duration.is_bound)}
     if result.job_status == "RUNNING":

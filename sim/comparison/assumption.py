@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from sim.analysis.number_texts import bytes_text, ms_text
 from sim.analysis.section import TextTable
+from sim.prose import capitalised
 
 WARM_UP = "run.warmup"
+TIMEOUT = "checkpoint.timeout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,9 @@ class DecidingAssumption:
     def __str__(self) -> str:
         """``Assumed: files have no latency (storage.file-latency), and 12 wait for each other.  With 40 ms ... instead of ...``."""
         before, after = self._values
+        if self.key == TIMEOUT:
+            fate = f"is not complete after {ms_text(self.after_ms)} either" if self.is_bound else f"completes after {after}"
+            return f"{capitalised(self.moves)} expires after {before}; with {self.tried} it {fate}."
         if self.key == WARM_UP:
             change = f"Without {self.tried}, {self.moves} is {after} instead of {before}."
         else:

@@ -22,7 +22,7 @@ from sim.analysis.strategies.consequences import (
 )
 from sim.analysis.strategies.ending import finish, last_trigger_s
 from sim.analysis.strategies.not_completed import not_completed
-from sim.analysis.strategies.rates import KeepingUp, keeping_up
+from sim.analysis.strategies.rates import KeepingUp, falls_behind, keeping_up
 from sim.analysis.strategies.schedule import late_triggers, long_savepoint
 from sim.analysis.strategies.sentences.finishing import overload_sentence
 from sim.analysis.strategies.sentences.verdict import verdict
@@ -85,9 +85,27 @@ class Comparison:
                 [result.ended_ns / 1e6 for result in results],
                 warmup_ms=self.warm_ups[name].ns / 1e6,
                 died=any(result.job_status.startswith("FAILED") for result in results),
+                behind=self._falls_behind[name],
             )
             for name, results in self.results.items()
         }
+
+    @cached_property
+    def _falls_behind(self) -> dict[str, list[bool]]:
+        """By label of the strategy: of each of its runs, whether its backlog grows."""
+        return {
+            name: [
+                falls_behind(
+                    result.tables, result.scenario.job.edges, warmup_s=self.warm_ups[name].ns / 1e9, fault_s=result.scenario.first_fault_s
+                )
+                for result in results
+            ]
+            for name, results in self.results.items()
+        }
+
+    @property
+    def _behind(self) -> list[str]:
+        return [name for name, found in self._falls_behind.items() if any(found)]
 
     @cached_property
     def warm_ups(self) -> dict[str, WarmUpEnd]:
@@ -137,7 +155,7 @@ class Comparison:
         runs = [len(results) for results in self.results.values()]
         jobs = [results[0].scenario.job for results in self.results.values()]
         at_once = [all(vertex.commit is None for vertex in job.vertices) for job in jobs]
-        return consequences_texts(list(self.consequences), list(ends.values()), rows, runs, at_once)
+        return consequences_texts(list(self.consequences), list(ends.values()), rows, runs, at_once, self._behind)
 
     @property
     def job_ends(self) -> dict[str, str]:
@@ -152,7 +170,7 @@ class Comparison:
             return []
         found = stored({name: result.tables for name, result in runs.items()}, next(iter(runs.values())).scenario.job.edges)
         used = storage_use_table(self.storage_use, self.prices)
-        planned = planned_restarts_table(list(self.consequences), list(self.consequences.values()))
+        planned = planned_restarts_table(list(self.consequences), list(self.consequences.values()), self._behind)
         return [section for section in (planned, *found, used) if section is not None]
 
     @cached_property
@@ -283,15 +301,13 @@ class Comparison:
             not_completed=not_completed(runs, [1e3 * end_s for end_s in ends_s], warmup_s=warmup_s),
             sinks=_without_readers(scenario.job),
             sources=tuple(vertex.name for vertex in scenario.job.vertices if vertex.source is not None),
+            unlimited_bytes=scenario.unlimited_bytes,
         )
 
 
 def _overload(results: Sequence[Result], warmup_s: float) -> KeepingUp | None:
-    scenario = results[0].scenario
-    planned = [at_ns for fault in scenario.faults for at_ns in fault.when.at_ns] + [rescale.at_ns for rescale in scenario.rescale]
-    first_s = min(planned, default=math.inf) / 1e9
-    runs = [result.tables for result in results]
-    return keeping_up(runs, scenario.job.edges, warmup_s=warmup_s, faults_s=[first_s] * len(runs))
+    runs, faults_s = [result.tables for result in results], [result.scenario.first_fault_s for result in results]
+    return keeping_up(runs, results[0].scenario.job.edges, warmup_s=warmup_s, faults_s=faults_s)
 
 
 def _others(count: int) -> str:

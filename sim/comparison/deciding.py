@@ -1,4 +1,4 @@
-"""Values that a scenario leaves out, and that decide its answer: found by a run with a likely value instead.
+"""Values that a scenario leaves out, and that decide its answer: found by a run with a likely value instead.  And longer timeouts.
 
 What is left out costs nothing in a simulation: no network card, no limit of a stream, no latency of a file; or it has Flink's default,
 one slot in each task manager.  Each is tried only where
@@ -18,20 +18,23 @@ import numpy as np
 
 from sim.analysis.number_texts import bytes_text, ms_text
 from sim.analysis.strategies.noise import is_noise
+from sim.analysis.strategies.not_completed import EXPIRED
 from sim.analysis.strategies.single import Single
 from sim.analysis.strategies.summary import median_duration_ms
 from sim.analysis.strategies.warm_up import WarmUpEnd, warm_up
 from sim.cells.cell import simulated
 from sim.cells.local import Watch, no_watch, run_each
 from sim.cells.plan import Cell
-from sim.comparison.assumption import WARM_UP, DecidingAssumption
+from sim.comparison.assumption import TIMEOUT, WARM_UP, DecidingAssumption
 from sim.model.scenario import AUTO_WARM_UP, Scenario
 from sim.runtime.run.manifest import identity
 from sim.runtime.run.result import Result
 from sim.runtime.setup.lowering import hosts
-from sim.units import MS
+from sim.units import MS, SECOND
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sim.comparison.comparison import Comparison
     from sim.plane import Engine
 
@@ -49,6 +52,8 @@ IN_FLIGHT_BYTES, IN_FLIGHT_SHARE = 1_000_000, 0.3
 """Less in-flight data of a checkpoint is not spoken of, nor is a change by a smaller share."""
 MOST = 2
 """Runs, at most: those that add most."""
+LONGER = 6
+"""So many times their timeout is tried for checkpoints that expire."""
 
 
 _Change = Callable[[Scenario], Scenario]
@@ -99,7 +104,35 @@ def deciding(
 
 
 def trials(comparison: Comparison) -> list[ValueTrial]:
-    """The runs that are worth it, those that may add most first."""
+    """The runs that are worth it: with longer timeouts, where the first checkpoints expire; of the others those that may add most."""
+    expired = [
+        (line.label, line.singles.failed)
+        for line in comparison.strategies
+        if line.singles.failed is not None and line.singles.failures[0][0] == EXPIRED and not line.singles.failed.replication
+    ]
+    return [
+        *(_with_timeout(label, single, comparison.results[label][0]) for label, single in expired[:MOST]),
+        *_left_out_trials(comparison),
+    ]
+
+
+def _with_timeout(label: str, single: Single, result: Result) -> ValueTrial:
+    """A run that ends when the checkpoint would expire with the longer timeout, or with the run itself."""
+    scenario = result.scenario
+    timeout_ns = LONGER * scenario.checkpoint.timeout_ns
+    trigger_ns = float(result.checkpoints.loc[_row(single, result), "trigger_timestamp"].iloc[0]) * MS
+    run = replace(scenario.run, duration_ns=min(scenario.run.duration_ns, int(trigger_ns) + timeout_ns + SECOND), warmup_ns=0)
+    has_time = ms_text(scenario.checkpoint.timeout_ns / MS)
+    own = LeftOutValue(TIMEOUT, f"checkpoints have {has_time} ({TIMEOUT})", f"{TIMEOUT} {ms_text(timeout_ns / MS)}", timeout_ns / MS, _same)
+    longer = replace(scenario, run=run, checkpoint=replace(scenario.checkpoint, timeout_ns=timeout_ns))
+    return ValueTrial(own, label, single, longer)
+
+
+def _same(scenario: Scenario) -> Scenario:
+    return scenario
+
+
+def _left_out_trials(comparison: Comparison) -> list[ValueTrial]:
     candidates = [
         (line.singles.first_upload or line.singles.median, line.label)
         for line in comparison.strategies
@@ -200,6 +233,8 @@ def _with_latency(scenario: Scenario) -> Scenario:
 def _decides(trial: ValueTrial, result: Result) -> DecidingAssumption | None:
     """The assumption, if it decides.  None: the value moves nothing, or the run with it does not show what it moves."""
     rows, own = result.checkpoints[_row(trial.single, result)], trial.left_out
+    if own.key == TIMEOUT:
+        return _of_timeout(trial, rows, result.ended_ns / MS)
     found = DecidingAssumption(
         own.key, own.assumed, own.value, f"{trial.single} ({trial.strategy})", trial.single.duration_ms, trial.least_ms, is_bound=True,
         bytes_per_second=own.bytes_per_second, count=own.count,
@@ -215,6 +250,20 @@ def _decides(trial: ValueTrial, result: Result) -> DecidingAssumption | None:
     less, more = sorted((stored, trial.single.persisted_bytes))
     moves = own.moves_in_flight and less < (1 - IN_FLIGHT_SHARE) * more
     return replace(found, in_flight_bytes=(trial.single.persisted_bytes, stored)) if moves else None
+
+
+def _of_timeout(trial: ValueTrial, rows: pd.DataFrame, ended_ms: float) -> DecidingAssumption | None:
+    """None: it failed for another reason, or the run ended before it had more time than before."""
+    own, single = trial.left_out, trial.single
+    if rows.empty:
+        return None
+    row = rows.iloc[0]
+    is_complete, is_late = row["status"] == "COMPLETED", row["status"] == "IN_PROGRESS" or row["failure_message"] == EXPIRED
+    lasted_ms = ended_ms - row["trigger_timestamp"] if row["status"] == "IN_PROGRESS" else row["end_to_end_duration"]
+    if not (is_complete or is_late) or is_noise(lasted_ms, single.duration_ms):
+        return None
+    moves = f"{single} ({trial.strategy})"
+    return DecidingAssumption(own.key, own.assumed, own.value, moves, single.duration_ms, float(lasted_ms), is_bound=not is_complete)
 
 
 def _warm_up(comparison: Comparison) -> Iterator[DecidingAssumption]:

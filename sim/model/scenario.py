@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import MISSING, dataclass
 from typing import Literal
 
@@ -94,3 +95,19 @@ class Scenario:
     residuals: Residuals = Residuals()  # of a history: what the model does not explain
     expect: tuple[tuple[str, str], ...] = ()  # (metric, condition)
     axes: tuple[tuple[str, str], ...] = ()  # (axis, chosen value) when the file listed several values
+
+    @property
+    def first_fault_s(self) -> float:
+        """When something is first planned to go wrong, or to change [s]; inf: nothing is."""
+        planned = [at_ns for fault in self.faults for at_ns in fault.when.at_ns] + [rescale.at_ns for rescale in self.rescale]
+        return min(planned, default=math.inf) / 1e9
+
+    @property
+    def unlimited_bytes(self) -> int:
+        """The most that a subtask writes in no time: its share of keyed state, or files of a sink; 0: storage has a bandwidth."""
+        storage = self.storage
+        if storage.nic_bytes_per_second is not None or getattr(storage.options or storage, "bytes_per_second", 0) is not None:
+            return 0
+        states = [(own.state, own.parallelism) for own in self.job.vertices if own.state is not None]
+        written = [own.bytes // number for own, number in states if own.changelog is None and own.serialize_bytes_per_second is None]
+        return max([*written, *(vertex.flush.bytes for vertex in self.job.vertices if vertex.flush is not None)], default=0)

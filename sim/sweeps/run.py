@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sim.analysis.number_texts import ms_text
 from sim.analysis.section import TextTable
+from sim.analysis.strategies.storage_use import unlimited_text
 from sim.analysis.sweeps.answer_picture import answer_picture
 from sim.cells.cell import Row
 from sim.cells.folder_name import run_folder
 from sim.cells.local import Watch, no_watch
 from sim.cells.plan import Cell, cells, with_baselines
 from sim.cells.seeded import SeededScenarios
+from sim.prose import capitalised
 from sim.quantities.results import STATISTICS
 from sim.sweeps.answer import groups, sections, sentence
 from sim.sweeps.file.definition import Definition, define
@@ -74,7 +76,9 @@ class SweepResult:
         if self.definition.question is None:
             return ""
         left_out, out = ("", None) if self.race is None else (self.race.sentence(), self.race.out)
-        return "\n".join(filter(None, [sentence(self.definition.question, self.rows, out), left_out]))
+        unlimited = unlimited_text(max(scenario.unlimited_bytes for scenario in self.definition.scenarios.different))
+        found = [sentence(self.definition.question, self.rows, out), left_out, f"{capitalised(unlimited)}." if unlimited else ""]
+        return "\n".join(filter(None, found))
 
     @cached_property
     def left_out(self) -> str:

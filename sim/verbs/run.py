@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.analysis.number_texts import ms_text
 from sim.cells.folder_name import run_folder
 from sim.cells.local import no_watch
 from sim.cells.plan import Cell, cells, with_baselines
@@ -38,6 +39,10 @@ from sim.verbs.options import writable_folder
 if TYPE_CHECKING:
     from sim.comparison.comparison import Comparison
     from sim.plane import Engine
+
+
+_MOST_NAMED = 4
+"""Strategies that a line names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,7 @@ class RunOutcome:
         lines += [f"At least once, as asked for: {name}: {repetition}." for name, repetition in comparison.repetitions.items()]
         lines += [f"{what}." for what in comparison.replays]
         lines += [f"Refused: {name}: {refusal}." for name, refusal in comparison.refusals.items()]
+        lines += filter(None, (_longer_waits(own, comparison) for own in self.request.expectations))
         broken = [row for row in rows if not row["holds"]]
         for row in broken:
             fate = "failed" if math.isfinite(row["value"]) else "unknown"
@@ -153,7 +159,7 @@ def run(
     """Run every combination, and the same job without checkpoints beside them.  `folder` keeps all of it; None: nothing is kept.
 
     `prices`: of an object store.
-    `try_assumptions`: say which values that the scenario leaves out decide, after at most two more short runs.
+    `try_assumptions`: say which values that the scenario leaves out decide, after at most four more short runs.
 
     OptionError: the folder cannot be written.  FolderInUseError: another command writes to it.
     """
@@ -230,6 +236,21 @@ def _checked(comparison: Comparison, expectations: Sequence[Expectation]) -> Ite
                 "strategy": name, "metric": line.metric, "condition": str(line.condition), "value": value.number, "n": value.sample,
                 "holds": line.holds(value), "reached": line.reached(value),
             }  # fmt: skip
+
+
+def _longer_waits(expected: Expectation, comparison: Comparison) -> str:
+    """How long records wait, where that is longer than a bound on downtime; empty: it is not, or there is no such bound."""
+    if (expected.table, expected.column) != ("recoveries", "downtime") or expected.condition.comparison not in ("<", "<="):
+        return ""
+    waits = {name: 1e3 * row.lag_s for name, row in comparison.consequences.items() if row.restarts and 1e3 * row.lag_s > expected.bound}
+    named = [f"up to {ms_text(wait_ms)} with {name}" for name, wait_ms in waits.items()]
+    if not named:
+        return ""
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return (
+        f"Records wait longer than {expected.metric} shows, which ends when all tasks run and counts neither a savepoint before nor the "
+        f"backlog after: {'; '.join(named[:_MOST_NAMED])}{more}. series.lag.max has a bound on that."
+    )
 
 
 def _keep(found: RunOutcome, place: Path, *, picture: bool = False) -> None:

@@ -145,7 +145,10 @@ def job_fails(told: Printed, match: re.Match[str]) -> bool:
 def restarts_for_good(told: Printed, match: re.Match[str]) -> bool:
     """No checkpoint completed since the first of the failures, and the strategies that are said to go on do."""
     run = next(run for run in told.runs(match["of"]) if run.job_status.startswith("RESTARTING"))
-    failures = moments_ms(run, Happening.TASK_FAILED, Happening.DEPLOYMENT_FAILED)
+    failures = [
+        *moments_ms(run, Happening.TASK_FAILED, Happening.DEPLOYMENT_FAILED),
+        *run.recoveries.loc[run.recoveries["kind"] == "checkpoints", "failed"],
+    ]
     restarts = re.search(r"(\d+) times in a row", match[0])
     goes_on = told.listed(match["others"]) if match["others"] else ()
     return (restarts is None or len(failures) >= int(restarts[1])) and all(
@@ -260,6 +263,18 @@ def exists(told: Printed, match: re.Match[str]) -> bool:
     return row["status"] in ("COMPLETED", "FAILED") and not row["savepointFormat"] and row["failure_message"] not in CUT_SHORT
 
 
+def completed(told: Printed, match: re.Match[str]) -> bool:
+    return exists(told, match) and told.row(match)["status"] == "COMPLETED"
+
+
+def was_given_up(told: Printed, match: re.Match[str]) -> bool:
+    """It failed, and some subtask of the named vertex has not acknowledged it."""
+    run = told.run_of(match)
+    rows = run.subtasks[(run.subtasks["id"] == int(match["id"])) & (run.subtasks["vertex"] == match["at"])]
+    has_failed = exists(told, match) and told.row(match)["status"] == "FAILED"
+    return has_failed and (rows["ack_timestamp"] >= 0).sum() < run.scenario.job.vertex(match["at"]).parallelism
+
+
 def largest(*parts: str) -> Claim:
     """These parts of the named checkpoint's critical path take more than any other kind; the printed time passes so at the named vertex."""
 
@@ -362,6 +377,20 @@ def checkpoints_cost(told: Printed, match: re.Match[str]) -> bool:
     return abs(change - printed / 100) < 0.03
 
 
+def writes_in_no_time(told: Printed, match: re.Match[str]) -> bool:
+    """The largest share of a subtask, of keyed state or of files, where the scenario gives storage no rate."""
+    shares = []
+    for run in (runs[0] for runs in told.all_runs):
+        if run.scenario.storage.bytes_per_second is None:
+            shares += [own.state.bytes / own.parallelism for own in run.scenario.job.vertices if own.state]
+            shares += [own.flush.bytes for own in run.scenario.job.vertices if own.flush]
+    return match["size"] == bytes_text(max(shares))
+
+
+def some_completed(told: Printed, match: re.Match[str]) -> bool:
+    return any(told.periodic(runs, "COMPLETED", uploads=True) for runs in told.all_runs)
+
+
 def stands_still(told: Printed, match: re.Match[str]) -> bool:
     rows = [row for runs in told.all_runs for run in runs for row in run.checkpoints.to_dict("records")]
     return any(row["x_standstill"] and row["status"] != "COMPLETED" for row in rows)
@@ -446,7 +475,8 @@ TEMPLATES = (
     template("job fails", rf"With (?P<of>NAME) the job fails \((?P<why>.*?)\)(?: after {FATE})?(?=[;.,])", job_fails,
              has_status("FAILED", "RESTARTING")),
     template("restarts for ever", r"With (?P<of>NAME) the job restarts for ever: .*?(?:; with (?P<others>NAME(?: or NAME)*) it does not)?"
-             r"(?=\.$)", restarts_for_good, has_status("RESTARTING")),
+             r"(?=\.(?:$| )|; '|; (?:barriers|even|in|work|the|snapshots|asynchronous|writing|messages|all) )",
+             restarts_for_good, has_status("RESTARTING")),
     template("cannot begin", r"With (?P<of>NAME) job (?P<instance>\d+) cannot begin[^;]*?(?:; with [\w ]+ it goes on)?(?=\.)",
              cannot_begin),
     template("none completed", r"After the warm-up no checkpoint was completed: a restart or the end of the job interrupted them; run "
@@ -474,7 +504,9 @@ TEMPLATES = (
              r"data each)?", median_is),
     template("queue", rf"Barriers of CHECKPOINT wait behind (?P<took>MS) of queued data in front of {AT}{LOAD}", largest(*QUEUES), exists),
     template("source thread", rf"{AT} takes the trigger of CHECKPOINT only after (?P<took>MS): its task thread is held up{LOAD}",
-             largest(*QUEUES), exists),
+             largest(*QUEUES), completed),
+    template("source thread, no trigger", rf"{AT} does not take the trigger of CHECKPOINT within (?P<took>MS): its task thread is held "
+             rf"up{LOAD}", largest(*QUEUES), was_given_up),
     template("a committer", r"Barriers of CHECKPOINT wait (?P<took>MS) for '(?P<at>[^']+)', whose thread is at work on an older commit"
              + LOAD, commits_meanwhile, exists),
     template("overtaking barriers", r"Even barriers that overtake data, as in CHECKPOINT, wait (?P<took>MS) for the task thread of "
@@ -500,6 +532,8 @@ TEMPLATES = (
     template("throughput", r"throughput (?P<word>is the same|rises|drops) \((?P<change>[±+-][\d.]+) %\)", throughput_changes, none_is_over),
     template("cost of checkpoints", r"checkpoints cost (?:no throughput|(?P<cost>[\d.]+) % of throughput)|throughput is "
              r"(?P<change>[+-][\d.]+) % with checkpoints", checkpoints_cost),
+    template("no limit of storage", r"writing up to (?P<size>SIZE) per subtask takes no time here, as storage has no limit: how long it "
+             r"takes is unknown until you write storage\.bandwidth", writes_in_no_time, some_completed),
     template("circle", r"tasks wait for each other: .*?; with aligned barriers they do not", passes_when_aligned, stands_still),
     template("metadata", r"All tasks of CHECKPOINT acknowledge it, and its metadata cannot be written", metadata_fails, exists),
     template("costs the same", r"A (?:failure|planned restart) stops the job and replays as much under all of them", costs_the_same,

@@ -28,6 +28,7 @@ class ToldAdvice:
     today: str
     rows: dict = field(default_factory=dict)  # setting -> the last row of each trial and replication
     advised: str = ""
+    written: str = ""  # by a subtask to storage without a limit
 
     def note(self, found):
         for row in found.to_dict("records"):
@@ -129,6 +130,8 @@ TEMPLATES = tuple(Template(name, pattern.replace("SETTING", SETTING), when, clai
     ("use", r"(?:If .*?, use|Use) SETTING(?:, with [^.]*)?\. It keeps the limits \((?P<bounds>[^)]*)\)", advised, always),
     ("stay", r"Stay: today's setting, SETTING, keeps the limits \((?P<bounds>[^)]*)\)", stays, always),
     ("nothing loses less", r"nothing that was tried loses clearly less", always, advises),
+    ("no limit of storage", (r"writing up to (?P<size>SIZE) per subtask takes no time here, as storage has no limit: how long it takes is "
+     r"unknown until you write storage\.bandwidth"), lambda told, match: match["size"] == told.written, advises),
     ("too little room", (r"Try, and watch: (?:(?:if .*?, )?use|stay with today's setting) SETTING(?:, with [^.]*)?\. Too little room: "
              r"(?P<what>recovery|checkpoints) "
      r"(?P<value>MS) for (?P<limit>MS), (?:[\d.]+ % room of the [\d.]+ % by which it may be off|which .* keep \(four of five: MS\))"),
@@ -163,7 +166,8 @@ def made_up(seed, folder):
     run = MadeUp(
         {name: draw.choice([60.0, 450.0, 1900.0, 9000.0]) for name in PROTOCOLS}, draw.choice([0.0, 0.2]), cost_s=draw.choice([0, 0.5])
     )
-    (folder / "job.yaml").write_text(dedent(JOB))
+    told.written, state = ("", "") if seed % 2 else ("20 MB", ", state: {size: 40 MB}")
+    (folder / "job.yaml").write_text(dedent(JOB).replace("service: 1 ms,", f"service: 1 ms{state},"))
     bench = prepared(folder / "job.yaml", (), (), recovery_ms=told.limits.recovery_ms)
     found = report(bench, told.limits, 8.64e7, lambda *trials: told.note(run(*trials)), folder, max_replications=3, vary=False)
     texts = [" ".join(line.split()) for part in found.parts if isinstance(part, str) for line in (part.split("\n\n"))]
@@ -181,10 +185,11 @@ def checked(seeds, folder):
 
 
 def test_sentences_of_advice_are_true(tmp_path):
-    found, exercised = checked((1, 3), tmp_path)
+    found, exercised = checked((1, 2, 3), tmp_path)
 
     assert {} == found
     assert len(exercised) >= 5
+    assert exercised["no limit of storage"]
 
 
 @pytest.mark.slow

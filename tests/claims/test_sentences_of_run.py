@@ -62,6 +62,9 @@ SCENARIOS = {
                           "backoff: 10 ms, timeout: 400 ms}}\nfaults: [{storage: outage, at: 4 s, lasts: 5 s}]"),
     "overloaded": job(rate="300/s", service="5 ms", duration="30 s"),
     "overloaded until it fails": job(rate="300/s", service="5 ms", duration="30 s", rest="faults: [{kill: b, at: 20 s}]"),
+    "storage without a limit": job(b=", state: {size: 40 MB}"),
+    "a loop behind a slow source": job(src=", records: 12}, service: 4 s, state: {size: 0 B", service="100 ms", duration="90 s",
+                                       checkpoint=", timeout: [1 s, 9 s]"),
     "two reasons to fail": job(checkpoint=", tolerable-failed: 100, timeout: 700 ms", interval="2 s", b=", state: {size: 10 MB}",
                                rest=SLOW_FILES + "faults: [{storage: outage, at: 5 s, lasts: 4 s}, "
                                "{slow: b, factor: 400, at: 12 s, lasts: 6 s}]",
@@ -72,6 +75,9 @@ SCENARIOS = {
     "a circle without a timeout": CIRCLE.replace("timeout: 600 ms", "timeout: 10 min").replace("duration: 30 s", "duration: 2 s"),
 }  # fmt: skip
 """Each for sentences that random worlds seldom or never print."""
+
+NAMED = {"source thread, no trigger", "no limit of storage"}
+"""Templates that these scenarios are there for."""
 
 
 @lru_cache
@@ -99,6 +105,7 @@ def test_sentences_of_scenarios_are_true():
 
     assert {} == found
     assert len(exercised) >= 25
+    assert set() == NAMED - {*exercised}
 
 
 def test_sentences_of_worlds_are_true():

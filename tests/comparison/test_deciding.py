@@ -113,3 +113,23 @@ run: {duration: 40 s}
 def test_without_a_checkpoint_nothing_is_tried():
     """None is over when the run ends."""
     assert () == sentences_about(compared("run.duration=20 s", "job.count.state.size=400 GB"))
+
+
+def test_a_longer_timeout_is_tried_where_checkpoints_expire():
+    """400 MB at 40 MB/s take 10 s; 6 times 1 s are not enough, and 6 times 4 s are."""
+    text = """\
+version: 1
+job:
+  source: {source: {rate: 20/s, record: 400 B}}
+  sink: {input: {source: hash}, service: 1 ms, flush: {bytes: 400 MB}}
+checkpoint: {interval: 2 s, timeout: [1 s, 4 s], tolerable-failed: 100, barriers: aligned}
+storage: {bandwidth: 40 MB/s}
+run: {duration: 40 s}
+"""
+    sentences = sentences_about(compared(text=text))
+
+    assert sentences[:2] == (
+        "Checkpoint 1 (timeout 1 s) expires after 1 s; with checkpoint.timeout 6 s it is not complete after 6 s either.",
+        "Checkpoint 1 (timeout 4 s) expires after 4 s; with checkpoint.timeout 24 s it completes after 10 s.",
+    )
+    assert [] == trials(compared("checkpoint.timeout=20 s", text=text))

@@ -38,6 +38,13 @@ def test_a_sweep_from_python(file, tmp_path):
     assert "Which barriers?" == swept.figure().get_suptitle()
 
 
+def test_a_sweep_says_that_storage_has_no_limit(file, tmp_path):
+    text = (tmp_path / "tiny.yaml").read_text()
+    (tmp_path / "tiny.yaml").write_text(text.replace("service: 1 ms", "service: 1 ms, state: {size: 80 MB}"))
+
+    assert "Writing up to 40 MB per subtask takes no time here" in run_sweep(file, tmp_path / "rows", jobs=1).sentence
+
+
 def test_it_goes_on_where_it_was(file, tmp_path):
     """What is there does not run again; whoever watches is told so before anything runs."""
     missing = []

@@ -82,13 +82,16 @@ class RestartCost:
 
 
 def consequences(
-    runs: Sequence[Tables], durations_ms: Sequence[float], *, warmup_ms: float = 0.0, committers: Collection[str] = (), died: bool = False
-) -> Consequences:
+    runs: Sequence[Tables], durations_ms: Sequence[float], *, warmup_ms: float = 0.0, committers: Collection[str] = (), died: bool = False,
+    behind: Sequence[bool] = (),
+) -> Consequences:  # fmt: skip
     """Consequences from the `commits` and `recoveries` of replications; `durations_ms`: the length of each run.
 
     Like checkpoints, commits count from the end of the warm-up: the trigger of their checkpoint decides.
     `committers`: vertices that commit, also those that never did.  `died`: some job failed for good; its lag then has no end.
+    `behind`: by run, whether its backlog grows whatever happens (`falls_behind`): no restart of it is caught up with.
     """
+    runs = [_never_caught_up(run) if grows else run for run, grows in zip_longest(runs, behind, fillvalue=False)]
     commits = _pooled(runs, "commits")
     commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]  # the trigger decides, as for checkpoints
     fresh = commits[~commits["again"].astype(bool)]
@@ -124,6 +127,11 @@ def consequences(
         ended_s=sum(durations_ms) / len(runs) / 1e3,
         unfinished=" ".join(column for column, duration in bounds.items() if duration.is_bound),
     )
+
+
+def _never_caught_up(run: Tables) -> Tables:
+    """The run without the moments at which a growing backlog was as small as before."""
+    return {**run, "recoveries": run["recoveries"].assign(caught_up=-1.0)}
 
 
 def _pooled(runs: Sequence[Tables], name: str) -> pd.DataFrame:
@@ -213,11 +221,17 @@ def _disturbed_ms(runs: Sequence[Tables], durations_ms: Sequence[float]) -> floa
 
 
 def consequences_texts(
-    labels: Sequence[str], statuses: Sequence[str], rows: Sequence[Consequences], runs: Sequence[int] = (), at_once: Sequence[bool] = ()
+    labels: Sequence[str],
+    statuses: Sequence[str],
+    rows: Sequence[Consequences],
+    runs: Sequence[int] = (),
+    at_once: Sequence[bool] = (),
+    behind: Collection[str] = (),
 ) -> tuple[list[str], list[list[str]]]:
     """(header, rows) for a terminal; columns about commits or failures only if there were any.
 
     `runs`: of each strategy, one if not given.  `at_once`: whether its output is visible at once, as no vertex commits.
+    `behind`: labels of those whose backlog grows.
     A percentile of commits stands there with its sample only (`sim.quantities.results`).
     """
     counts = [row.commits * number for row, number in zip(rows, runs or [1] * len(rows), strict=True)]
@@ -250,7 +264,10 @@ def consequences_texts(
             ("replayed", [NONE if math.isnan(cost.replayed_records) else count_text(cost.replayed_records) for cost in costs]),
             (
                 "caught up after",
-                ["never" if _died(row) and not row.failures else cost.text("caught_up_ms") for row, cost in zip(rows, costs, strict=True)],
+                [
+                    "never" if _died(row) and not row.failures else _caught_up(label, cost, behind)
+                    for label, row, cost in zip(labels, rows, costs, strict=True)
+                ],
             ),
         ]
     if any(row.restarts for row in rows):
@@ -266,7 +283,11 @@ def _visible(rows: Sequence[Consequences], column: str, at_once: Sequence[bool])
     return ["at once" if waits_for_nothing else _visible_text(row, column) for row, waits_for_nothing in zip_longest(rows, at_once)]
 
 
-def planned_restarts_table(labels: Sequence[str], rows: Sequence[Consequences]) -> TextTable | None:
+def _caught_up(label: str, cost: RestartCost, behind: Collection[str]) -> str:
+    return "never" if label in behind and "caught_up_ms" in cost.bounds else cost.text("caught_up_ms")
+
+
+def planned_restarts_table(labels: Sequence[str], rows: Sequence[Consequences], behind: Collection[str] = ()) -> TextTable | None:
     """What planned restarts cost, a row per strategy that has any; None: no strategy has."""
     costs = [(label, cost) for label, row in zip(labels, rows, strict=True) if (cost := row.restart_cost(Population.PLANNED)).count]
     if not costs:
@@ -274,7 +295,7 @@ def planned_restarts_table(labels: Sequence[str], rows: Sequence[Consequences]) 
     header = ["strategy", "restarts", "downtime", "replayed", "caught up after"]
     return TextTable(
         "Planned restarts (rescales, and jobs that begin from a snapshot)", header,
-        [[label, count_text(cost.count), cost.text("downtime_ms"), count_text(cost.replayed_records), cost.text("caught_up_ms")]
+        [[label, count_text(cost.count), cost.text("downtime_ms"), count_text(cost.replayed_records), _caught_up(label, cost, behind)]
          for label, cost in costs],
     )  # fmt: skip
 
@@ -292,12 +313,19 @@ def consequences_sentence(labels: Sequence[str], rows: Sequence[Consequences], *
         return ""
     what = "failure" if population is Population.FAILURES else "planned restart"
     ranked = sorted(compared, key=lambda line: (line[1].disturbed_share, line[2].replayed_records))
-    best, worst = ranked[0], ranked[-1]
+    best, worst = ranked[0], _most_alike(ranked)
     if worst[1].disturbed_share < 1.1 * best[1].disturbed_share + 0.01 and worst[2].replayed_records < 1.1 * best[2].replayed_records:
         return "" if _may_differ([cost for *_, cost in compared]) else f"A {what} stops the job and replays as much under all of them."
     also = " and ".join(label for label, *_ in (worst, best) if label in overloaded)
     also = f" {also} cannot keep up before the {what} either: lag and disturbed time are not its cost alone." if also else ""
     return f"After a {what} {_cost_sentence(*worst, population)}; {_cost_sentence(*best, population)}.{also}"
+
+
+def _most_alike(ranked: Sequence[tuple[str, Consequences, RestartCost]]) -> tuple[str, Consequences, RestartCost]:
+    """The last one; of equals the one with most values of the first: what makes no difference is no contrast."""
+    last, parts = ranked[-1], set(ranked[0][0].split(", "))
+    equals = [line for line in ranked if (line[1].disturbed_share, line[2]) == (last[1].disturbed_share, last[2])]
+    return max(equals, key=lambda line: len(parts & set(line[0].split(", "))))
 
 
 def _cost_sentence(label: str, row: Consequences, cost: RestartCost, population: Population) -> str:

@@ -17,6 +17,8 @@ FALLS_SHORT = 0.015
 """Sources emit less than they are due to: by so large a share it is no noise."""
 _FEWEST = 8
 """Seconds that tell whether a backlog grows, at least."""
+_FEWEST_TRIGGERS = 3
+"""Checkpoints after a restart that tell so: a backlog may rise during each and be worked off after it."""
 
 
 class KeepingUp(NamedTuple):
@@ -76,6 +78,21 @@ def keeping_up(
     found = [_keeping_up(run, edges, warmup_s, fault_s) for run, fault_s in zip(runs, faults_s or [np.inf] * len(runs), strict=True)]
     short = [rates for rates in found if rates is not None and rates.falls_short]
     return min(short, key=lambda rates: rates.emitted_per_second / rates.due_per_second, default=None)
+
+
+def falls_behind(run: Tables, edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, fault_s: float = np.inf) -> bool:
+    """Whether the backlog of a job grows: before anything goes wrong, or steadily from its last restart to the end of the run."""
+    restarts, begun = run["recoveries"], run["checkpoints"]["trigger_timestamp"] / 1e3
+    found = [_keeping_up(run, edges, warmup_s, fault_s)]
+    if len(restarts) and (restarts["caught_up"] >= 0).any():
+        since_s = float(restarts["caught_up"].max()) / 1e3
+        waiting = run["series"]["backlog"].groupby(run["series"]["time"]).sum()
+        quarters = np.array([part.mean() for part in np.array_split(waiting[waiting.index > since_s].to_numpy(), 4) if len(part)])
+        steps = np.diff(quarters)
+        is_steady = len(steps) == 3 and steps.min() > 0.5 * steps.mean() > 0
+        if is_steady and ((begun > since_s).sum() >= _FEWEST_TRIGGERS or begun.empty):  # else it may be one slow checkpoint
+            found.append(_keeping_up(run | {"recoveries": restarts.iloc[:0]}, edges, max(warmup_s, since_s), np.inf))
+    return any(rates is not None and rates.falls_short for rates in found)
 
 
 def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, fault_s: float) -> KeepingUp | None:

@@ -56,6 +56,7 @@ class StrategyRow:
     not_completed: tuple[NotCompleted, ...] = ()  # by fate
     sinks: tuple[str, ...] = ()  # the vertices whose throughput it is
     sources: tuple[str, ...] = ()
+    unlimited_bytes: int = 0  # as in `Scenario`
 
     @property
     def called(self) -> str:

@@ -15,6 +15,17 @@ from sim.analysis.strategies.summary import Tables
 from sim.quantities.populations import Population
 from sim.quantities.prices import Prices
 
+_QUICK_BYTES = 8_000_000
+"""A stream of 80 MB/s, as of an object store, writes so much within the noise of durations (`sim.analysis.strategies.noise`)."""
+
+
+def unlimited_text(unlimited_bytes: float) -> str:
+    """A clause: which time durations of checkpoints leave out; empty: storage has a bandwidth, or little is written."""
+    if unlimited_bytes < _QUICK_BYTES:
+        return ""
+    written = f"writing up to {bytes_text(unlimited_bytes)} per subtask takes no time here"
+    return f"{written}, as storage has no limit: how long it takes is unknown until you write storage.bandwidth"
+
 
 @dataclass(frozen=True, slots=True)
 class StorageUse:

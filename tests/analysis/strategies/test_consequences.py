@@ -23,6 +23,16 @@ def run(commits=(), recoveries=(), lags=(0.0,), completed=()):
     }
 
 
+def test_a_job_whose_backlog_grows_never_catches_up():
+    failing = run(recoveries=[(1_000.0, 3_000.0, 4_000.0, 2_000.0, 50)])
+    keeps_up, behind = (consequences([failing], [10_000.0], behind=[grows]) for grows in (False, True))
+    header, rows = consequences_texts(["a", "b"], ["runs on"] * 2, [keeps_up, behind], behind=["b"])
+
+    assert ((3_000, ""), (9_000, "caught_up_ms")) == tuple((row.caught_up_ms, row.unfinished) for row in (keeps_up, behind))
+    assert (0.3, 0.9) == (keeps_up.disturbed_share, behind.disturbed_share)
+    assert ["3 s", "never"] == [row[header.index("caught up after")] for row in rows]
+
+
 def test_commits_are_counted_once():
     """What is committed again after a restore was visible before."""
     row = consequences([run([(100, 4_000.0, False, 0), (300, 6_000.0, False, 0), (300, 0.0, True, 0)])], [10_000.0])

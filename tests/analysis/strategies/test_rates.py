@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from sim.analysis.strategies.rates import keeping_up
+from sim.analysis.strategies.rates import falls_behind, keeping_up
 from sim.analysis.strategies.summary import summarize
 
 
@@ -33,6 +33,26 @@ def test_a_backlog_that_grows_is_overload(made, edges):
     assert (100, 150, 12) == pytest.approx(keeping_up([growing | {"recoveries": restarts((12_000.0, 0, 0))}], edges))
     assert keeping_up([after | {"recoveries": restarts((12_000.0, 0, 0))}], edges) is None
     assert keeping_up([after], edges, faults_s=[12.0]) is None
+
+
+@pytest.mark.parametrize(
+    ("backlog", "triggers_s", "expected"),
+    [
+        (lambda second: 50 * second, (), True),
+        (lambda second: 50 * max(0, second - 10), (15, 20, 25), True),
+        (lambda second: 50 * max(0, second - 10), (15,), False),
+        (lambda second: 50 * max(0, second - 32), (15, 20, 25), False),
+        (lambda second: 0, (), False),
+    ],
+    ids=["before the failure", "since it caught up", "one checkpoint may raise it", "the load rises later", "none"],
+)
+def test_a_backlog_that_grows_for_good(made, edges, backlog, triggers_s, expected):
+    """A failure after 9 s, caught up after 10 s."""
+    tables = made().load(busy=(0, 0, 1), seconds=40, backlog=backlog).tables()
+    tables |= {"recoveries": pd.DataFrame({"failed": [9_000.0], "caught_up": [10_000.0]})}
+    tables |= {"checkpoints": pd.DataFrame({"trigger_timestamp": [1e3 * second for second in triggers_s or (5,)]})}
+
+    assert falls_behind(tables, edges) == expected
 
 
 def test_the_second_of_the_failure_itself_counts(made, edges):

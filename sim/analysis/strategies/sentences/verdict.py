@@ -14,10 +14,12 @@ from typing import NamedTuple
 
 from sim.analysis.number_texts import bytes_text, change_text, ms_text, per_second_text, share_text
 from sim.analysis.strategies.noise import is_noise
+from sim.analysis.strategies.not_completed import EXPIRED
 from sim.analysis.strategies.schedule import late_triggers_sentence, long_savepoint_sentence
 from sim.analysis.strategies.sentences.finishing import MOST_NAMED, finish_sentence, off_sentence, stopped_sentence
 from sim.analysis.strategies.side_by_side import StrategyRow
 from sim.analysis.strategies.single import FINALISATION, Single
+from sim.analysis.strategies.storage_use import unlimited_text
 from sim.prose import capitalised
 from sim.quantities.results import STATISTICS
 
@@ -32,14 +34,20 @@ def verdict(strategies: Sequence[StrategyRow]) -> str:
         groups.setdefault(line.group, []).append(line)
     uploads = _first_uploads(strategies) + _schedule(strategies)
     if len(groups) == 1 or all(len(lines) == 1 for lines in groups.values()):
-        return f"{_ends(strategies)}{_sentence(strategies)}.{uploads}"
+        return f"{_ends(strategies)}{_sentence(strategies)}{_unlimited(strategies)}.{uploads}"
     group, lines = max(groups.items(), key=lambda item: _stakes(item[1]))
-    text = f"{_ends(lines)}{_sentence(lines)}.{uploads}"
+    text = f"{_ends(lines)}{_sentence(lines)}{_unlimited(lines)}.{uploads}"
     return f"With {group} and {text.removeprefix('With ')}" if text.startswith("With ") else f"With {group}: {text}"
 
 
 def _ends(lines: Sequence[StrategyRow]) -> str:
     return finish_sentence(lines) + off_sentence(lines) + stopped_sentence(lines)
+
+
+def _unlimited(lines: Sequence[StrategyRow]) -> str:
+    """That completed checkpoints took no time to write, where it is so."""
+    text = unlimited_text(max((line.unlimited_bytes for line in lines if line.summary.completed or line.first), default=0))
+    return f"; {text}" if text else ""
 
 
 def _first_uploads(strategies: Sequence[StrategyRow]) -> str:
@@ -114,7 +122,9 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
         if worst.status.startswith("RESTARTING"):
             goes_on = f"; with {' or '.join(line.called for line in sound)} it does not" if sound else ""
             hung = f"; {row.standstill}" if row.standstill else ""
-            return f"With {worst.called} the job restarts for ever: {reason}{hung}{goes_on}"
+            is_expiry = failed is not None and failed.cut_off and EXPIRED in reason
+            cause = f"; {_lower(_cause_of(worst, failed, several=len(lines) > 1))}" if failed is not None and is_expiry else ""
+            return f"With {worst.called} the job restarts for ever: {reason}{hung}{goes_on}{cause}"
         if "cannot begin" in reason:  # no checkpoint failed: a job of a chain found no snapshot to begin from
             return f"With {worst.called} {reason}" + (f"; with {' or '.join(line.called for line in sound)} it goes on" if sound else "")
         begun = f"With {worst.called} the job fails ({reason})" + (f" after {fates[0]}" if fates else "")
@@ -211,7 +221,8 @@ def _cause_of(line: StrategyRow, single: Single, several: bool) -> str:
     match part:
         case "queue" if way.queue_at_source:
             spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
-            return f"{queue} takes the trigger of {called} only after {spent}: its task thread is held up ({load})"
+            late = f"does not take the trigger of {called} within" if single.cut_off else f"takes the trigger of {called} only after"
+            return f"{queue} {late} {spent}: its task thread is held up ({load})"
         case "queue" if single.persisted_bytes > 0:
             spent, load = ms_text(way.queue_vertex_ms), _load(line, way.queue_vertex)
             return f"Even barriers that overtake data, as in {called}, wait {spent} for the task thread of {queue} ({load})"
