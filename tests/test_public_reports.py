@@ -20,6 +20,11 @@ CASES = {
         ],
         ["scheduler adaptive, from checkpoint replays"],
     ),
+    "07-tolerable-failures-log": (
+        ["explain", "jobmanager.log"],
+        ["7 checkpoints failed, at most 3 in a row (10 to 12)", "a completed checkpoint sets their count to 0"],
+        [],
+    ),
     "06-when-is-the-next-checkpoint": (
         ["run", "scenario.yaml"],
         ["every 13 s with size 800 MB, min-pause 5 s instead of every 10 s", "every 16 s with size 1600 MB, min-pause 0 s"],

@@ -302,6 +302,7 @@ class Comparison:
             sinks=_without_readers(scenario.job),
             sources=tuple(vertex.name for vertex in scenario.job.vertices if vertex.source is not None),
             unlimited_bytes=scenario.unlimited_bytes,
+            tolerable=options.tolerable_failed,
         )
 
 

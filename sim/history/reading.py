@@ -20,7 +20,7 @@ from sim.recordings.source.job_log import LogCheckpoint
 from sim.recordings.source.recorded_job import RecordedCheckpoint
 from sim.recordings.source.rest.answers import Totals, parsed, with_tasks
 from sim.recordings.source.rest.job import RestJob
-from sim.recordings.source.silence import Silence, fresh_restarts, silence_of_job, silence_of_log
+from sim.recordings.source.silence import Silence, log_remarks, silence_of_job, silence_of_log
 
 _KEPT = "web.checkpoints.history"
 _SCARCE = 1.2
@@ -131,7 +131,7 @@ def _of_log(log: JobLog) -> History:
     points = tuple(_of_line(point) for _, point in sorted(log.checkpoints.items()) if point.triggered_ms >= 0)
     return History(
         log.name or log.job, log.version, (), points, restored=log.restored, counted=len(points), silence=silence_of_log(log),
-        remarks=tuple(fresh_restarts(log)),
+        remarks=tuple(log_remarks(log)),
     )  # fmt: skip
 
 

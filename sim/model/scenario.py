@@ -95,6 +95,12 @@ class Scenario:
     residuals: Residuals = Residuals()  # of a history: what the model does not explain
     expect: tuple[tuple[str, str], ...] = ()  # (metric, condition)
     axes: tuple[tuple[str, str], ...] = ()  # (axis, chosen value) when the file listed several values
+    written_keys: tuple[tuple[str, str], ...] = ()  # (key of Flink or its operator, value): written, and not modelled
+
+    @property
+    def is_operated(self) -> bool:
+        """Whether keys of the Kubernetes operator are written."""
+        return any(key.startswith(("kubernetes.operator.", "job.autoscaler.")) for key, _ in self.written_keys)
 
     @property
     def first_fault_s(self) -> float:

@@ -53,6 +53,7 @@ def build(
         question=question,
         name=name,
         axes=axes,
+        written_keys=tuple(sorted(reading.written_keys.items())),
         expect=tuple(expect),
         job=job,
         cluster=cluster,

@@ -332,6 +332,20 @@ def intolerable(told: ToldLog, match: re.Match[str]) -> bool:
     return int(match["n"] or 1) == sum(kind == "intolerable" for _, kind, _ in told.written)
 
 
+def failures_apart(told: ToldLog, match: re.Match[str]) -> bool:
+    """Stretches of failed checkpoints without a completed one between them: how many fail in all, and which is the longest."""
+    stretches, number = [[]], 0
+    for _, kind, value in told.written:
+        number = value if kind == "triggered" else number
+        if kind == "failed":
+            stretches[-1].append(number)
+        elif kind == "completed":
+            stretches.append([])
+    longest = max(stretches, key=len)
+    ids = [int(match["first"]), int(match["last"] or match["first"])]
+    return int(match["n"]) == sum(map(len, stretches)) > int(match["most"]) == len(longest) and ids == [longest[0], longest[-1]]
+
+
 def template(name: str, pattern: str, claim: Claim = always, when: Claim = always) -> Template:
     return Template(name, pattern.replace("SUB", SUB), when, claim)
 
@@ -478,9 +492,12 @@ TEMPLATES = (
              r"the end of the log", silent_since),
     template("refused", r"(?P<n>\d+) triggers? (?:was|were) refused (?:at|from) [\d :-]+(?: on)?: (?P<reason>[^.]+)", refused),
     template("silent failures", r"(?P<n>\d+) checkpoints? failed: (?P<reason>[^.]+)", all_silent_failures),
-    template("intolerable", r"The job failed (?:once|(?P<n>\d+) times): more checkpoints failed than it tolerates", intolerable),
+    template("intolerable", r"The job failed (?:once|(?P<n>\d+) times): more checkpoints failed in a row than it tolerates", intolerable),
     template("too long", r"They take longer than execution.checkpointing.timeout; answers of the REST API tell where: `ckptsim explain "
              r"http://HOST:8081`", lambda told, _: "expired" in told.since("failed")),
+    template("failures apart", r"(?P<n>\d+) checkpoints failed, at most (?P<most>\d+) in a row \((?P<first>\d+)(?: to (?P<last>\d+))?\)\. "
+             r"Flink compares the failures in a row with execution.checkpointing.tolerable-failed-checkpoints: a completed checkpoint sets "
+             r"their count to 0", failures_apart),
     template("fresh restarts", r"(?P<n>\d+) restarts? found no checkpoint to restore: the job began again with empty state, and its "
              r"sources where "
              r"they begin without a position\. Each time the records before are read again, and sinks that neither replace rows by key nor "

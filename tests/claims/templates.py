@@ -387,6 +387,19 @@ def writes_in_no_time(told: Printed, match: re.Match[str]) -> bool:
     return match["size"] == bytes_text(max(shares))
 
 
+def in_a_row(told: Printed, match: re.Match[str]) -> bool:
+    """The longest stretch of failures in the journal without a completed one, of a strategy that tolerates so many, and no restart."""
+    for run in (run for runs in told.all_runs for run in runs):
+        failed = {row["id"] for row in told.periodic([run], "FAILED", uploads=True) if row["failure_message"] not in CUT_SHORT}
+        ends = [entry.checkpoint if entry.happening is Happening.ABORTED else None for entry in run.journal
+                if entry.happening is Happening.COMPLETED or (entry.happening is Happening.ABORTED and entry.checkpoint in failed)]  # fmt: skip
+        stretches = "".join("x" if end else " " for end in ends).split()
+        is_told = str(max(map(len, stretches), default=0)) == match["n"] and str(run.scenario.checkpoint.tolerable_failed) == match["most"]
+        if is_told and not (run.recoveries["kind"] == "checkpoints").any():
+            return True
+    return False
+
+
 def some_completed(told: Printed, match: re.Match[str]) -> bool:
     return any(told.periodic(runs, "COMPLETED", uploads=True) for runs in told.all_runs)
 
@@ -534,6 +547,8 @@ TEMPLATES = (
              r"(?P<change>[+-][\d.]+) % with checkpoints", checkpoints_cost),
     template("no limit of storage", r"writing up to (?P<size>SIZE) per subtask takes no time here, as storage has no limit: how long it "
              r"takes is unknown until you write storage\.bandwidth", writes_in_no_time, some_completed),
+    template("failures in a row", r"at most (?P<n>\d+) in a row, of (?P<most>\d+) that are tolerated: one that completes sets the count to "
+             r"0", in_a_row, some_completed),
     template("circle", r"tasks wait for each other: .*?; with aligned barriers they do not", passes_when_aligned, stands_still),
     template("metadata", r"All tasks of CHECKPOINT acknowledge it, and its metadata cannot be written", metadata_fails, exists),
     template("costs the same", r"A (?:failure|planned restart) stops the job and replays as much under all of them", costs_the_same,

@@ -65,6 +65,9 @@ SCENARIOS = {
     "storage without a limit": job(b=", state: {size: 40 MB}"),
     "a loop behind a slow source": job(src=", records: 12}, service: 4 s, state: {size: 0 B", service="100 ms", duration="90 s",
                                        checkpoint=", timeout: [1 s, 9 s]"),
+    "failures that do not follow each other": job(checkpoint=", tolerable-failed: 1", b=", state: {size: 10 MB}", interval="2 s",
+        rest="storage: {bandwidth: 40 MB/s, retry: {attempts: 1, timeout: 400 ms}}\nfaults: [{storage: outage, at: 3 s, lasts: 2 s}, "
+             "{storage: outage, at: 9 s, lasts: 2 s}]", duration="16 s"),
     "two reasons to fail": job(checkpoint=", tolerable-failed: 100, timeout: 700 ms", interval="2 s", b=", state: {size: 10 MB}",
                                rest=SLOW_FILES + "faults: [{storage: outage, at: 5 s, lasts: 4 s}, "
                                "{slow: b, factor: 400, at: 12 s, lasts: 6 s}]",
@@ -76,7 +79,7 @@ SCENARIOS = {
 }  # fmt: skip
 """Each for sentences that random worlds seldom or never print."""
 
-NAMED = {"source thread, no trigger", "no limit of storage"}
+NAMED = {"failures in a row", "source thread, no trigger", "no limit of storage"}
 """Templates that these scenarios are there for."""
 
 

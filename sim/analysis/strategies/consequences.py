@@ -91,7 +91,7 @@ def consequences(
     `committers`: vertices that commit, also those that never did.  `died`: some job failed for good; its lag then has no end.
     `behind`: by run, whether its backlog grows whatever happens (`falls_behind`): no restart of it is caught up with.
     """
-    runs = [_never_caught_up(run) if grows else run for run, grows in zip_longest(runs, behind, fillvalue=False)]
+    runs = [_never_caught_up(run) if grows else run for run, grows in zip(runs, behind or [False] * len(runs), strict=True)]
     commits = _pooled(runs, "commits")
     commits = commits[commits["commit_timestamp"] - commits["commit_latency"] >= warmup_ms]  # the trigger decides, as for checkpoints
     fresh = commits[~commits["again"].astype(bool)]

@@ -91,7 +91,7 @@ def falls_behind(run: Tables, edges: Sequence[tuple[str, str]], *, warmup_s: flo
         steps = np.diff(quarters)
         is_steady = len(steps) == 3 and steps.min() > 0.5 * steps.mean() > 0
         if is_steady and ((begun > since_s).sum() >= _FEWEST_TRIGGERS or begun.empty):  # else it may be one slow checkpoint
-            found.append(_keeping_up(run | {"recoveries": restarts.iloc[:0]}, edges, max(warmup_s, since_s), np.inf))
+            found.append(_keeping_up({**run, "recoveries": restarts.iloc[:0]}, edges, max(warmup_s, since_s), np.inf))
     return any(rates is not None and rates.falls_short for rates in found)
 
 

@@ -57,6 +57,7 @@ class StrategyRow:
     sinks: tuple[str, ...] = ()  # the vertices whose throughput it is
     sources: tuple[str, ...] = ()
     unlimited_bytes: int = 0  # as in `Scenario`
+    tolerable: int = 0  # failed checkpoints in a row
 
     @property
     def called(self) -> str:

@@ -48,6 +48,7 @@ class Singles(NamedTuple):
     first_upload: Single | None  # of the first run that has one
     failed: Single | None = None  # the first that failed for the most frequent reason
     failures: tuple[tuple[str, int], ...] = ()  # (reason, how many), the most frequent first; without what a restart or the end interrupted
+    in_a_row: int = 0  # failures without a completed checkpoint between them, at most
 
 
 def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
@@ -67,6 +68,7 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         for i in np.flatnonzero(is_failure):
             failures.setdefault(str(rows["failure_message"].iloc[i]), []).append((run, int(i)))
     counted.sort()
+    in_a_row = max((_in_a_row(tables["checkpoints"]) for tables in runs), default=0)
     reasons = sorted(failures, key=lambda reason: (-len(failures[reason]), reason))
     return Singles(
         median=_single(runs, *counted[(len(counted) - 1) // 2][1:]) if counted else None,
@@ -74,7 +76,16 @@ def singles(runs: Sequence[Tables], *, warmup_s: float = 0.0) -> Singles:
         first_upload=_single(runs, *firsts[0]) if firsts else None,
         failed=_single(runs, *failures[reasons[0]][0]) if reasons else None,
         failures=tuple((reason, len(failures[reason])) for reason in reasons),
+        in_a_row=in_a_row,
     )
+
+
+def _in_a_row(rows: pd.DataFrame) -> int:
+    """A savepoint that completes ends them, too; one that fails is none of them."""
+    is_failure = (rows["status"] == "FAILED") & ~rows["failure_message"].isin(INTERRUPTIONS) & is_periodic(rows)
+    ended = (rows["trigger_timestamp"] + rows["end_to_end_duration"])[is_failure | (rows["status"] == "COMPLETED")].sort_values()
+    failed = is_failure[ended.index]
+    return int(failed.groupby((~failed).cumsum()).sum().max()) if len(failed) else 0
 
 
 def _single(runs: Sequence[Tables], run: int, position: int) -> Single:

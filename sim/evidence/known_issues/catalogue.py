@@ -120,7 +120,7 @@ def evaluate(when: Any, scenario: Scenario | None) -> tuple[Truth, list[str], li
 def versions_of(scenario: Scenario) -> dict[str, str]:
     """The version of Flink and of each connector in a job, by component; empty: the scenario does not say it."""
     found = {"flink": scenario.cluster.version}
-    if scenario.restart.provider == "kubernetes":
+    if scenario.restart.provider == "kubernetes" or scenario.is_operated:
         found["flink-kubernetes-operator"] = ""
     for vertex in scenario.job.vertices:
         kind = SINKS.get(vertex.known_connector)

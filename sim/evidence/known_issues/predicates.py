@@ -1,6 +1,7 @@
 """The predicates of conditions: named properties of a scenario, each with a sentence where it holds, and the place of the model that tells.
 
 A predicate is true, false, or None: the event that it asks for (a failure, a rescale, a drain) is not in the scenario, and may happen.
+A key of Flink or its operator that is not modelled is true or false where it is written, and None where it is not.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ class Predicate(NamedTuple):
     is_event: bool = False
 
     def holds(self, scenario: Scenario, given: str) -> Truth:
+        if self.path == "written_keys":
+            value = dict(scenario.written_keys).get(given)
+            return None if value is None else value.lower() not in ("false", "off", "none", "0", "")
         wanted = given or self.wanted
         found = self.path and any(bool(value) if wanted is None else value == wanted for value in _values(scenario, self.path.split(".")))
         return bool(found) or (None if self.is_event or not self.path else False)
@@ -66,6 +70,8 @@ PREDICATES = {
     "committing-sink": Predicate("a sink commits when a checkpoint completes", "job.vertices.commit"),
     "committer": Predicate("a committer is {}", "job.vertices.commit.committer"),
     # cluster and restarts
+    "operator": Predicate("keys of the Kubernetes operator or its autoscaler are written", "is_operated", is_event=True),
+    "key": Predicate("{} is set", "written_keys"),
     "provider": Predicate("{} starts TaskManagers", "restart.provider"),
     "scheduler": Predicate("the scheduler is {}", "restart.scheduler"),
     # events

@@ -16,7 +16,7 @@ from sim.recordings.infer.draft import Draft, Inference, duration_text, rate_tex
 from sim.recordings.infer.options import SHORTEST_MS, configured_ms, infer_options, put_restart_strategy, put_version
 from sim.recordings.source.job_log import JobLog, LogCheckpoint
 from sim.recordings.source.rest.names import operators, short_names
-from sim.recordings.source.silence import fresh_restarts, silence_of_log
+from sim.recordings.source.silence import log_remarks, silence_of_log
 from sim.scenario.flink.keys import INTERVAL
 from sim.units import format_duration, format_size
 
@@ -84,7 +84,7 @@ def infer_log(log: JobLog) -> Inference:
     draft.head.append(f"Checkpoints: {counts}{durations}.")
     if (silence := silence_of_log(log)) is not None:
         draft.head += silence.sentences()
-    draft.head += fresh_restarts(log)
+    draft.head += log_remarks(log)
     _job(draft, log, beat, done, took_ms)
     interval_ms = _checkpoint(draft, log, beat, points)
     put_version(draft, log.version, f"version {log.version} in the log")

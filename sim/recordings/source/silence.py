@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import median
 
 from sim.foreign import one_line
@@ -76,7 +76,7 @@ class Silence:
             reasons.append(reason)
         if self.intolerable:
             times = "once" if self.intolerable == 1 else f"{self.intolerable} times"
-            yield f"The job failed {times}: more checkpoints failed than it tolerates."
+            yield f"The job failed {times}: more checkpoints failed in a row than it tolerates."
         yield from where_to_look(reasons)
 
 
@@ -109,7 +109,28 @@ def silence_of_log(log: JobLog) -> Silence | None:
     )
 
 
-def fresh_restarts(log: JobLog) -> Iterator[str]:
+def log_remarks(log: JobLog) -> Iterator[str]:
+    """What its failures mean: those in a row, and restarts without a checkpoint."""
+    yield from _failures_apart(log)
+    yield from _fresh_restarts(log)
+
+
+def _failures_apart(log: JobLog) -> Iterator[str]:
+    """That failures which did not follow each other do not add up."""
+    points = [point for _, point in sorted(log.checkpoints.items())]
+    over = [point for point in points if point.status == "COMPLETED" or (point.status == "FAILED" and not point.is_savepoint)]
+    stretches = [[point.id for point in own] for failed, own in groupby(over, lambda point: point.status == "FAILED") if failed]
+    if len(stretches) < 2:
+        return
+    longest = max(stretches, key=len)
+    ids = f"{longest[0]}" if len(longest) == 1 else f"{longest[0]} to {longest[-1]}"
+    yield (
+        f"{sum(map(len, stretches))} checkpoints failed, at most {len(longest)} in a row ({ids}). Flink compares the failures in a row "
+        "with execution.checkpointing.tolerable-failed-checkpoints: a completed checkpoint sets their count to 0."
+    )
+
+
+def _fresh_restarts(log: JobLog) -> Iterator[str]:
     """What restarts without a checkpoint mean."""
     if count := log.fresh_restarts:
         restarts = "1 restart" if count == 1 else f"{count} restarts"

@@ -19,7 +19,9 @@ LONG = 32
 """Items of a tuple that counts as a series."""
 _PLAIN = {str, int, float, bool, type(None)}
 _PACKAGE = Path(__file__).parents[2]
-_PARTS = tuple(field.name for field in dataclasses.fields(Scenario) if field.name not in {"question", "name", "axes", "expect", "run"})
+_PARTS = tuple(
+    field.name for field in dataclasses.fields(Scenario) if field.name not in {"question", "name", "axes", "expect", "run", "written_keys"}
+)
 """The fields of a scenario that its runs depend on.  The run itself is read apart: each seed has its own."""
 
 

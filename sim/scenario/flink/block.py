@@ -95,7 +95,7 @@ class _Move:
             if key in self.places:
                 self._again(key, place)
             elif key not in self.keys:
-                self._other(written, place, others)
+                self._other(written, place, value, others)
             elif not self.keys[key].flink.last and not has_key(profile, written):
                 there = next((name for name in self.keys[key].flink.older if has_key(profile, name)), None)
                 instead = f"there it is {there}" if there else f"in Flink {', '.join(listed_keys()[written])} it is one"
@@ -142,8 +142,9 @@ class _Move:
         if self._rank(first) == self._rank(place):
             self.reading.wrong(place, f"is the same option as {dotted(first[1:])}, which is given too")
 
-    def _other(self, key: str, place: DocumentPath, others: list[tuple[str, DocumentPath]]) -> None:
+    def _other(self, key: str, place: DocumentPath, value: Any, others: list[tuple[str, DocumentPath]]) -> None:
         """A key that is not modelled: one of Flink's or of other systems is counted, others are named; a misspelt one is a mistake."""
+        self.reading.written_keys.setdefault(key, str(value))
         if key in listed_keys():
             others.append((key, place))
         elif near := similar_key(key, modelled=True):

@@ -66,6 +66,7 @@ class Reading:
     marks: dict[DocumentPath, Mark] = field(default_factory=dict)
     problems: dict[Problem, None] = field(default_factory=dict)  # an ordered set
     warnings: dict[Problem, None] = field(default_factory=dict)
+    written_keys: dict[str, str] = field(default_factory=dict)  # of Flink and its operator that are not modelled, and their values
 
     def wrong(self, path: DocumentPath, message: str) -> None:
         self.problems[self._at(path, message)] = None

@@ -9,6 +9,7 @@ from sim.advice.levers.cautions import new_defects
 from sim.evidence.known_issues.catalogue import KnownIssue, issues_of, known_issues
 from sim.evidence.known_issues.predicates import PREDICATES
 from sim.model.versions import version_span
+from sim.runtime.run.manifest import identity
 from sim.scenario import loads
 
 JOBS = tomllib.loads((Path(__file__).parents[2] / "data" / "known-issues.toml").read_text())
@@ -151,3 +152,51 @@ def test_an_advice_names_the_defects_that_its_setting_brings():
     assert "FLINK-37870 (slow)" in caution.text
     assert "may bring" in caution.short
     assert [] == new_defects(advised, today)
+
+
+HEALTH_CHECK = "kubernetes.operator.cluster.health-check.checkpoint-progress.enabled"
+COMPRESSION = "execution.checkpointing.snapshot-compression"
+
+
+def with_keys(**values):
+    keys = ", ".join(f"{name}: {value}" for name, value in values.items())
+    return f"flink={{{keys}}}"
+
+
+@pytest.mark.parametrize(
+    ("keys", "issue", "expected"),
+    [
+        ({HEALTH_CHECK: "true"}, "FLINK-34131", True),
+        ({HEALTH_CHECK: "'true'"}, "FLINK-34131", True),
+        ({HEALTH_CHECK: "false"}, "FLINK-34131", False),
+        ({"metrics.latency.interval": "1 s"}, "FLINK-34131", False),
+        ({"job.autoscaler.enabled": "true"}, "FLINK-34131", True),  # the operator runs it, and its check may be on
+    ],
+    ids=["on", "on, quoted", "off", "no operator", "autoscaler"],
+)
+def test_keys_that_are_written_and_not_modelled_are_conditions(keys, issue, expected):
+    assert (issue in found(with_keys(**keys))) == expected
+
+
+def test_the_reason_names_the_key():
+    (match,) = [own for own in issues_of(loads(SMALLEST, overrides=[with_keys(**{HEALTH_CHECK: "true"})]).scenarios)
+                if own.issue.id == "FLINK-34131"]  # fmt: skip
+
+    assert f"{HEALTH_CHECK} is set" in match.holding
+    assert found() == found(with_keys(**{"metrics.latency.interval": "1 s"}))
+
+
+def test_a_key_that_is_off_leaves_out_what_needs_it():
+    jobs = ["faults=[{kill: map, at: 10 s}]"]
+    by_key = {issue.id for issue in known_issues() if f"'{COMPRESSION}'" in str(issue.when)}
+
+    assert by_key
+    assert not by_key & {*found(*jobs, with_keys(**{COMPRESSION: "false"}))}
+    assert by_key & {*found(*jobs, with_keys(**{COMPRESSION: "true"}))}
+
+
+def test_a_written_key_changes_no_result():
+    """What a run is does not depend on keys that are not modelled."""
+    plain, written = (loads(SMALLEST, overrides=changes).scenarios[0] for changes in ([], [with_keys(**{HEALTH_CHECK: "true"})]))
+
+    assert identity(plain) == identity(written)

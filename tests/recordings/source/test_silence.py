@@ -121,7 +121,7 @@ def test_failed_checkpoints_of_all_versions(tmp_path, lines, said):
 
     assert text.startswith("No checkpoint has completed since 2025-12-29 06:09:30: 20.5 min to the end of the log. 2 checkpoints failed")
     assert [] == [part for part in said if part not in text]
-    assert "The job failed once: more checkpoints failed than it tolerates." in text
+    assert "The job failed once: more checkpoints failed in a row than it tolerates." in text
 
 
 @pytest.mark.parametrize(

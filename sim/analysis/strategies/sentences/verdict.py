@@ -132,6 +132,9 @@ def _failing(worst: StrategyRow, lines: Sequence[StrategyRow], sound: Sequence[S
         begun += f", because {_circle(worst)}"
     elif failed is not None and (failed.cut_off == FINALISATION or (failed.cut_off and _is_expiry(worst.singles.failures[0][0]))):
         begun += f", because {_lower(_cause_of(worst, failed, several=True))}"
+    if not worst.failed and row.completed and worst.singles.in_a_row <= worst.tolerable < _failures(worst):
+        in_a_row = f"at most {worst.singles.in_a_row} in a row, of {worst.tolerable} that are tolerated"
+        more = f"; {in_a_row}: one that completes sets the count to 0{more}"
     others = [line for line in lines if line is not worst and line not in sound and _failures(line)][:MOST_NAMED]
     more += "".join(f"; with {line.called} {'; '.join(_fates(line))}" for line in others)
     if not sound:
