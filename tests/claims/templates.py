@@ -391,9 +391,9 @@ def in_a_row(told: Printed, match: re.Match[str]) -> bool:
     """The longest stretch of failures in the journal without a completed one, of a strategy that tolerates so many, and no restart."""
     for run in (run for runs in told.all_runs for run in runs):
         failed = {row["id"] for row in told.periodic([run], "FAILED", uploads=True) if row["failure_message"] not in CUT_SHORT}
-        ends = [entry.checkpoint if entry.happening is Happening.ABORTED else None for entry in run.journal
-                if entry.happening is Happening.COMPLETED or (entry.happening is Happening.ABORTED and entry.checkpoint in failed)]  # fmt: skip
-        stretches = "".join("x" if end else " " for end in ends).split()
+        over = [entry for entry in run.journal if entry.happening in (Happening.COMPLETED, Happening.ABORTED)]
+        marks = ["x" if entry.checkpoint in failed else " " for entry in over]  # one that a restart cut off ends a stretch here
+        stretches = "".join(marks).split()
         is_told = str(max(map(len, stretches), default=0)) == match["n"] and str(run.scenario.checkpoint.tolerable_failed) == match["most"]
         if is_told and not (run.recoveries["kind"] == "checkpoints").any():
             return True
