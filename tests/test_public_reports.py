@@ -6,6 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sim.cli import app
+from sim.scenario import loads
+from sim.verbs.findings import job_findings
 
 REPORTS = Path(__file__).parent / "data" / "public-reports"
 CASES = {
@@ -24,6 +26,21 @@ CASES = {
         ["explain", "jobmanager.log"],
         ["7 checkpoints failed, at most 3 in a row (10 to 12)", "a completed checkpoint sets their count to 0"],
         [],
+    ),
+    "05-pasted-flink-conf-changelog-timeout": (
+        [
+            "run",
+            "scenario.yaml",
+            "--set",
+            "run.duration=2 s",
+            "--set",
+            "faults=[]",
+            "--set",
+            "job.kafka.source.rate=1k/s",
+            "--no-assumptions",
+        ],
+        ["the changelog of 'enrich' is kept in memory, as Flink does unless state.changelog.storage is filesystem"],
+        ["an upload of the changelog"],
     ),
     "06-when-is-the-next-checkpoint": (
         ["run", "scenario.yaml"],
@@ -61,6 +78,28 @@ CASES = {
         ["interval: 13 min"],
     ),
 }
+
+
+FILESYSTEM = "flink.state.changelog.storage=filesystem"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            [FILESYSTEM],
+            "longer than 1 s is attempted again while it goes on, 3 attempts in all, and fails the checkpoint if none has ended by 3 s",
+        ),
+        ([FILESYSTEM, "flink.dstl.dfs.upload.max-attempts=1"], "longer than 1 s fails the checkpoint if none has ended by 1 s"),
+        ([FILESYSTEM, "flink.dstl.dfs.upload.timeout=1 min"], ""),
+    ],
+    ids=["Flink's defaults", "one attempt", "long enough"],
+)
+def test_a_short_timeout_of_uploads_is_named(changes, said):
+    scenarios = loads((REPORTS / "05-pasted-flink-conf-changelog-timeout" / "scenario.yaml").read_text(), overrides=changes).scenarios
+    found = [remark.text for remark in job_findings("job", scenarios, None) if "upload of the changelog of 'enrich'" in remark.text]
+
+    assert [said in text for text in found] == [True] * bool(said)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -8,6 +8,8 @@ from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from sim.analysis.number_texts import bytes_text
+from sim.prose import listed
+from sim.units import SECOND, format_duration
 from sim.verbs.command_lines import portable
 
 if TYPE_CHECKING:
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from sim.model.scenario import Scenario
     from sim.scenario.text.problems import Problem
     from sim.verbs.listener import Listener
+
+
+_SHORT_UPLOAD_NS = 30 * SECOND
+"""Attempts that last so long together outlive the slow requests of object stores."""
 
 
 class Remark(NamedTuple):
@@ -44,6 +50,8 @@ def job_findings(name: str, scenarios: Iterable[Scenario], backtest: Backtest | 
         yield Remark(f"{name}: {danger}", is_warning=True)
     for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in _union_sentences(scenario)):
         yield Remark(f"{name}: {sentence}")
+    for sentence in dict.fromkeys(sentence for scenario in scenarios for sentence in _upload_sentences(scenario)):
+        yield Remark(f"{name}: {sentence}", is_warning=True)
     if names := deciding_defaults(scenarios):
         yield Remark(f"{name}: at their defaults, which decide in many jobs: {', '.join(names)}")
     for i, line in enumerate(history_sentences(backtest, scenarios)):
@@ -85,6 +93,27 @@ def _union_sentences(scenario: Scenario) -> Iterator[str]:
                 f"{state}, and snapshots all of it again (clears: false): {number} times as large after each restart; acknowledgements "
                 "carry 8 B per element of it besides: Flink drops those above pekko.framesize (10 MiB), which is not simulated"
             )
+
+
+def _upload_sentences(scenario: Scenario) -> Iterator[str]:
+    """What a short timeout does to uploads of a changelog (RetryingExecutor, RetryPolicy.fixed), or that nothing is uploaded."""
+    logs = [(own.name, own.state.changelog) for own in scenario.job.vertices if own.state is not None and own.state.changelog is not None]
+    if in_memory := [f"'{name}'" for name, log in logs if log.in_memory]:
+        yield (
+            f"the changelog of {listed(in_memory)} is kept in memory, as Flink does unless state.changelog.storage is filesystem: keys of "
+            "dstl.dfs.upload have no effect, and each checkpoint carries the log in its acknowledgements"
+        )
+    limits: dict[tuple[int, int], list[str]] = {}
+    for name, log in logs:
+        if not log.in_memory and log.upload_timeout_ns is not None and log.upload_timeout_ns * log.upload_attempts < _SHORT_UPLOAD_NS:
+            limits.setdefault((log.upload_timeout_ns, log.upload_attempts), []).append(f"'{name}'")
+    for (timeout_ns, attempts), names in limits.items():
+        timeout, end = format_duration(timeout_ns), format_duration(timeout_ns * attempts)
+        again = f" is attempted again while it goes on, {attempts} attempts in all, and" if attempts > 1 else ""
+        yield (
+            f"an upload of the changelog of {listed(names)} longer than {timeout}{again} fails the checkpoint if none has ended by {end} "
+            "(dstl.dfs.upload.timeout, dstl.dfs.upload.max-attempts): too short for storage whose requests are slow now and then"
+        )
 
 
 def tell(findings: Iterable[Remark], listener: Listener) -> tuple[str, ...]:
