@@ -41,7 +41,7 @@ from sim.model.faults import TaskManagerLost
 from sim.model.instances import Instances
 from sim.model.job import Job
 from sim.model.scenario import Scenario
-from sim.prose import capitalised
+from sim.prose import capitalised, listed
 from sim.quantities.prices import S3_STANDARD, Prices
 from sim.runtime.run.manifest import identity
 from sim.runtime.run.result import Result
@@ -49,6 +49,9 @@ from sim.runtime.run.result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
+_TABLE_FORMATS = ("iceberg", "paimon", "hudi", "delta")
+_EMPTY_COMMITS = 10
+"""The default of flink.max-continuous-empty-commits (Iceberg's FlinkSink and IcebergSink)."""
 RUNS_ON = "runs on"
 """The status of a job that neither failed nor finished."""
 
@@ -224,6 +227,27 @@ class Comparison:
         twice = [f"'{name}' {again}" for name, kind in kinds.items() if kind.committer == "none"]
         committed = [name for name in kinds if vertices[name].commit is not None]
         return [*twice, *(f"'{name}': {readers}" for name in committed if (readers := kinds[name].readers))]
+
+    @cached_property
+    def tables_left_out(self) -> list[str]:
+        """What table formats do with storage that no number has: their own metadata, and commits without data."""
+        vertices = {vertex.name: vertex for results in self.results.values() for vertex in results[0].scenario.job.vertices}
+        kinds = {name: kind for name, vertex in vertices.items() if (kind := SINKS.get(vertex.known_connector)) is not None}
+        tables = [f"'{name}'" for name, kind in kinds.items() if kind.component in _TABLE_FORMATS]
+        found = []
+        if tables and any(use.has_requests for use in self.storage_use.values()):
+            found.append(f"Requests, bytes and cost are without the metadata that {listed(tables)} writes for each commit")
+        committing = [name for name, own in vertices.items() if own.commit is not None and not own.committer_of]
+        if len(committing) != 1 or committing[0] not in kinds or kinds[committing[0]].component != "iceberg":
+            return found  # of several it is not known which had no data
+        for line in self.strategies:
+            completed, commits = line.summary.completed, self.consequences[line.label].commits * len(self.results[line.label])
+            if completed - commits >= _EMPTY_COMMITS:
+                found.append(
+                    f"{line.label}: {completed - commits:.0f} of {completed} completed checkpoints had no data to commit; Iceberg makes an "
+                    f"empty commit after {_EMPTY_COMMITS} of these in a row (flink.max-continuous-empty-commits), which is not simulated"
+                )
+        return found
 
     @cached_property
     def refusals(self) -> dict[str, str]:

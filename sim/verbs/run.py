@@ -100,7 +100,7 @@ class RunOutcome:
         comparison, rows = self.comparison, self.expectations
         lines = [comparison.outage] if comparison.outage else []
         lines += [f"At least once, as asked for: {name}: {repetition}." for name, repetition in comparison.repetitions.items()]
-        lines += [f"{what}." for what in comparison.replays]
+        lines += [f"{what}." for what in (*comparison.replays, *comparison.tables_left_out)]
         lines += [f"Refused: {name}: {refusal}." for name, refusal in comparison.refusals.items()]
         lines += filter(None, (_longer_waits(own, comparison) for own in self.request.expectations))
         broken = [row for row in rows if not row["holds"]]

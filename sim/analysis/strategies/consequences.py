@@ -284,7 +284,7 @@ def _visible(rows: Sequence[Consequences], column: str, at_once: Sequence[bool])
 
 
 def _caught_up(label: str, cost: RestartCost, behind: Collection[str]) -> str:
-    return "never" if label in behind and "caught_up_ms" in cost.bounds else cost.text("caught_up_ms")
+    return "not in this run" if label in behind and "caught_up_ms" in cost.bounds else cost.text("caught_up_ms")
 
 
 def planned_restarts_table(labels: Sequence[str], rows: Sequence[Consequences], behind: Collection[str] = ()) -> TextTable | None:

@@ -17,6 +17,8 @@ FALLS_SHORT = 0.015
 """Sources emit less than they are due to: by so large a share it is no noise."""
 _FEWEST = 8
 """Seconds that tell whether a backlog grows, at least."""
+WORKED_OFF = 0.1
+"""A backlog that grew has been worked off when so small a share of it is left."""
 _FEWEST_TRIGGERS = 3
 """Checkpoints after a restart that tell so: a backlog may rise during each and be worked off after it."""
 
@@ -81,18 +83,23 @@ def keeping_up(
 
 
 def falls_behind(run: Tables, edges: Sequence[tuple[str, str]], *, warmup_s: float = 0.0, fault_s: float = np.inf) -> bool:
-    """Whether the backlog of a job grows: before anything goes wrong, or steadily from its last restart to the end of the run."""
+    """Whether the backlog of a job grows for good: before anything goes wrong, and is not worked off later; or after its last restart."""
     restarts, begun = run["recoveries"], run["checkpoints"]["trigger_timestamp"] / 1e3
-    found = [_keeping_up(run, edges, warmup_s, fault_s)]
-    if len(restarts) and (restarts["caught_up"] >= 0).any():
-        since_s = float(restarts["caught_up"].max()) / 1e3
-        waiting = run["series"]["backlog"].groupby(run["series"]["time"]).sum()
-        quarters = np.array([part.mean() for part in np.array_split(waiting[waiting.index > since_s].to_numpy(), 4) if len(part)])
-        steps = np.diff(quarters)
-        is_steady = len(steps) == 3 and steps.min() > 0.5 * steps.mean() > 0
-        if is_steady and ((begun > since_s).sum() >= _FEWEST_TRIGGERS or begun.empty):  # else it may be one slow checkpoint
-            found.append(_keeping_up({**run, "recoveries": restarts.iloc[:0]}, edges, max(warmup_s, since_s), np.inf))
-    return any(rates is not None and rates.falls_short for rates in found)
+    waiting = run["series"]["backlog"].groupby(run["series"]["time"]).sum()
+    before = _keeping_up(run, edges, warmup_s, fault_s)
+    if before is not None and before.falls_short:
+        is_before = waiting.index <= before.until_s
+        return not waiting[~is_before].min() <= WORKED_OFF * waiting[is_before].max()
+    if not (restarts["caught_up"] >= 0).any():
+        return False
+    since_s = float(restarts["caught_up"].max()) / 1e3
+    quarters = np.array([part.mean() for part in np.array_split(waiting[waiting.index > since_s].to_numpy(), 4) if len(part)])
+    steps = np.diff(quarters)
+    is_steady = len(steps) == 3 and steps.min() > 0.5 * steps.mean() > 0
+    if not is_steady or (len(begun) > 0 and (begun > since_s).sum() < _FEWEST_TRIGGERS):
+        return False  # it may be one slow checkpoint
+    after = _keeping_up({**run, "recoveries": restarts.iloc[:0]}, edges, max(warmup_s, since_s), np.inf)
+    return after is not None and after.falls_short
 
 
 def _keeping_up(run: Tables, edges: Sequence[tuple[str, str]], warmup_s: float, fault_s: float) -> KeepingUp | None:

@@ -43,8 +43,18 @@ def test_a_backlog_that_grows_is_overload(made, edges):
         (lambda second: 50 * max(0, second - 10), (15,), False),
         (lambda second: 50 * max(0, second - 32), (15, 20, 25), False),
         (lambda second: 0, (), False),
+        (lambda second: 50 * max(0, min(second, 24 - second)), (), False),
+        (lambda second: 50 * (second if second < 12 else 6), (), True),
     ],
-    ids=["before the failure", "since it caught up", "one checkpoint may raise it", "the load rises later", "none"],
+    ids=[
+        "before the failure",
+        "since it caught up",
+        "one checkpoint may raise it",
+        "the load rises later",
+        "none",
+        "worked off after a rescale",
+        "less than before, and not worked off",
+    ],
 )
 def test_a_backlog_that_grows_for_good(made, edges, backlog, triggers_s, expected):
     """A failure after 9 s, caught up after 10 s."""
