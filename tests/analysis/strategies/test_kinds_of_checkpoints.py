@@ -131,4 +131,4 @@ def test_single_checkpoints_exist(made):
     assert ("checkpoint 1", None) == (str(found.slowest), found.first_upload)
     assert "checkpoint 1 of replication 1" == str(both.slowest)
     assert "checkpoint 1 of replication 0" == str(both.median)
-    assert singles([made().tables()]) == (None, None, None, None, ())
+    assert singles([made().tables()]) == (None, None, None, None, (), 0)

@@ -137,6 +137,16 @@ def test_checkpoints_have_ended_after_three_intervals_of_silence(made, restarts,
     assert 0.0 == last_trigger_s([made().tables() | {"recoveries": run["recoveries"][:0]}], [7.0], 2.0)
 
 
+def test_failures_in_a_row_end_with_a_completed_checkpoint(made):
+    """What a restart interrupted is no failure, and the longest of all runs counts."""
+    first, second = made(), made()
+    for i, failure in enumerate(["CHECKPOINT_EXPIRED", "", "CHECKPOINT_EXPIRED", "JOB_FAILOVER_REGION", "CHECKPOINT_EXPIRED", ""]):
+        first.checkpoint(1000 * i, 200, status="FAILED" if failure else "COMPLETED", failure=failure)
+    second.checkpoint(1000, 200, status="FAILED", failure="CHECKPOINT_EXPIRED")
+
+    assert (2, 1) == (singles([first.tables(), second.tables()]).in_a_row, singles([second.tables()]).in_a_row)
+
+
 def test_single_checkpoints_are_those_that_exist(made):
     """The median of four is the second quickest; of two runs the replication is named; an interrupted one is nobody's failure."""
     first, second = made(), made()
@@ -155,7 +165,7 @@ def test_single_checkpoints_are_those_that_exist(made):
     )  # fmt: skip
     assert (3, 1, "finalisation", 5.0) == (found.failed.number, found.failed.replication, found.failed.cut_off, found.failed.path.sync_ms)
     assert found.first_upload is None
-    assert (None, None, None, None, ()) == tuple(singles([first.tables()], warmup_s=1.001))
+    assert (None, None, None, None, (), 0) == tuple(singles([first.tables()], warmup_s=1.001))
     assert (1, None) == (singles([first.tables()], warmup_s=1.0).median.number - 2, singles([first.tables()]).median.replication)
 
 
