@@ -145,8 +145,9 @@ def _where_they_ended(answer: HistoryAnswer) -> str:
 
 def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
     """A line each: when, how long, and where most of it went."""
-    failed = answer.split.failed[-_ROWS:]
-    listed = [*answer.split.slow[:_ROWS], *reversed(failed)]
+    slow, failed = answer.split.slow, answer.split.failed
+    rows = _ROWS + 1 if max(len(slow), len(failed)) == _ROWS + 1 else _ROWS  # a line for the last one rather than for "1 more"
+    listed = [*slow[:rows], *reversed(failed[-rows:])]
     if len(listed) < 2:
         return
     for point in listed:
@@ -160,7 +161,7 @@ def _slow_rows(answer: HistoryAnswer) -> Iterator[str]:
             where = "no statistics of its subtasks"
         fate = "" if point.status == "COMPLETED" else f"; {one_line(point.failure_message, 60)}"
         yield _cut(f"{point.id:>6}  {clock(point)[11:]}  {took:>7}  {where}{fate}")
-    left = len(answer.split.slow) + len(answer.split.failed) - len(listed)
+    left = len(slow) + len(failed) - len(listed)
     if left:
         yield f"        and {left} more"
 

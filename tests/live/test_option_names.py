@@ -7,7 +7,8 @@ import pytest
 from benchmarks.flink.classes import classpath, java
 from sim.scenario.flink.block import _READERS
 from sim.scenario.flink.keys import current_names, modelled_keys
-from sim.scenario.flink.text import _lines, _usual
+from sim.scenario.flink.text import _LITTLE, _lines
+from sim.scenario.study import loads
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("flink")]
 
@@ -47,7 +48,8 @@ def test_older_names_are_those_that_flink_reads(options):
 
 def test_defaults_are_flinks(options):
     """As a configuration says them, read as a scenario's."""
-    ours = {line.name: line.text for line in _lines(_usual("2.x")) if line.is_default and line.name in options} | {
+    usual = loads(_LITTLE % "2.x", "usual").scenarios[0]
+    ours = {line.name: line.text for line in _lines(usual) if line.is_default and line.name in options} | {
         name: key.flink.default for name, key in modelled_keys().items() if key.flink.default
     }
     form = {name: _READERS[modelled_keys()[name].form] for name in ours}

@@ -89,9 +89,10 @@ def test_the_scenario_of_a_recording_is_its_configuration_and_of_a_job_what_was_
 @pytest.mark.parametrize(
     ("name", "text", "what"),
     [
-        ("flink-conf.yaml", "state.backend: rocksdb\nparallelism.default: 4\n", "is a configuration of Flink: `ckptsim run"),
-        ("config.yaml", "state:\n  backend: {type: rocksdb}\nparallelism: {default: 4}\n", "is a configuration of Flink"),
-        ("conf.txt", "state.backend: rocksdb\n", "is a configuration of Flink"),
+        ("job.conf", "env {\n  parallelism = 2\n}\n", "no lines of checkpoints .*: no line has a time, so it is no log of a JobManager"),
+        ("flink-conf.yaml", "state.backend: rocksdb\nparallelism.default: 4\n", "holds a configuration of Flink and no job: `ckptsim run"),
+        ("config.yaml", "state:\n  backend: {type: rocksdb}\nparallelism: {default: 4}\n", "holds a configuration of Flink"),
+        ("conf.txt", "state.backend: rocksdb\n", "holds a configuration of Flink"),
         ("job.yaml", "job: {}\ncheckpoint: {interval: 5 s}\n", "is a scenario, not a source of one: `ckptsim run` simulates it"),
         (
             "m.json",

@@ -148,7 +148,9 @@ def read_jobs(paths: Sequence[Path]) -> dict[str, JobLog]:
     found = {name: log for name, log in jobs.items() if log.checkpoints or log.refusals}
     if not found:
         running = next((log for log in jobs.values() if log.running_ms >= 0), None)
-        unless = "is it a JobManager's log, at level INFO?"
+        unless = (
+            "is it a JobManager's log, at level INFO?" if shared.ended_ms >= 0 else "no line has a time, so it is no log of a JobManager"
+        )
         if running is not None:
             unless = f"job {running.job} runs without them: is execution.checkpointing.interval set, and the level INFO?"
         raise RecordingError(f"{source}: no lines of checkpoints ('Triggering checkpoint', 'Completed checkpoint'): {unless}")

@@ -111,7 +111,7 @@ def parse_flink_file(text: str, file: str, name: str = "") -> FlinkFile:
 
 
 IS_CONFIGURATION = (
-    "is a configuration of Flink: `ckptsim run SCENARIO --flink FILE` and `ckptsim advise JOB --flink FILE` read it, and "
+    "holds a configuration of Flink and no job: `ckptsim run SCENARIO --flink FILE` and `ckptsim advise JOB --flink FILE` read it, and "
     "`ckptsim explain-key FILE` says what each of its keys sets"
 )
 
