@@ -1,5 +1,7 @@
-"""Sentences of `ckptsim watch` in corners: looks without answers, nothing that completes, values that are not known, loads that stop."""
+"""Each sentence of `ckptsim watch` about made-up jobs has a template and is true; and the corners in which some were not."""
 
+import re
+from collections import Counter
 from dataclasses import replace
 from math import inf, nan
 
@@ -14,6 +16,8 @@ from sim.watching.growth import Growth, passing
 from sim.watching.look import Look, SeenCheckpoint
 from sim.watching.page import verdict
 from sim.watching.watcher import Watcher
+from tests.claims.printed import false_sentences, split
+from tests.claims.watch_templates import TEMPLATES, play
 
 S = 1000
 BEGUN_MS = 1_795_000_000_000
@@ -213,3 +217,47 @@ NONE, KEPT = "No checkpoint of these is held to the forecast", "Checkpoints keep
 def test_the_verdict_names_those_that_completed(points, state, completed):
     """Neither savepoints nor failures have percentiles, and a forecast that nothing was held to is not kept."""
     assert f"{state}: {FORECAST}. {completed}" == verdict(watcher(*points))
+
+
+def test_sentences_about_made_up_jobs_are_true():
+    """And with another number each is false, at the moment that it is said."""
+    found, exercised, weak, count = [], Counter(), [], 0
+    for seed in range(30):
+        for told, text in play(seed):
+            wrong, templates = false_sentences(told, [text], ["-"], TEMPLATES)
+            found += [(seed, own) for own in wrong]
+            exercised.update(templates)
+            for template, match in split(text, ["-"], TEMPLATES) if seed < 8 else ():
+                for other in changed(match[0]) if template.name in STRONG else ():
+                    count += 1
+                    again = template.match(other, 0, ["-"])
+                    weak += [other] if again and again.end() == len(other) and template.holds(told, again) else []
+
+    assert [] == found
+    assert [] == weak
+    assert count > 100
+    assert {template.name for template in TEMPLATES if not exercised[template.name]} <= UNEXERCISED
+
+
+def changed(text):
+    """A sentence with another number, one at a time."""
+    for match in re.finditer(r"(?<![\w.:-])\d+(?:\.\d+)?(?![\w.:-]*[:-]\d)", text):
+        yield f"{text[: match.start()]}{1.37 * float(match[0]) + 1:.{1 if '.' in match[0] else 0}f}{text[match.end() :]}"
+
+
+STRONG = {
+    "missed",
+    "began again",
+    "TaskManagers",
+    "forecast",
+    "limit",
+    "failed",
+    "answers again",
+    "keeps",
+    "has left",
+    "none is held",
+    "completed",
+}
+"""Their numbers are claimed to the digit; those of the others within what looks and medians blur."""
+UNEXERCISED = {"another job", "more"}
+"""`tests/watching/test_watch.py` has other jobs.  It also has what a simulation says, which has no template here."""
