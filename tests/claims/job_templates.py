@@ -255,6 +255,19 @@ def sample(told: ToldJob, match: re.Match[str]) -> bool:
     return int(match["slow"] or 0) == slow and int(match["others"]) == sum(bool(point.tasks) for point in told.usual) - slow
 
 
+def at_most_sample(told: ToldJob, match: re.Match[str]) -> bool:
+    """Those of the sample that have the value; at least one of each kind."""
+    slow = sum(bool(point.tasks) for point in told.slow)
+    return 0 < int(match["slow"]) <= slow and 0 < int(match["others"]) <= sum(bool(point.tasks) for point in told.usual) - slow
+
+
+def savepoint_before(told: ToldJob, match: re.Match[str]) -> bool:
+    """It is a savepoint that took so long and ended so long before."""
+    before = told.history.checkpoint(int(match["n"]))
+    gap = told.point.trigger_timestamp - before.trigger_timestamp - before.end_to_end_duration
+    return before.is_savepoint and same_ms(match["took"], before.end_to_end_duration) and same_ms(match["ms"], gap)
+
+
 def counts(told: ToldJob, match: re.Match[str]) -> bool:
     slow = sum(bool(point.tasks) for point in told.slow)
     return int(match["a"]) <= int(match["slow"]) == slow and int(match["b"]) <= int(match["others"])
@@ -389,8 +402,8 @@ TEMPLATES = (
     template("busy", r"(?P<name>SUB)(?P<waiting>)(?P<back>) is busy (?P<busy>\d+ %) of its time", thread_is),
     template("us per record", r", needs [\d,]+ us per record, the other subtasks [\d,]+ us \(median\)"),
     template("share of records", r", and reads (?P<share>\d+ %) of the records of its vertex", share_read),
-    template("timeout", r"data lay before it; the barrier may overtake only MS after the trigger \(alignment timeout\)",
-             lambda told, _: told.history.aligned_for_ns > 0),
+    template("timeout", r"data lay before it; the barrier may overtake only (?P<ms>MS) after the trigger \(alignment timeout\)",
+             lambda told, match: same_ms(match["ms"], told.history.aligned_for_ns / 1e6)),
     template("last", r"this barrier is taken for the last, by when it set out|it is the last that was missing"),
     template("read meanwhile", r"(?P<size>SIZE) were read meanwhile", reads),
     template("end of input", r"the statistics name no subtask whose barrier it could have waited for: its inputs may have "
@@ -448,7 +461,8 @@ TEMPLATES = (
              lambda told, _: told.point.is_savepoint),
     template("before it", r"Checkpoint (?P<n>\d+) before it did not complete", did_not_complete),
     template("had failed", r"Tasks of the job had failed (?P<ms>MS) before it was triggered", had_failed),
-    template("savepoint before", r"Savepoint \d+ had taken MS until MS before it was triggered: periodic checkpoints wait for savepoints"),
+    template("savepoint before", r"Savepoint (?P<n>\d+) had taken (?P<took>MS) until (?P<ms>MS) before it was triggered: periodic "
+             r"checkpoints wait for savepoints", savepoint_before),
     template("gap", r"It was triggered (?P<ms>MS) after the one before, usually (?P<usual>MS) pass: the job may have been restarted in "
              r"between",
              after_gap),
@@ -465,7 +479,8 @@ TEMPLATES = (
              r"were the only "
              r"one, then corrected for all\)", sample),
     template("feature", r"- [^:]+: (?P<a>\d+) of (?P<slow>\d+) slow ones?, (?P<b>\d+) of (?P<others>\d+) others" + P, counts),
-    template("more of", r"- more [\w -]+: \S+ \S+ in \d+ slow ones, \S+ \S+ in \d+ others \(medians\)" + P),
+    template("more of", r"- more [\w -]+: \S+ \S+ in (?P<slow>\d+) slow ones, \S+ \S+ in (?P<others>\d+) others \(medians\)" + P,
+             at_most_sample),
     template("ids", r"- they are (?P<word>earlier|later) in the history: ids (?P<a>\d+) in \d+ slow ones, (?P<b>\d+) in \d+ others "
              r"\(medians\)" + P,
              medians_of_ids),
