@@ -1,10 +1,13 @@
 """Ctrl-C, SIGTERM and SIGHUP, as a command meets them."""
 
+import os
 import signal
+import subprocess
 import sys
 import time
 import weakref
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -197,3 +200,22 @@ def test_ctrl_c_while_the_command_is_loaded(monkeypatch, capsys):
         __main__.main()
 
     assert (130, "interrupted\n") == (ended.value.code, capsys.readouterr().err)
+
+
+def test_an_interrupt_in_a_text_that_is_executed_ends_with_the_exit_code(tmp_path):
+    """Compiled and generated code runs so.  CPython would end the process by SIGINT, after all was said and kept."""
+    (tmp_path / "interrupted.py").write_text("""
+import sys
+from sim.cli.console.stopping import exit_code, listen, mark_reported
+
+listen()
+try:
+    exec("import signal; signal.raise_signal(signal.SIGINT)")
+except KeyboardInterrupt:
+    mark_reported()
+sys.exit(exit_code())
+""")
+    paths = os.pathsep.join([str(tmp_path), str(Path(cli.__file__).parents[2])])
+    done = subprocess.run([sys.executable, "-m", "interrupted"], env=os.environ | {"PYTHONPATH": paths}, check=False)
+
+    assert done.returncode == 128 + signal.SIGINT
